@@ -28,7 +28,7 @@ async fn data_folder_of_other_format_is_refused_in_one_line() {
     for (format, written, advice) in [
         (None, "an older version of aptix (format 1;", "Delete it, or pass --data FOLDER"),
         (Some("1"), "an older version of aptix (format 1;", "Delete it, or pass --data FOLDER"),
-        (Some("3"), "a newer version of aptix (format 3;", "Update aptix, or pass --data FOLDER"),
+        (Some("4"), "a newer version of aptix (format 4;", "Update aptix, or pass --data FOLDER"),
     ] {
         match format {
             Some(format) => std::fs::write(&marker, format).unwrap(),

@@ -68,7 +68,7 @@ const LOCK: &str = "lock";
 const FORMAT_FILE: &str = "format";
 /// Format of the state that this version reads and writes. Increment it with every incompatible change of what is
 /// stored in the table, the bucket or the vector database.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// Format of folders without a marker: the builds that wrote them did not have one.
 const UNMARKED_FORMAT: u32 = 1;
 /// Database file in the data folder.

@@ -415,12 +415,12 @@ async fn data_folder_of_other_format_is_refused() {
     let options = || Options { data: Data::Folder(data.clone()), ..quiet() };
     start(options()).await.shutdown().await;
     let marker = data.join("format");
-    assert_eq!(std::fs::read_to_string(&marker).unwrap(), "2\n");
+    assert_eq!(std::fs::read_to_string(&marker).unwrap(), "3\n");
     start(options()).await.shutdown().await;
     for (format, why) in [
-        (None, "by an older version of aptix (format 1; this version reads format 2)"),
-        (Some("1"), "by an older version of aptix (format 1; this version reads format 2)"),
-        (Some("3\n"), "by a newer version of aptix (format 3; this version reads format 2)"),
+        (None, "by an older version of aptix (format 1; this version reads format 3)"),
+        (Some("1"), "by an older version of aptix (format 1; this version reads format 3)"),
+        (Some("4\n"), "by a newer version of aptix (format 4; this version reads format 3)"),
         (Some("two"), "an unreadable format marker"),
         (Some(""), "an unreadable format marker"),
     ] {
@@ -433,14 +433,14 @@ async fn data_folder_of_other_format_is_refused() {
         assert!(error.contains(data.to_str().unwrap()) && !error.contains('\n'), "{format:?}: {error}");
         assert_eq!(std::fs::read_to_string(&marker).ok().as_deref(), format, "the marker is unchanged");
     }
-    std::fs::write(&marker, "2").unwrap();
+    std::fs::write(&marker, "3").unwrap();
     start(options()).await.shutdown().await;
 }
 
 async fn empty_data_folder_starts() {
     let folder = tempfile::tempdir().unwrap();
     start(Options { data: Data::Folder(folder.path().to_owned()), ..quiet() }).await.shutdown().await;
-    assert_eq!(std::fs::read_to_string(folder.path().join("format")).unwrap(), "2\n");
+    assert_eq!(std::fs::read_to_string(folder.path().join("format")).unwrap(), "3\n");
 }
 
 async fn ttl_is_enabled_after_interrupted_provisioning() {

@@ -9,7 +9,7 @@ use protocol::{
 };
 
 use crate::{
-    attempt::TurnSpec,
+    attempt::{HistorySpec, InputSpec, PromptSpec, ToolSpec, TurnSpec},
     context::{Defaults, ResolvedContext, Route, ToolsOnContinuation},
     mode::Catalog,
     model::providers::Providers,
@@ -132,28 +132,31 @@ impl AgentConfig {
             .collect();
         let usage = tool::usage_metadata_block(&tools);
         TurnSpec {
-            provider: effective.route.provider.clone(),
-            model: effective.route.model.clone(),
+            route: effective.route.clone(),
             fallbacks: effective.fallbacks.clone(),
-            system_prompt: effective.system.clone(),
-            system_parts: [Some(scoped.join("\n\n")), usage].into_iter().flatten().collect(),
             settings: effective.settings.clone(),
-            active_files: Vec::new(),
-            sources: None,
-            tool_choice,
-            tools,
-            tools_on_continuation: effective.tools_on_continuation == ToolsOnContinuation::Send,
-            history_owner,
-            conversation_state: effective.chain,
-            start: None,
-            cutoff_depth: 0,
-            history_tokens: effective.budgets.history_tokens,
-            history_summary: effective.history_summary,
-            solution: None,
+            prompt: PromptSpec {
+                system: effective.system.clone(),
+                parts: [Some(scoped.join("\n\n")), usage].into_iter().flatten().collect(),
+                solution: None,
+            },
+            tools: ToolSpec {
+                definitions: tools,
+                choice: tool_choice,
+                on_continuation: effective.tools_on_continuation == ToolsOnContinuation::Send,
+                max_rounds: effective.max_rounds,
+                deadline_seconds: effective.tool_deadline.as_secs(),
+            },
+            history: HistorySpec {
+                owner: history_owner,
+                policy: effective.chain,
+                start: None,
+                tokens: effective.budgets.history_tokens,
+                summarize: effective.history_summary,
+                cutoff_depth: 0,
+            },
+            inputs: InputSpec::default(),
             store_raw_payloads: effective.store_raw_payloads,
-            prices: effective.route.prices.clone(),
-            max_rounds: effective.max_rounds,
-            tool_deadline_seconds: effective.tool_deadline.as_secs(),
         }
     }
 

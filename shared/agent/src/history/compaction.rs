@@ -47,8 +47,8 @@ impl CompactionRange {
     ) -> Option<Self> {
         let is_stable = rendered.next_window.as_ref().is_some_and(|next| next.from == rendered.window.from);
         let (first, until) = (rendered.window.compacted_until(), rendered.window.from);
-        let wanted = spec.history_summary
-            && !state.compaction_attempted
+        let wanted = spec.history.summarize
+            && !state.history.compaction_attempted
             && is_stable
             && first < until
             && token_budget > 0;
@@ -82,8 +82,8 @@ pub fn request(
         ..spec.settings.clone()
     };
     Request {
-        provider: spec.provider.clone(),
-        model: spec.model.clone(),
+        provider: spec.route.provider.clone(),
+        model: spec.route.model.clone(),
         settings,
         identifiers: Some(Identifiers::for_turn(turn)),
         store: false,

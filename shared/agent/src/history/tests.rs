@@ -204,11 +204,11 @@ fn turn_renders_instruction_then_rounds_then_answer() {
 }
 
 #[test]
-fn legacy_calls_render_as_one_round() {
-    let report = json!({ "SchemaVersion": 1, "Kind": "completed", "Report": {}, "Exchanges": [
+fn round_without_recorded_mode_renders_in_the_turn_mode() {
+    let report = json!({ "SchemaVersion": 1, "Kind": "completed", "Report": {}, "ToolRounds": [{ "Calls": [
         { "CallId": "c1", "Name": "look", "Arguments": "{}", "Outcome": { "ResultJson": "1" } },
         { "CallId": "c2", "Name": "look", "Arguments": "", "Outcome": { "ErrorMessage": "gone" } },
-    ], "Response": serde_json::to_value(outcome(TurnResult { answer: "Found.", ..TurnResult::default() }).response).unwrap() });
+    ] }], "Response": serde_json::to_value(outcome(TurnResult { answer: "Found.", ..TurnResult::default() }).response).unwrap() });
     let stored = Outcome::from_json(report.to_string().as_bytes()).unwrap();
     let one = Exchange::new(&head(1, "general"), &request(&json!({})), &[], &stored).unwrap();
     let rendered = render(&earlier(vec![one], None), now(2, 10_000), &catalog());

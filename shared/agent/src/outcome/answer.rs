@@ -9,8 +9,8 @@ use contracts::{
 };
 
 use crate::{
-    attempt::{AttemptState, RecoveryPoint, TurnSpec},
-    history::rounds::{CallFiles, MAX_INLINE_VALUE_BYTES, Round},
+    attempt::{AttemptState, RecoveryPoint, StagedEffects, TurnSpec},
+    history::rounds::{CallFiles, MAX_INLINE_VALUE_BYTES, ModelCallInfo, Round},
     model,
     outcome::Outcome,
     output_filter::{Blob, FilteredText},
@@ -66,6 +66,11 @@ impl Answer {
         Self { outcome: self.outcome.with_segment(segment), ..self }
     }
 
+    /// Sets the turn's last model call.
+    pub fn with_model_call(self, call: ModelCallInfo) -> Self {
+        Self { outcome: self.outcome.with_model_call(call), ..self }
+    }
+
     /// Adds a partial answer.
     pub fn with_partial_answer(self, turn: &TurnKey, filtered: FilteredText) -> Self {
         let address = (filtered.text.len() > MAX_INLINE_VALUE_BYTES)
@@ -100,7 +105,7 @@ pub fn raw_payloads(turn: &Turn, call: u32, payloads: model::RawPayloads) -> Vec
 /// Warns the user if an answer doesn't match the JSON schema of its context.
 pub fn check_text_format(text: &str, spec: &TurnSpec, state: &mut AttemptState) {
     if spec.settings.text_format.as_ref().is_some_and(|format| !tool::matches_schema(&format.schema, text)) {
-        state.warn(FORMAT_MISMATCH);
+        state.effects.warn(FORMAT_MISMATCH);
     }
 }
 
@@ -119,26 +124,27 @@ pub fn completed(
         answer_summary_truncated: summary.is_truncated,
         answer_summary: Some(summary.text),
         // A provider that stores nothing has no response to continue from.
-        chain_expires: (spec.history_owner == HistoryOwner::Provider && !state.is_stateless())
+        chain_expires: (spec.history.owner == HistoryOwner::Provider && !state.chain.is_stateless())
             .then(|| received.after(timing.provider_response_ttl)),
         ..report(&state, spec, received)
     };
-    let (rounds, window) = (state.rounds_for_outcome(), state.history_window.clone());
+    let (rounds, window) = (state.rounds_for_outcome(), state.history.window.clone());
+    let StagedEffects { modes: mut earlier_modes, files, tool_results, warnings } = state.effects;
+    let staged_mode = earlier_modes.pop();
     let refs = filtered.blobs.iter().map(|blob| file_ref(&turn.key, blob));
     let answer = Final {
         metadata: metadata(turn, mode_display_name),
         primary_output_text: filtered.text,
-        files: dedup_by_url(state.files.into_iter().chain(refs)),
-        tool_results: state.tool_results,
-        user_warnings: state.warnings,
-        usage: state.usage,
+        files: dedup_by_url(files.into_iter().chain(refs)),
+        tool_results,
+        user_warnings: warnings,
+        usage: state.totals.usage,
     };
     Answer {
-        outcome: Outcome::completed(AgentExecuteResponse::Final(answer), report, state.staged_mode)
-            .with_earlier_modes(state.earlier_modes)
+        outcome: Outcome::completed(AgentExecuteResponse::Final(answer), report, staged_mode)
+            .with_earlier_modes(earlier_modes)
             .with_history(rounds, window)
-            .with_model_call(state.final_model_call)
-            .with_context(state.context_block),
+            .with_context(state.retrieved.block),
         files: embedded(&turn.key, filtered.blobs),
         optional_files: Vec::new(),
     }
@@ -162,7 +168,7 @@ pub fn suspended(
     spec: TurnSpec,
     received: Timestamp,
 ) -> Answer {
-    let calls = state.pending_calls().map(|call| ToolCall {
+    let calls = state.rounds.pending_calls().map(|call| ToolCall {
         tool_call_id: call.call_id.clone(),
         name: call.name.clone(),
         // Some models write a call without arguments as empty text.
@@ -186,9 +192,8 @@ pub fn suspended(
 
 /// Returns the outcome of a failure.
 pub fn failed(error: Error, state: AttemptState, spec: &TurnSpec, received: Timestamp) -> Answer {
-    let outcome = Outcome::failed(error, report(&state, spec, received))
-        .with_rounds(state.rounds_for_outcome())
-        .with_model_call(state.final_model_call);
+    let outcome =
+        Outcome::failed(error, report(&state, spec, received)).with_rounds(state.rounds_for_outcome());
     Answer { outcome, files: Vec::new(), optional_files: Vec::new() }
 }
 
@@ -196,7 +201,7 @@ pub fn failed(error: Error, state: AttemptState, spec: &TurnSpec, received: Time
 pub fn tool_rounds_exceeded(spec: &TurnSpec) -> Error {
     let message = format!(
         "The model called tools more than {} times in a row without an answer. Ask for less at once, with a new TurnId.",
-        spec.max_rounds
+        spec.tools.max_rounds
     );
     Error::new(ErrorCode::ToolRoundsExceeded, message)
 }
@@ -206,7 +211,8 @@ impl RecoveryPoint {
     /// answer.
     #[must_use]
     pub fn outcome_summary(&self) -> OutcomeSummary {
-        let report = attempt_report(&self.state, &self.spec, self.state.last_response_at);
+        let received = self.state.chain.reply.as_ref().map(|reply| reply.received_at);
+        let report = attempt_report(&self.state, &self.spec, received);
         OutcomeSummary { report, modes: Vec::new() }
     }
 }
@@ -216,31 +222,32 @@ fn report(state: &AttemptState, spec: &TurnSpec, received: Timestamp) -> Report 
 }
 
 fn attempt_report(state: &AttemptState, spec: &TurnSpec, received: Option<Timestamp>) -> Report {
+    let AttemptState { chain, prompt, totals, effects, .. } = state;
+    let reply = chain.reply.as_ref();
     Report {
-        response_id: state.response_id.clone(),
-        model_request: state
-            .response_id
-            .as_ref()
-            .map(|_| ModelRequestInfo { previous_response_id: state.previous_response_id.clone() }),
-        model: Some(spec.model.clone()),
-        response_model: state.response_model.clone(),
-        provider: state.provider.clone(),
-        fallbacks: state.fallback_attempts.clone(),
-        stateless_provider: state.stateless_first_provider().cloned(),
-        chain_mode: state.chain_mode.clone(),
-        chain_solution: state.chain_solution,
+        response_id: chain.response_id.clone(),
+        model_request: chain.response_id.as_ref().map(|_| ModelRequestInfo {
+            previous_response_id: reply.and_then(|reply| reply.previous_response_id.clone()),
+        }),
+        model: Some(spec.route.model.clone()),
+        response_model: reply.and_then(|reply| reply.response_model.clone()),
+        provider: reply.map(|reply| reply.provider.clone()),
+        fallbacks: chain.fallback_attempts.clone(),
+        stateless_provider: chain.stateless_first_provider().cloned(),
+        chain_mode: prompt.mode.clone(),
+        chain_solution: prompt.solution,
         received_at: received,
-        usage: state.usage,
-        cost: state.cost(spec),
-        last_raw_payload: spec.store_raw_payloads.then_some(state.model_calls),
-        model_calls: Some(state.model_calls).filter(|calls| *calls > 0),
-        model_ms: Some(state.model_time.total_ms).filter(|_| !state.model_time.is_zero()),
-        first_text_ms: state.model_time.first_text_ms,
-        client_tool_ms: Some(state.client_tool_ms).filter(|millis| *millis > 0),
-        server_tool_ms: state.ran_server_tools().then_some(state.server_tool_ms),
-        tool_rounds: Some(state.rounds).filter(|rounds| *rounds > 0),
-        chunk_refs: state.chunk_refs.clone(),
-        warnings: state.warnings.clone(),
+        usage: totals.usage,
+        cost: totals.cost(spec.route.prices.as_ref()),
+        last_raw_payload: spec.store_raw_payloads.then_some(totals.model_calls),
+        model_calls: Some(totals.model_calls).filter(|calls| *calls > 0),
+        model_ms: Some(totals.model_time.total_ms).filter(|_| !totals.model_time.is_zero()),
+        first_text_ms: totals.model_time.first_text_ms,
+        client_tool_ms: Some(totals.client_tool_ms).filter(|millis| *millis > 0),
+        server_tool_ms: effects.ran_server_tools().then_some(totals.server_tool_ms),
+        tool_rounds: Some(state.rounds.count).filter(|rounds| *rounds > 0),
+        chunk_refs: state.retrieved.chunk_refs.clone(),
+        warnings: effects.warnings.clone(),
         ..Report::default()
     }
 }

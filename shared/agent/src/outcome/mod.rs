@@ -15,7 +15,7 @@ use crate::{
     attempt::RecoveryPoint,
     history::{
         history_window::HistoryWindow,
-        rounds::{ModelCallInfo, Round, ToolCallRecord},
+        rounds::{ModelCallInfo, Round},
     },
     text::excerpt::excerpt_of,
 };
@@ -57,9 +57,6 @@ pub enum Ending {
         /// The turn's mode changes before that one, oldest first.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         earlier_modes: Vec<StagedMode>,
-        /// The turn's tool calls in the format of earlier versions.
-        #[serde(rename = "Exchanges", skip_serializing_if = "Vec::is_empty")]
-        legacy_calls: Vec<ToolCallRecord>,
         /// The turn's tool rounds, bounded in size, for a replay of the session's history.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_rounds: Vec<Round>,
@@ -107,8 +104,6 @@ struct OutcomeFields {
     staged_mode: Option<StagedMode>,
     #[serde(default)]
     earlier_modes: Vec<StagedMode>,
-    #[serde(rename = "Exchanges", default)]
-    legacy_calls: Vec<ToolCallRecord>,
     #[serde(default)]
     tool_rounds: Vec<Round>,
     #[serde(default)]
@@ -146,7 +141,6 @@ impl TryFrom<OutcomeFields> for Outcome {
             Kind::Completed => Ending::Completed {
                 staged_mode: fields.staged_mode,
                 earlier_modes: fields.earlier_modes,
-                legacy_calls: fields.legacy_calls,
                 tool_rounds,
                 history_window: fields.history_window,
                 context_block: fields.context_block,
@@ -193,7 +187,6 @@ impl Outcome {
             ending: Ending::Completed {
                 staged_mode,
                 earlier_modes: Vec::new(),
-                legacy_calls: Vec::new(),
                 tool_rounds: Vec::new(),
                 history_window: None,
                 context_block: None,
@@ -248,11 +241,11 @@ impl Outcome {
         self
     }
 
-    /// Sets the model call of the last reply.
+    /// Sets the turn's last model call.
     #[must_use]
-    pub fn with_model_call(mut self, call: Option<ModelCallInfo>) -> Self {
+    pub fn with_model_call(mut self, call: ModelCallInfo) -> Self {
         if let Ending::Completed { model_call, .. } | Ending::Failed { model_call, .. } = &mut self.ending {
-            *model_call = call.map(Box::new);
+            *model_call = Some(Box::new(call));
         }
         self
     }
@@ -303,17 +296,11 @@ impl Outcome {
         }
     }
 
-    /// Returns the turn's tool rounds, oldest first; those of a suspension are in its recovery point. Calls in the
-    /// format of earlier versions are one round, because their grouping is unknown.
+    /// Returns the turn's tool rounds, oldest first; those of a suspension are in its recovery point.
     #[must_use]
     pub fn rounds(&self) -> Vec<Round> {
         match &self.ending {
-            Ending::Completed { legacy_calls, tool_rounds, .. } => {
-                let before = (!legacy_calls.is_empty())
-                    .then(|| Round { calls: legacy_calls.clone(), ..Round::default() });
-                before.into_iter().chain(tool_rounds.iter().cloned()).collect()
-            }
-            Ending::Failed { tool_rounds, .. } => tool_rounds.clone(),
+            Ending::Completed { tool_rounds, .. } | Ending::Failed { tool_rounds, .. } => tool_rounds.clone(),
             Ending::Suspended { .. } => Vec::new(),
         }
     }

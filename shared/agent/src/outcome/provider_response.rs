@@ -10,10 +10,10 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Object {
-    report: Option<ResponseMetadata>,
+    report: Option<ReportMembers>,
     recovery_point: Option<RecoveryPoint>,
     spec: Option<TurnSpec>,
-    state: Option<ResponseMetadata>,
+    state: Option<AttemptState>,
     kind: Option<String>,
 }
 
@@ -21,19 +21,44 @@ struct Object {
 #[serde(rename_all = "PascalCase")]
 struct RecoveryPoint {
     spec: Option<TurnSpec>,
-    state: Option<ResponseMetadata>,
+    state: Option<AttemptState>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct TurnSpec {
-    #[serde(default)]
-    history_owner: HistoryOwner,
+    history: HistorySpec,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct ResponseMetadata {
+struct HistorySpec {
+    owner: HistoryOwner,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct AttemptState {
+    chain: ChainState,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct ChainState {
+    response_id: Option<String>,
+    reply: Option<ReplyInfo>,
+    stateless_provider: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct ReplyInfo {
+    provider: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct ReportMembers {
     response_id: Option<String>,
     provider: Option<String>,
     stateless_provider: Option<String>,
@@ -46,20 +71,25 @@ pub fn find_in_object(bytes: &[u8]) -> Option<ProviderResponseRef> {
     let Object { report, recovery_point, spec, state, kind } = json_bytes::from_slice(bytes).ok()?;
     let recovery_point = recovery_point.or(Some(RecoveryPoint { spec, state }));
     if let Some(RecoveryPoint { spec: Some(spec), state: Some(state) }) = recovery_point {
-        return state.into_ref().filter(|_| spec.history_owner == HistoryOwner::Provider);
+        let ChainState { response_id, reply, stateless_provider } = state.chain;
+        let provider = reply.map(|reply| reply.provider);
+        return stored_response(response_id, provider, stateless_provider)
+            .filter(|_| spec.history.owner == HistoryOwner::Provider);
     }
-    let report = report?;
+    let ReportMembers { response_id, provider, stateless_provider, chain_expires } = report?;
     // An answer has the expiry of its response. A failure has only the response.
-    let is_stored = report.chain_expires.is_some() || kind.as_deref() == Some("failed");
-    report.into_ref().filter(|_| is_stored)
+    let is_stored = chain_expires.is_some() || kind.as_deref() == Some("failed");
+    stored_response(response_id, provider, stateless_provider).filter(|_| is_stored)
 }
 
-impl ResponseMetadata {
-    fn into_ref(self) -> Option<ProviderResponseRef> {
-        let is_stateless = self.stateless_provider.is_some() && self.stateless_provider == self.provider;
-        let response_id = self.response_id.filter(|_| !is_stateless)?;
-        Some(ProviderResponseRef { provider: self.provider, response_id })
-    }
+fn stored_response(
+    response_id: Option<String>,
+    provider: Option<String>,
+    stateless_provider: Option<String>,
+) -> Option<ProviderResponseRef> {
+    let is_stateless = stateless_provider.is_some() && stateless_provider == provider;
+    let response_id = response_id.filter(|_| !is_stateless)?;
+    Some(ProviderResponseRef { provider, response_id })
 }
 
 #[cfg(test)]
@@ -75,8 +105,8 @@ mod tests {
         for object in [
             r#"{"Kind":"completed","Report":{"ResponseId":"r","ChainExpires":"2026-01-01T00:00:00Z"},"Response":{}}"#,
             r#"{"Kind":"failed","Report":{"ResponseId":"r"}}"#,
-            r#"{"Kind":"suspended","Report":{},"RecoveryPoint":{"Spec":{"HistoryOwner":"provider"},"State":{"ResponseId":"r"}}}"#,
-            r#"{"Spec":{"HistoryOwner":"provider","Model":"m"},"State":{"ResponseId":"r","Rounds":1}}"#,
+            r#"{"Kind":"suspended","Report":{},"RecoveryPoint":{"Spec":{"History":{"Owner":"provider"}},"State":{"Chain":{"ResponseId":"r"}}}}"#,
+            r#"{"Spec":{"History":{"Owner":"provider","Tokens":1},"Prompt":{}},"State":{"Chain":{"ResponseId":"r"},"Rounds":{"Count":1}}}"#,
             r#"{"SchemaVersion":99,"Kind":"failed","Report":{"ResponseId":"r","Provider":"p"},"New":[]}"#,
         ] {
             assert_eq!(response_id(object).as_deref(), Some("r"), "{object}");
@@ -88,7 +118,7 @@ mod tests {
         for object in [
             r#"{"Kind":"completed","Report":{"ResponseId":"r"}}"#,
             r#"{"Kind":"failed","Report":{"ResponseId":"r","Provider":"p","StatelessProvider":"p"}}"#,
-            r#"{"Spec":{"HistoryOwner":"local"},"State":{"ResponseId":"r"}}"#,
+            r#"{"Spec":{"History":{"Owner":"local"}},"State":{"Chain":{"ResponseId":"r"}}}"#,
             r#"{"Kind":"failed","Report":{}}"#,
             "[]",
             "no JSON",

@@ -3,7 +3,7 @@
 //! If the provider stores the conversation, the request contains only what is new. Otherwise it repeats the whole
 //! conversation verbatim before that, which keeps the provider's prompt cache warm.
 
-use contracts::{Fingerprint, request::UserTurn};
+use contracts::request::UserTurn;
 use protocol::turn::Turn;
 
 use crate::{
@@ -21,8 +21,8 @@ use crate::{
 pub struct ComposedRequest {
     /// The request.
     pub request: Request,
-    /// Text hash of the latest solution context after this request.
-    pub chain_solution: Option<Fingerprint>,
+    /// The mode and the solution context that the model has after this request.
+    pub prompt_state: PromptState,
     /// The omitted turns to summarize before the request is sent.
     pub compaction: Option<CompactionRange>,
 }
@@ -35,7 +35,7 @@ pub fn compose(
     conversation: &mut Conversation,
     catalog: &Catalog,
 ) -> ComposedRequest {
-    let previous = conversation.previous_response_id(spec, state).map(str::to_owned);
+    let previous = conversation.previous_response_id(state).map(str::to_owned);
     let (chain, message, prompt_state, compaction) = match previous {
         Some(previous_response_id) => {
             let (message, prompt_state) = incremental_message(turn, spec, state, conversation, catalog);
@@ -44,26 +44,26 @@ pub fn compose(
         None => full_conversation(turn, spec, state, conversation, catalog),
     };
     let (tools, hosted_tools) = match chain {
-        Chain::Continues { .. } if !spec.tools_on_continuation => (Vec::new(), Vec::new()),
+        Chain::Continues { .. } if !spec.tools.on_continuation => (Vec::new(), Vec::new()),
         Chain::Continues { .. } | Chain::Initial { .. } => {
-            (tool::to_model_tools(&spec.tools), spec.settings.hosted_tools.clone())
+            (tool::to_model_tools(&spec.tools.definitions), spec.settings.hosted_tools.clone())
         }
     };
     // Without tools there is no choice, and a tool forced again after its results would be called forever.
-    let may_force = state.rounds == 0 && !tools.is_empty();
+    let may_force = state.rounds.count == 0 && !tools.is_empty();
     let request = Request {
-        provider: spec.provider.clone(),
-        model: spec.model.clone(),
+        provider: spec.route.provider.clone(),
+        model: spec.route.model.clone(),
         settings: ModelSettings { hosted_tools, ..spec.settings.clone() },
         identifiers: Some(Identifiers::for_turn(turn)),
-        store: conversation.provider_stores(spec),
+        store: conversation.provider_stores(),
         chain,
         message,
         tools,
-        tool_choice: spec.tool_choice.clone().filter(|_| may_force),
-        wants_reasoning: conversation.replays_reasoning(spec),
+        tool_choice: spec.tools.choice.clone().filter(|_| may_force),
+        wants_reasoning: conversation.replays_reasoning(),
     };
-    ComposedRequest { request, chain_solution: prompt_state.solution, compaction }
+    ComposedRequest { request, prompt_state, compaction }
 }
 
 /// Returns the new message for a provider that stores the conversation.
@@ -74,17 +74,17 @@ fn incremental_message(
     conversation: &Conversation,
     catalog: &Catalog,
 ) -> (Message, PromptState) {
-    let mut prompt_state = PromptState { mode: state.chain_mode.clone(), solution: state.chain_solution };
+    let mut prompt_state = state.prompt.clone();
     let solution_texts = conversation.solution_texts(spec);
-    let solution_hash = spec.solution.as_ref().map(|solution| solution.text);
-    let mode = state.mode(turn);
+    let solution_hash = spec.prompt.solution.as_ref().map(|solution| solution.text);
+    let mode = state.effects.mode(turn);
     let update = [
         prompt_state.update_mode(mode, catalog),
         prompt_state.update_solution(solution_hash, &solution_texts),
     ];
-    let message = match state.last_round() {
+    let message = match &state.rounds.last {
         Some(round) => Message { tool_outputs: round.outputs(), ..Message::in_mode(mode) },
-        None => user_message(mode, conversation.request.as_ref(), spec, state),
+        None => user_message(mode, conversation.loaded.request.as_ref(), spec, state),
     };
     (Message { update: prompt_state::join_updates(update), ..message }, prompt_state)
 }
@@ -109,29 +109,29 @@ fn full_conversation(
     if shown_solution.is_none() && history.is_empty() {
         prompt_state.solution = None;
     }
-    let solution_hash = spec.solution.as_ref().map(|solution| solution.text);
+    let solution_hash = spec.prompt.solution.as_ref().map(|solution| solution.text);
     let update = [
         prompt_state.update_mode(&turn.mode, catalog),
         prompt_state.update_solution(solution_hash, &solution_texts),
     ];
-    let first = user_message(&turn.mode, conversation.request.as_ref(), spec, state);
+    let first = user_message(&turn.mode, conversation.loaded.request.as_ref(), spec, state);
     let mut message = Message { update: prompt_state::join_updates(update), earlier_turns_block, ..first };
-    let rounds = state.rounds_for_replay(state.mode(turn));
+    let rounds = state.rounds.for_replay(state.effects.mode(turn));
     for round in &rounds {
         history.push(HistoryItem::Message(message));
         history.push(HistoryItem::Reply(round.reply_items(conversation.reasoning_reader(spec))));
         message = prompt_state.tool_results_message(round, catalog);
     }
-    state.history_window = next_window;
-    (Chain::Initial { system: spec.system_prompt.clone(), parts, history }, message, prompt_state, compaction)
+    state.history.window = next_window;
+    (Chain::Initial { system: spec.prompt.system.clone(), parts, history }, message, prompt_state, compaction)
 }
 
 /// Returns the first message of a turn.
 fn user_message(mode: &str, request: Option<&UserTurn>, spec: &TurnSpec, state: &AttemptState) -> Message {
     let Attachments { files_block, parts } =
-        request.map(|request| Attachments::new(request, &spec.active_files)).unwrap_or_default();
+        request.map(|request| Attachments::new(request, &spec.inputs.files)).unwrap_or_default();
     let instruction = request.map_or(Instruction::ToolResults, Instruction::from_request);
-    let context_block = state.context_block.clone();
+    let context_block = state.retrieved.block.clone();
     Message { instruction, context_block, files_block, attachments: parts, ..Message::in_mode(mode) }
 }
 
@@ -147,7 +147,7 @@ fn build_system_parts(
     solution: Option<&String>,
     catalog: &Catalog,
 ) -> Vec<String> {
-    let mut parts = spec.system_parts.clone();
+    let mut parts = spec.prompt.parts.clone();
     if let Some(scoped) = parts.first_mut().filter(|_| mode != turn.mode) {
         let initial_parts: Vec<String> =
             [catalog.instructions(mode), Some(catalog.catalog_block())].into_iter().flatten().collect();

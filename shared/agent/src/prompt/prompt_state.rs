@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use contracts::Fingerprint;
+use serde::{Deserialize, Serialize};
 
 use crate::{history::rounds::Round, mode::Catalog, model::Message};
 
@@ -19,11 +20,14 @@ const NO_SOLUTION_CONTEXT: &str = "[SOLUTION_CONTEXT]\nThe solution context give
 pub type SolutionTexts = BTreeMap<Fingerprint, String>;
 
 /// The mode and the solution context that the model last got.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
 pub struct PromptState {
     /// The mode whose instructions it last got.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
     /// Text hash of the solution context that it last got.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub solution: Option<Fingerprint>,
 }
 

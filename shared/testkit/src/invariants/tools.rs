@@ -49,7 +49,7 @@ fn rounds<'a>(record: &'a RunRecord<'_>) -> Rounds<'a> {
     let round = |(payload, stored): (&'a Payload, _)| {
         let Kind::Outcome(writer) = &payload.kind else { return None };
         let step = Outcome::from_json(stored).ok()?.into_recovery_point()?;
-        let ids = step.state.pending_calls().map(|call| call.call_id.clone()).collect();
+        let ids = step.state.rounds.pending_calls().map(|call| call.call_id.clone()).collect();
         Some(((&payload.turn, writer.clone()), ids))
     };
     record.objects.iter().filter_map(|(payload, stored)| round((payload, stored.as_ref()))).collect()

@@ -14,7 +14,7 @@ use crate::memory::Objects;
 fn without_server_share(outcome: &[u8]) -> Option<Bytes> {
     let mut outcome = Outcome::from_json(outcome).ok()?;
     let Ending::Suspended { recovery_point } = &mut outcome.ending else { return None };
-    recovery_point.state.calls.retain(|call| call.outcome.is_none());
+    recovery_point.state.rounds.last.as_mut()?.calls.retain(|call| call.outcome.is_none());
     Some(outcome.to_json().into())
 }
 

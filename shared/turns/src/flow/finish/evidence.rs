@@ -44,7 +44,7 @@ impl TurnEvidence {
         let (work, partial) =
             try_join(load_work(payloads, turn), partial_answer::load_text(store, payloads, turn)).await?;
         // Text that accompanies tool calls is part of the recorded step.
-        let is_included = |text: &String| matches!(&work, Some(WorkRecord::RecoveryPoint(step)) if step.state.has_reply_starting_with(text));
+        let is_included = |text: &String| matches!(&work, Some(WorkRecord::RecoveryPoint(step)) if step.state.rounds.has_reply_starting_with(text));
         let partial_answer = partial.filter(|text| !is_included(text));
         Ok(Self { work, partial_answer })
     }

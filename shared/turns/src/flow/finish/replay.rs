@@ -46,7 +46,11 @@ pub(crate) async fn replay(deps: &impl Deps, turn: &Turn, stream: &Writer) -> Re
 }
 
 /// Waits for a turn that another attempt owns, and replays its response.
-pub(crate) async fn replay_stored(deps: &impl Deps, turn: Turn, stream: &Writer) -> Result<Response, Refusal> {
+pub(crate) async fn replay_stored(
+    deps: &impl Deps,
+    turn: Turn,
+    stream: &Writer,
+) -> Result<Response, Refusal> {
     match wait(deps, turn, stream).await? {
         WaitOutcome::Ready(turn) => replay(deps, &turn, stream).await,
         WaitOutcome::Dead => Err(Refusal::TurnInProgress { retry_after: TAKEOVER_RETRY }),

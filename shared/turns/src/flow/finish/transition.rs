@@ -21,7 +21,7 @@ pub(crate) fn of_outcome(
 ) -> Result<TurnChange, IllegalTransition> {
     let (now, timing) = (deps.host().now(), deps.timing());
     let seconds = match &outcome.ending {
-        Ending::Suspended { recovery_point } => recovery_point.spec.tool_deadline_seconds,
+        Ending::Suspended { recovery_point } => recovery_point.spec.tools.deadline_seconds,
         Ending::Completed { .. } | Ending::Failed { .. } => 0,
     };
     match outcome.verdict(writer.clone()) {

@@ -48,7 +48,12 @@ fn from_step(turn: &Turn, step: &RecoveryPoint) -> TurnHistory {
         State::AwaitingTools { deadline, .. } => Some(*deadline),
         State::Running { .. } | State::Settled(_) | State::Finalized(_) => None,
     };
-    TurnHistory { rounds: state.rounds_for_replay(state.mode(turn)), of: state.rounds, deadline, last: None }
+    TurnHistory {
+        rounds: state.rounds.for_replay(state.effects.mode(turn)),
+        of: state.rounds.count,
+        deadline,
+        last: None,
+    }
 }
 
 fn from_outcome(outcome: Outcome) -> TurnHistory {
@@ -86,12 +91,13 @@ async fn with_full_values(
         return Ok(history);
     };
     // The last round's results may come from the client, and those have no recorded step of their own.
-    let recorded =
-        match steps::recorded(payloads, turn, &model_call.attempt_id, model_call.recovery_point).await? {
-            None => steps::resumed(payloads, turn).await?.filter(|step| step.state.rounds == history.of),
-            recorded => recorded,
-        };
-    let rounds = recorded.map(|step| step.state.rounds_for_replay(step.state.mode(turn)));
+    let recorded = match steps::recorded(payloads, turn, &model_call.attempt_id, model_call.recovery_point)
+        .await?
+    {
+        None => steps::resumed(payloads, turn).await?.filter(|step| step.state.rounds.count == history.of),
+        recorded => recorded,
+    };
+    let rounds = recorded.map(|step| step.state.rounds.for_replay(step.state.effects.mode(turn)));
     Ok(match rounds {
         Some(rounds) => TurnHistory { rounds, ..history },
         None => history,

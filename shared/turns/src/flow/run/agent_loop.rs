@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use agent::{
-    attempt::{AttemptState, RecoveryPoint, TurnSpec, millis},
+    attempt::{AttemptState, RecoveryPoint, ReplyInfo, TurnSpec, millis},
     history::rounds::{AssistantMessage, ModelCallInfo, ToolCallRecord},
     model::{Error, FunctionCall, Model, Observer},
     outcome::answer::{self, Answer, File, embedded_link},
@@ -91,13 +91,13 @@ impl<D: AgentDeps> Executor<D> {
         let (already_recorded, mut raw) = (state.recovery_points(), Vec::new());
         let mut long = long_values(turn, &state);
         loop {
-            let round = state.rounds.saturating_add(1);
+            let round = state.rounds.count.saturating_add(1);
             if conversation.missing_data(&spec, &state).history.is_some() {
                 stream.status(turn, round, Phase::RebuildingHistory);
             }
             let (composed, compaction_raw) =
                 self.compose_with_compaction(owned, &spec, &mut state, &mut conversation).await?;
-            let ComposedRequest { request, chain_solution, compaction: _ } = composed;
+            let ComposedRequest { request, prompt_state, compaction: _ } = composed;
             raw.extend(compaction_raw);
             // Don't pay for a model call if the turn has a new owner or is settled.
             watch::ensure_owned(&self.deps, owned).await?;
@@ -124,23 +124,21 @@ impl<D: AgentDeps> Executor<D> {
             raw.append(&mut long);
             let (reply, elapsed) =
                 join3(reply_timed, recording, optional_files::store(self.deps.payloads(), &raw)).await.0;
-            state.model_calls += 1;
-            state.add_usage(observer.usage);
+            let Observer { usage, has_output, failed_response_id: failed_id, raw: captured, .. } = observer;
+            state.totals.add_model_call(usage, elapsed, first_text);
             let model_call = ModelCallInfo {
                 attempt_id: turn.attempt.clone(),
                 attempt_number: turn.takeovers.saturating_add(1),
                 requested_at,
                 duration_ms: millis(elapsed),
-                usage: observer.usage,
-                number: state.model_calls,
+                usage,
+                number: state.totals.model_calls,
                 has_raw_payloads: spec.store_raw_payloads,
                 has_long_values: true,
                 recovery_point: 0,
             };
-            let (has_output, failed_id) = (observer.has_output, observer.failed_response_id);
-            raw =
-                observer.raw.map_or_else(Vec::new, |raw| answer::raw_payloads(turn, state.model_calls, raw));
-            state.add_model_time(elapsed, first_text);
+            raw = captured
+                .map_or_else(Vec::new, |raw| answer::raw_payloads(turn, state.totals.model_calls, raw));
             let reply = match reply {
                 Ok(reply) if conversation.lost_context(&spec, &request, &reply) => Err(Error::ChainLost),
                 other => other,
@@ -155,10 +153,10 @@ impl<D: AgentDeps> Executor<D> {
                         continue;
                     }
                     tracing::warn!(%error, "{}", contracts::log::TURN_MODEL_FAILED);
-                    state.response_id = failed_id.or(state.response_id);
-                    state.final_model_call = Some(model_call);
+                    state.chain.response_id = failed_id.or(state.chain.response_id);
                     let partial = guard_text(turn, &written).await;
-                    let failed = answer::failed(answer::client_error(&error), state, &spec, host.now());
+                    let failed = answer::failed(answer::client_error(&error), state, &spec, host.now())
+                        .with_model_call(model_call);
                     return Ok(failed.with_partial_answer(&turn.key, partial).with_optional_files(raw));
                 }
             };
@@ -166,49 +164,50 @@ impl<D: AgentDeps> Executor<D> {
             for capability in conversation.record_reply(&spec, &request, &reply, &mut state) {
                 self.capabilities.record(&provider, capability);
             }
-            state.last_response_at = Some(host.now());
-            state.previous_response_id = request.previous_response_id().map(str::to_owned);
-            state.chain_mode = Some(request.message.mode);
-            state.chain_solution = chain_solution;
-            state.response_model = Some(reply.model).filter(|model| !model.is_empty());
-            state.response_id = Some(reply.response_id);
+            state.prompt = prompt_state;
+            state.chain.response_id = Some(reply.response_id);
+            state.chain.reply = Some(ReplyInfo {
+                previous_response_id: request.previous_response_id().map(str::to_owned),
+                provider: provider.clone(),
+                model: spec.route.model.clone(),
+                response_model: Some(reply.model).filter(|model| !model.is_empty()),
+                received_at: host.now(),
+            });
             if reply.is_truncated {
-                state.warn(answer::TOKEN_LIMIT_REACHED);
+                state.effects.warn(answer::TOKEN_LIMIT_REACHED);
             }
             if reply.replaces_stream {
                 stream.reset(ResetReason::Restated);
                 stream.push_text(&turn.key, &reply.text);
             }
-            (state.provider, state.requested_model) = (Some(provider.clone()), Some(spec.model.clone()));
             if reply.calls.is_empty() {
                 answer::check_text_format(&reply.text, &spec, &mut state);
-                state.final_model_call = Some(model_call);
-                let mode = config.catalog.display_name(state.mode(turn));
+                let mode = config.catalog.display_name(state.effects.mode(turn));
                 let text = guard_text(turn, &reply.text).await;
                 let (now, timing) = (host.now(), self.deps.timing());
-                let answer = answer::completed(turn, &mode, text, state, &spec, now, timing);
+                let answer = answer::completed(turn, &mode, text, state, &spec, now, timing)
+                    .with_model_call(model_call);
                 return Ok(answer.with_segment(stream.segment()).with_optional_files(raw));
             }
             stream.reset(ResetReason::Tools);
-            if state.rounds >= spec.max_rounds {
+            if state.rounds.count >= spec.tools.max_rounds {
                 let error = answer::tool_rounds_exceeded(&spec);
                 return Ok(answer::failed(error, state, &spec, host.now()).with_optional_files(raw));
             }
-            state.rounds += 1;
             let message = AssistantMessage {
                 text: reply.text.clone(),
                 text_file: None,
                 reasoning: reply.reasoning,
                 hosted: reply.hosted,
-                model: spec.model.clone(),
+                model: spec.route.model.clone(),
                 provider,
             };
             state.start_round(reply.calls, message, model_call);
             state = self.run_tools(owned, &spec, state, stream).await?;
             long = long_values(turn, &state);
-            if state.pending_calls().next().is_some() {
+            if state.rounds.pending_calls().next().is_some() {
                 stream.status(turn, round, Phase::WaitingForTools);
-                let mode = config.catalog.display_name(state.mode(turn));
+                let mode = config.catalog.display_name(state.effects.mode(turn));
                 let text = guard_text(turn, &reply.text).await;
                 let now = host.now();
                 raw.append(&mut long);
@@ -259,14 +258,15 @@ impl<D: AgentDeps> Executor<D> {
     ) -> Result<AttemptState, OwnershipLost> {
         let (turn, config, host) = (&owned.turn, self.deps.config(), self.deps.host());
         let limits = Limits::default().capped_at(self.time_left(owned));
-        let calls: Vec<FunctionCall> = state.calls.iter().map(ToolCallRecord::to_call).collect();
-        let routes = tool::route_calls(&spec.tools, &calls, &limits);
+        let calls: Vec<FunctionCall> = state.rounds.calls().iter().map(ToolCallRecord::to_call).collect();
+        let routes = tool::route_calls(&spec.tools.definitions, &calls, &limits);
         let is_server = |(call, routes)| (routes == &ExecutedBy::Server).then_some(call);
         let server_calls: Vec<FunctionCall> =
             calls.iter().zip(&routes).filter_map(is_server).cloned().collect();
-        let facts = config.facts(state.mode(turn));
-        server_calls.iter().take(limits.calls).for_each(|call| stream.tool(turn, state.rounds, call));
-        let running = tool::run_calls(&config.tools, &spec.tools, &server_calls, &facts, &limits, host);
+        let facts = config.facts(state.effects.mode(turn));
+        server_calls.iter().take(limits.calls).for_each(|call| stream.tool(turn, state.rounds.count, call));
+        let running =
+            tool::run_calls(&config.tools, &spec.tools.definitions, &server_calls, &facts, &limits, host);
         let ownership = async {
             match server_calls.is_empty() {
                 true => Ok(()),
@@ -275,7 +275,7 @@ impl<D: AgentDeps> Executor<D> {
         };
         let (executed, ownership) = join(running, ownership).await;
         ownership?;
-        let before = state.mode_changes();
+        let before = state.effects.modes.len();
         let (mut finished, mut searches) = (Vec::new(), 0);
         for executed in executed {
             searches += usize::from(executed.has_search());
@@ -288,27 +288,31 @@ impl<D: AgentDeps> Executor<D> {
             }
             finished.push(self.apply_effects(owned, spec, executed, &mut state).await);
         }
-        if state.mode_changes() > before
-            && let Some(last) = state.staged_mode.clone()
+        if state.effects.modes.len() > before
+            && let Some(last) = state.effects.modes.last().cloned()
         {
-            if state.mode_changes() > 1 {
+            if state.effects.modes.len() > 1 {
                 let warning = tool::multiple_changes_warning(&last);
                 tracing::warn!(warning, "{}", contracts::log::MODE_CHANGED_REPEATEDLY);
-                state.warnings.push(warning);
+                state.effects.warnings.push(warning);
             }
-            state.warnings.extend(tool::branch_suggestion(&last));
+            state.effects.warnings.extend(tool::branch_suggestion(&last));
         }
-        state.tool_results.extend(finished.iter().map(ExecutedCall::result));
+        state.effects.tool_results.extend(finished.iter().map(ExecutedCall::result));
         let durations = finished.iter().map(|executed| executed.execution_ms);
-        state.server_tool_ms = durations.fold(state.server_tool_ms, u64::saturating_add);
-        for (call, routes) in state.calls.iter_mut().zip(&routes) {
+        state.totals.server_tool_ms = durations.fold(state.totals.server_tool_ms, u64::saturating_add);
+        for (call, routes) in state.rounds.calls_mut().iter_mut().zip(&routes) {
             call.ran_by = Some(match routes {
                 ExecutedBy::Server => RanBy::Server,
                 ExecutedBy::Client => RanBy::Client,
             });
         }
-        let server_records =
-            state.calls.iter_mut().zip(routes).filter(|(_, routes)| *routes == ExecutedBy::Server);
+        let server_records = state
+            .rounds
+            .calls_mut()
+            .iter_mut()
+            .zip(routes)
+            .filter(|(_, routes)| *routes == ExecutedBy::Server);
         for ((call, _), executed) in server_records.zip(finished) {
             (call.outcome, call.execution_ms) = (Some(executed.outcome), Some(executed.execution_ms));
         }
@@ -328,27 +332,32 @@ impl<D: AgentDeps> Executor<D> {
             match effect {
                 Effect::SearchSources(query) => {
                     let time_left = self.time_left(owned);
-                    match Box::pin(self.search_for_model(turn, spec.sources.as_ref(), &query, time_left))
-                        .await
+                    match Box::pin(self.search_for_model(
+                        turn,
+                        spec.inputs.sources.as_ref(),
+                        &query,
+                        time_left,
+                    ))
+                    .await
                     {
                         Ok(result) => {
                             state.add_chunks(result.refs);
                             executed = executed.with_result(&result.result);
                         }
                         Err(RetrievalSkipped) => {
-                            state.warn(SEARCH_SKIPPED);
+                            state.effects.warn(SEARCH_SKIPPED);
                             return executed.into_failed(&ToolError::Unavailable("The index").to_string());
                         }
                     }
                 }
                 Effect::StageMode(change) => {
-                    if !state.stage_mode(change.into_staged(self.deps.host().now())) {
+                    if !state.effects.stage_mode(change.into_staged(self.deps.host().now())) {
                         return executed.into_failed(&tool::mode_change_limit_message());
                     }
                 }
-                Effect::Warn(warning) => state.warnings.push(warning),
+                Effect::Warn(warning) => state.effects.warnings.push(warning),
                 Effect::PublishFile(file) => match self.publish_file(turn, &file).await {
-                    Ok(file) => state.files.push(file),
+                    Ok(file) => state.effects.files.push(file),
                     Err(error) => {
                         tracing::warn!(error = %causes(&error), "{}", contracts::log::PUBLISHED_FILE_NOT_STORED);
                         return executed.into_failed("The file could not be stored. Try again.");
@@ -369,7 +378,7 @@ impl<D: AgentDeps> Executor<D> {
 
 /// Returns the long values of the last round, to be stored while the next model call runs.
 fn long_values(turn: &Turn, state: &AttemptState) -> Vec<File> {
-    state.last_round().map_or_else(Vec::new, |round| answer::long_values(&turn.key, &round))
+    state.rounds.last.as_ref().map_or_else(Vec::new, |round| answer::long_values(&turn.key, round))
 }
 
 /// Filters embedded files out of a reply's text. Yields between steps, so that the lease renewal can run.

@@ -47,7 +47,7 @@ impl<D: AgentDeps> Executor<D> {
         let Some(range) = composed.compaction else { return Ok((composed, Vec::new())) };
         // Boxed: few requests leave anything out. The part to compact ends before the first turn that the request
         // includes.
-        let included = conversation.history.iter().flat_map(|history| &history.exchanges);
+        let included = conversation.loaded.history.iter().flat_map(|history| &history.exchanges);
         let first_included = included.into_iter().find(|exchange| exchange.depth >= range.until);
         let from =
             first_included.map_or_else(|| owned.turn.resolved_parent(), |exchange| exchange.parent.clone());
@@ -69,21 +69,19 @@ impl<D: AgentDeps> Executor<D> {
             // If these turns have no answers, don't look again. If they can't be read now, they may be readable
             // later.
             if left_out.truncation != Truncation::Unreadable {
-                state.record_compaction(until, None);
+                state.history.record_compaction(until, None);
             }
             return Ok(Vec::new());
         }
-        let previous = state.history_window.as_ref().and_then(|window| window.summary.as_ref());
-        let request = compaction::request(turn, spec, previous, &left_out.exchanges, token_budget);
+        let request =
+            compaction::request(turn, spec, state.history.summary(), &left_out.exchanges, token_budget);
         watch::ensure_owned(&self.deps, owned).await?;
         let max_wait = MAX_WAIT.min(self.time_left(owned) / 4);
         let (host, mut on_text) = (self.deps.host(), |_: &str| {});
         let started = host.monotonic();
         let mut observer = Observer::new(&mut on_text).with_raw_payloads(spec.store_raw_payloads);
         let reply = self.deps.model().reply(&request, max_wait, &mut observer).await;
-        state.model_calls += 1;
-        state.add_usage(observer.usage);
-        state.add_model_time(host.monotonic().saturating_sub(started), None);
+        state.totals.add_model_call(observer.usage, host.monotonic().saturating_sub(started), None);
         let summary = match reply {
             Ok(reply) => compaction::summary_from(reply),
             Err(error) => {
@@ -91,8 +89,10 @@ impl<D: AgentDeps> Executor<D> {
                 None
             }
         };
-        state.compaction_attempted = true;
-        state.record_compaction(until, summary);
-        Ok(observer.raw.map_or_else(Vec::new, |raw| answer::raw_payloads(turn, state.model_calls, raw)))
+        state.history.compaction_attempted = true;
+        state.history.record_compaction(until, summary);
+        Ok(observer
+            .raw
+            .map_or_else(Vec::new, |raw| answer::raw_payloads(turn, state.totals.model_calls, raw)))
     }
 }

@@ -4,7 +4,7 @@ use agent::{
     attachments,
     attempt::{
         AttemptState, TurnSpec,
-        conversation::{Conversation, MissingData},
+        conversation::{Conversation, LoadedData, MissingData},
     },
     history::{AncestryWalk, Exchange, LoadedHistory, Truncation},
     prompt::compose::{ComposedRequest, compose},
@@ -42,15 +42,14 @@ impl<D: AgentDeps> Executor<D> {
         let request = OptionFuture::from(request.then(|| self.load_request(turn)));
         let solution = OptionFuture::from(solution.map(|latched| self.load_solution(turn, latched)));
         let history = OptionFuture::from(history.map(|token_budget| {
-            let walk =
-                AncestryWalk::new(token_budget, state.history_window.clone()).with_cutoff(spec.cutoff_depth);
+            let walk = AncestryWalk::new(token_budget, state.history.window.clone())
+                .with_cutoff(spec.history.cutoff_depth);
             // Boxed: few requests need the history, and its future would enlarge that of every turn.
-            Box::pin(self.load_history(turn, walk, spec.solution.as_ref()))
+            Box::pin(self.load_history(turn, walk, spec.prompt.solution.as_ref()))
         }));
         let (request, solution, history) = join3(request, solution, history).await;
-        conversation.request = request.transpose()?.or(conversation.request.take());
-        conversation.solution_text = solution.transpose()?.or(conversation.solution_text.take());
-        conversation.history = history.or(conversation.history.take());
+        let (request, solution_text) = (request.transpose()?, solution.transpose()?);
+        conversation.loaded.extend(LoadedData { request, solution_text, history });
         Ok(compose(turn, spec, state, conversation, &self.deps.config().catalog))
     }
 

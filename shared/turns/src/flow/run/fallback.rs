@@ -40,7 +40,7 @@ impl<D: AgentDeps> Executor<D> {
 
     /// Returns the provider's id as records show it.
     pub(in crate::flow) fn provider_id(&self, spec: &TurnSpec) -> String {
-        self.deps.config().providers.id(spec.provider.as_deref())
+        self.deps.config().providers.id(spec.route.provider.as_deref())
     }
 
     /// Prepares another request after a failure; false if none is left to try. The same model comes first, as long as
@@ -89,24 +89,21 @@ impl<D: AgentDeps> Executor<D> {
             "{}", contracts::log::FALLBACK
         );
         let start = chain::after_takeover(chain_start(turn, spec), &with, &now);
-        *spec = TurnSpec {
-            history_owner: now.history_owner,
-            start: Some(start).filter(|start| *start != turn.chain),
-            ..next
-        };
-        let request = conversation.request.take();
-        *conversation = self.new_conversation(turn, spec, state, request).with_loaded_from(conversation);
+        *spec = next;
+        spec.history.owner = now.history_owner;
+        spec.history.start = Some(start).filter(|start| *start != turn.chain);
+        *conversation = self.new_conversation(turn, spec, state, None).with_loaded_from(conversation);
         true
     }
 
     fn current_target(&self, spec: &TurnSpec) -> Target {
         let provider = self.provider_id(spec);
         let is_stateless = self.capabilities.is_stateless(&provider);
-        Target { model: spec.model.clone(), provider, policy: spec.conversation_state, is_stateless }
+        Target { model: spec.route.model.clone(), provider, policy: spec.history.policy, is_stateless }
     }
 }
 
 /// Returns the start of the turn's provider chain.
 fn chain_start<'a>(turn: &'a Turn, spec: &'a TurnSpec) -> &'a ChainStart {
-    spec.start.as_ref().unwrap_or(&turn.chain)
+    spec.history.start.as_ref().unwrap_or(&turn.chain)
 }

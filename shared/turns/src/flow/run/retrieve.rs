@@ -57,11 +57,11 @@ impl RetrievalResult {
         mut step: RecoveryPoint,
         sources: Option<Sources>,
     ) -> RecoveryPoint {
-        step.spec.sources = sources;
-        step.state.context_block = self.context.block;
+        step.spec.inputs.sources = sources;
+        step.state.retrieved.block = self.context.block;
         step.state.add_chunks(self.context.refs);
         if self.is_skipped {
-            step.state.warn(SEARCH_SKIPPED);
+            step.state.effects.warn(SEARCH_SKIPPED);
         }
         step
     }

@@ -5,7 +5,7 @@
 
 use agent::{
     attachments,
-    attempt::{AttemptState, RecoveryPoint, TurnSpec},
+    attempt::{AttemptState, RecoveryPoint},
     context::{Budgets, ResolvedContext},
     retrieval::Sources,
 };
@@ -161,23 +161,16 @@ impl<D: AgentDeps> Executor<D> {
         request: &UserTurn,
     ) -> RecoveryPoint {
         let chain = chain.filter(|_| start.previous_response_id().is_some());
-        let state = AttemptState {
-            chain_mode: chain.and_then(|chain| chain.mode.clone()),
-            chain_solution: chain.and_then(|chain| chain.solution),
-            warnings: attachments::warnings(request, &files, &effective.budgets),
-            ..AttemptState::default()
-        };
-        let spec = TurnSpec {
-            solution: session.solution.clone(),
-            active_files: files,
-            cutoff_depth: session.cutoff_depth(),
-            start: Some(start).filter(|start| *start != turn.chain),
-            ..self.deps.config().turn_spec(
-                effective,
-                &turn.mode,
-                self.target(effective).upstream_for(session).history_owner,
-            )
-        };
+        let mut state = AttemptState::default();
+        state.prompt.mode = chain.and_then(|chain| chain.mode.clone());
+        state.prompt.solution = chain.and_then(|chain| chain.solution);
+        state.effects.warnings = attachments::warnings(request, &files, &effective.budgets);
+        let history_owner = self.target(effective).upstream_for(session).history_owner;
+        let mut spec = self.deps.config().turn_spec(effective, &turn.mode, history_owner);
+        spec.prompt.solution = session.solution.clone();
+        spec.inputs.files = files;
+        spec.history.cutoff_depth = session.cutoff_depth();
+        spec.history.start = Some(start).filter(|start| *start != turn.chain);
         RecoveryPoint { spec, state }
     }
 

@@ -117,12 +117,12 @@ impl<D: AgentDeps> Executor<D> {
         let Some(suspended_by) = suspended_by else { return Ok(ResultsCheck::Unexpected) };
         let suspended = outcomes::load(self.deps.payloads(), &turn.key, suspended_by).await?;
         let step = suspended.into_recovery_point().ok_or(Refusal::NotAwaitingTools)?;
-        if step.state.accepted_results.contains(&results) {
+        if step.state.rounds.accepted_results.contains(&results) {
             return Ok(ResultsCheck::Repeated);
         }
         Ok(match &turn.state {
             State::AwaitingTools { .. } => {
-                match result_validation::validate(step.state.pending_calls(), &request.tool_results) {
+                match result_validation::validate(step.state.rounds.pending_calls(), &request.tool_results) {
                     Ok(()) => ResultsCheck::Matching(Box::new(step)),
                     Err(mismatch) => ResultsCheck::Mismatch(mismatch),
                 }

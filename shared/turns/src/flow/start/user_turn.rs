@@ -98,7 +98,7 @@ impl<D: AgentDeps> Executor<D> {
         let (claim, mut staged) = retrieve::while_embedding(question.as_ref(), claiming).await;
         match claim {
             Ok(Claim::Owned(owned, step)) => {
-                let request = Some(request).filter(|_| step.state.response_id.is_none());
+                let request = Some(request).filter(|_| step.state.chain.response_id.is_none());
                 self.run_attempt(&owned, AttemptStart { request, recovery_point: *step }, stream).await
             }
             Ok(Claim::Replayed(response)) => Ok(response),

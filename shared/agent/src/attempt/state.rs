@@ -1,0 +1,156 @@
+//! The results of an attempt so far.
+
+use contracts::{Fingerprint, read::AgentSessionChunkRef, response::ToolResult};
+use protocol::detail::{FallbackAttempt, FallbackReason};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    attempt::{ChainState, CostBeforeFallback, StagedEffects, ToolRounds, Totals, TurnSpec},
+    history::{
+        history_window::{HistorySummary, HistoryWindow},
+        rounds::{AssistantMessage, ModelCallInfo, Round},
+    },
+    model::FunctionCall,
+    prompt::prompt_state::PromptState,
+    retrieval::{CHUNKS_UNLISTED, MAX_CHUNKS},
+};
+
+/// The results of the model calls so far.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct AttemptState {
+    /// The provider chain.
+    pub chain: ChainState,
+    /// The mode and the solution context that are the latest in the chain.
+    pub prompt: PromptState,
+    /// The replayed history.
+    pub history: HistoryState,
+    /// The result of retrieval.
+    pub retrieved: RetrievedContext,
+    /// The tool rounds.
+    pub rounds: ToolRounds,
+    /// The effects that are staged until the turn completes.
+    pub effects: StagedEffects,
+    /// Usage, cost and time.
+    pub totals: Totals,
+}
+
+/// The history that the turn's requests replay.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct HistoryState {
+    /// The history window of the last request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<HistoryWindow>,
+    /// True after the turn's only attempt at compaction.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub compaction_attempted: bool,
+}
+
+impl HistoryState {
+    /// Returns the summary of turns before the window.
+    #[must_use]
+    pub fn summary(&self) -> Option<&HistorySummary> {
+        self.window.as_ref().and_then(|window| window.summary.as_ref())
+    }
+
+    /// Records a compaction of the turns before `until`, so that the next turns don't repeat it. Without a new text
+    /// the previous summary stays.
+    pub fn record_compaction(&mut self, until: u64, text: Option<String>) {
+        if let Some(window) = &mut self.window {
+            let before = window.summary.take().map(|summary| summary.text);
+            window.summary = Some(HistorySummary { until, text: text.or(before).unwrap_or_default() });
+        }
+    }
+}
+
+/// The chunks of indexed sources that the model got.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct RetrievedContext {
+    /// The `[CONTEXT]` block of the user message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block: Option<String>,
+    /// The chunks that the model got, in the block or from a tool.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub chunk_refs: Vec<AgentSessionChunkRef>,
+}
+
+impl RetrievedContext {
+    /// Adds a chunk once; false if it exceeds the limit.
+    fn add(&mut self, chunk: AgentSessionChunkRef) -> bool {
+        if self.chunk_refs.iter().any(|other| other.chunk_id == chunk.chunk_id) {
+            return true;
+        }
+        let has_room = self.chunk_refs.len() < MAX_CHUNKS as usize;
+        if has_room {
+            self.chunk_refs.push(chunk);
+        }
+        has_room
+    }
+}
+
+impl AttemptState {
+    /// Starts a round with the calls of another reply.
+    pub fn start_round(
+        &mut self,
+        calls: Vec<FunctionCall>,
+        message: AssistantMessage,
+        model_call: ModelCallInfo,
+    ) {
+        let recovery_point = self.recovery_points().saturating_add(1);
+        let model_call = ModelCallInfo { recovery_point, ..model_call };
+        self.rounds.start(calls, message, model_call, self.prompt.mode.clone());
+    }
+
+    /// Returns the turn's rounds for its outcome, bounded in size.
+    #[must_use]
+    pub fn rounds_for_outcome(&self) -> Vec<Round> {
+        self.rounds.for_outcome(self.prompt.mode.as_deref().unwrap_or_default())
+    }
+
+    /// Switches to the next fallback model after the current provider failed; none if there is none left.
+    pub fn next_fallback(
+        &mut self,
+        spec: &TurnSpec,
+        provider: String,
+        reason: FallbackReason,
+    ) -> Option<TurnSpec> {
+        let mut fallbacks = spec.fallbacks.iter().cloned();
+        let route = fallbacks.next()?;
+        let cost = self.totals.cost(spec.route.prices.as_ref());
+        self.totals.cost_before_fallback = Some(CostBeforeFallback { cost, usage_since: None });
+        let model = spec.route.model.clone();
+        self.chain.fallback_attempts.push(FallbackAttempt { model, provider, reason });
+        Some(TurnSpec { route, fallbacks: fallbacks.collect(), ..spec.clone() })
+    }
+
+    /// Adds chunks that the model got, each once. Beyond the limit it warns the user instead.
+    pub fn add_chunks(&mut self, chunks: Vec<AgentSessionChunkRef>) {
+        let is_complete = chunks.into_iter().all(|chunk| self.retrieved.add(chunk));
+        if !is_complete {
+            self.effects.warn(CHUNKS_UNLISTED);
+        }
+    }
+
+    /// Returns the number of recovery points so far: tool rounds, and a compaction.
+    #[must_use]
+    pub fn recovery_points(&self) -> u32 {
+        self.rounds.count.saturating_add(u32::from(self.history.compaction_attempted))
+    }
+
+    /// Adds the client's results, which match the pending calls one by one and have this fingerprint.
+    #[must_use]
+    pub fn with_tool_results(mut self, results: &[ToolResult], fingerprint: Fingerprint) -> Self {
+        self.rounds.accepted_results.push(fingerprint);
+        let mut results = results.iter();
+        for call in self.rounds.calls_mut().iter_mut().filter(|call| call.outcome.is_none()) {
+            if let Some(result) = results.next() {
+                call.outcome = Some(result.outcome.clone());
+                call.execution_ms = Some(result.execution_ms);
+                self.totals.client_tool_ms = self.totals.client_tool_ms.saturating_add(result.execution_ms);
+            }
+        }
+        self
+    }
+}

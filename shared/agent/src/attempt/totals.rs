@@ -1,0 +1,107 @@
+//! The usage, cost and time of an attempt.
+
+use std::time::Duration;
+
+use contracts::Usage;
+use protocol::cost::Cost;
+use serde::{Deserialize, Serialize};
+
+use crate::context::{Prices, cost};
+
+/// Totals of the turn's model calls and tools so far.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct Totals {
+    /// Number of model calls.
+    pub model_calls: u32,
+    /// Tokens used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// The cost of the models before the current one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_before_fallback: Option<CostBeforeFallback>,
+    /// The models' response times.
+    #[serde(skip_serializing_if = "ModelTime::is_zero")]
+    pub model_time: ModelTime,
+    /// Total duration of the client's tools, in milliseconds.
+    pub client_tool_ms: u64,
+    /// Total duration of the server's tools, in milliseconds.
+    pub server_tool_ms: u64,
+}
+
+/// The models' response times, in milliseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct ModelTime {
+    /// Total of all calls, retries included.
+    pub total_ms: u64,
+    /// Model time until the first text; none if there was no text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_text_ms: Option<u64>,
+}
+
+impl ModelTime {
+    /// True before the first model call.
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Adds the duration of a model call, and its time to the first text.
+    fn add(&mut self, duration: Duration, first_text: Option<Duration>) {
+        if self.first_text_ms.is_none() {
+            self.first_text_ms = first_text.map(|time| self.total_ms.saturating_add(millis(time)));
+        }
+        self.total_ms = self.total_ms.saturating_add(millis(duration));
+    }
+}
+
+/// The cost of the models before the current one, and the current model's usage since.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct CostBeforeFallback {
+    /// Their cost; none without prices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+    /// Tokens that the current model used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage_since: Option<Usage>,
+}
+
+/// Converts a duration to whole milliseconds, saturating.
+#[must_use]
+pub fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn sum_usage(before: Option<Usage>, now: Option<Usage>) -> Option<Usage> {
+    match (before, now) {
+        (Some(before), Some(now)) => Some(before.saturating_add(now)),
+        (before, now) => before.or(now),
+    }
+}
+
+impl Totals {
+    /// Adds a model call: its usage, its duration, and its time to the first text.
+    pub fn add_model_call(&mut self, usage: Option<Usage>, duration: Duration, first_text: Option<Duration>) {
+        self.model_calls = self.model_calls.saturating_add(1);
+        self.usage = sum_usage(self.usage, usage);
+        if let Some(cost_before_fallback) = &mut self.cost_before_fallback {
+            cost_before_fallback.usage_since = sum_usage(cost_before_fallback.usage_since, usage);
+        }
+        self.model_time.add(duration, first_text);
+    }
+
+    /// Returns the turn's cost so far, each model at its own prices. `prices` are those of the current model.
+    #[must_use]
+    pub fn cost(&self, prices: Option<&Prices>) -> Option<Cost> {
+        let of = |usage: Option<Usage>| usage.and_then(|usage| cost(prices, &usage));
+        match &self.cost_before_fallback {
+            None => of(self.usage),
+            Some(CostBeforeFallback { cost, usage_since }) => match (cost.clone(), of(*usage_since)) {
+                (Some(before), Some(now)) => Some(Cost { amount: before.amount.plus(now.amount), ..before }),
+                (before, now) => before.or(now),
+            },
+        }
+    }
+}
