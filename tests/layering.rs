@@ -135,7 +135,7 @@ fn modules_of_a_crate_form_no_circle() {
     for (name, folder) in crates() {
         assert_no_circle(&name, &folder.join("src"), "crate::");
         if name == "turns" {
-            assert_no_circle("turns::flow", &folder.join("src/flow"), "super::");
+            assert_no_circle("turns::flow", &folder.join("src/flow"), "crate::flow::");
         }
     }
 }

@@ -19,8 +19,10 @@ mod finish;
 mod invocation;
 mod owned_turn;
 mod read;
+mod retrieval;
 mod run;
 mod start;
+mod stored_request;
 mod write;
 
 pub use access::require_operator;

@@ -1,7 +1,6 @@
-//! A turn that this process owns, and the renewal of its lease.
+//! A turn that this process owns, and the lease on it.
 
 use std::{
-    pin::pin,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -9,18 +8,13 @@ use std::{
     time::Duration,
 };
 
-use futures::future::{Either, select};
 use protocol::{
     timing::Timing,
-    transition::renew::renew,
     turn::{StepRef, Turn},
 };
 
-use super::{
-    invocation::RequestScope,
-    write::{self, WriteOutcome},
-};
-use crate::ports::{Clock, Deps, Timer};
+use crate::flow::invocation::RequestScope;
+use crate::ports::{Deps, Timer};
 
 /// A turn that this process owns.
 pub(crate) struct OwnedTurn {
@@ -38,6 +32,12 @@ impl OwnedTurn {
     /// Creates the owner's view of a turn after the write that acquired it.
     pub(crate) fn new(turn: Turn, lease: Lease, scope: &RequestScope) -> Self {
         Self { turn, lease, scope: scope.clone(), recorded: Mutex::default() }
+    }
+
+    /// Returns the time left for models and tools before the turn must be settled.
+    pub(crate) fn time_left(&self, deps: &impl Deps) -> Duration {
+        let settle_by = self.scope.deadline.saturating_sub(deps.timing().settle_reserve);
+        settle_by.saturating_sub(deps.host().monotonic())
     }
 
     /// Returns the last recorded step, by whichever attempt.
@@ -89,7 +89,8 @@ impl Lease {
         self.confirmed.fetch_max(millis(started), Ordering::Relaxed);
     }
 
-    fn extend(&self, requested: Duration, by: Duration) {
+    /// Extends the lease by a renewal that started at `requested`.
+    pub(crate) fn extend(&self, requested: Duration, by: Duration) {
         self.ends.store(millis(requested.saturating_add(by)), Ordering::Relaxed);
         self.confirm(requested);
     }
@@ -97,41 +98,4 @@ impl Lease {
 
 fn millis(instant: Duration) -> u64 {
     u64::try_from(instant.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Renews the lease until it is lost: taken over, settled by someone else, or expired because the table is
-/// unreachable. Runs in the same task as the work. Never extends the lease past the moment at which the function is
-/// stopped.
-///
-/// It is polled before the work each time, and the work computes for a bounded time between two polls: the model
-/// client yields after each chunk, and answers are filtered in steps. So the work can't starve it, dropping the
-/// attempt drops it, and simulations need no extra tasks.
-pub(crate) async fn keep_lease(deps: &impl Deps, owned: &OwnedTurn) {
-    let OwnedTurn { turn, lease, scope, .. } = owned;
-    let (host, timing) = (deps.host(), deps.timing());
-    loop {
-        let left = lease.remaining(host);
-        if left.is_zero() {
-            return;
-        }
-        host.sleep(timing.renewal_interval().min(left)).await;
-        let requested = host.monotonic();
-        let by = timing.lease.min(scope.deadline.saturating_sub(requested));
-        if lease.remaining(host).is_zero() || by.is_zero() {
-            return;
-        }
-        let Ok(change) = renew(turn, host.now().after(by)) else {
-            return;
-        };
-        // The lease bounds the write, because each try may hang for as long as the adapter allows. Otherwise a holder
-        // that waits for an unreachable table would continue, and pay, under an expired lease.
-        let renewal = pin!(write::turn(deps, &change));
-        let over = pin!(host.sleep(lease.remaining(host)));
-        match select(renewal, over).await {
-            Either::Left((Ok(WriteOutcome::Applied), _)) => lease.extend(requested, by),
-            Either::Left((Ok(WriteOutcome::Superseded(_)), _)) | Either::Right(_) => return,
-            // The table is unreachable. The lease still holds, so try again until it ends.
-            Either::Left((Err(_), _)) => {}
-        }
-    }
 }

@@ -1,11 +1,19 @@
-//! Runs an attempt of a turn: retrieval, model calls and tools, until there is an outcome.
+//! Runs an attempt of a turn: model calls and tools, until there is an outcome.
 
 pub(super) mod agent_loop;
 pub(super) mod attempt;
-pub(super) mod compaction;
-pub(super) mod compose;
-pub(super) mod fallback;
-pub(super) mod optional_files;
+mod compaction;
+mod compose;
+mod effects;
+mod fallback;
+mod history;
+mod interruption;
+mod keep_lease;
+mod model_call;
+pub(super) mod models;
+mod optional_files;
 pub(super) mod provider_capabilities;
-pub(super) mod retrieve;
-pub(super) mod watch;
+mod source_search;
+mod step_record;
+mod tools;
+mod watch;

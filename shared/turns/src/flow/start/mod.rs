@@ -1,9 +1,17 @@
 //! Starts turns: a new one from a request, and a suspended one from its tool results.
 
-pub(super) mod purged_ancestor;
+mod begin_turn;
+mod claim;
+mod closing;
+mod contexts;
+mod initial_step;
+mod purged_ancestor;
 pub(super) mod rerun;
 pub(super) mod rerun_parent;
-pub(super) mod setup;
-pub(super) mod take_over;
-pub(super) mod tool_results;
-pub(super) mod user_turn;
+pub(super) mod resumption;
+mod setup;
+mod staged_request;
+pub(super) mod submission;
+mod take_over;
+mod takeover_setup;
+pub(super) mod turn_start;
