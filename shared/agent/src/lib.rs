@@ -3,12 +3,15 @@
 //! [`mode`], [`context`] and [`tool`] define what a turn works with besides its request. [`attachments`] holds the
 //! files that go with it, [`history`] the turns before it, and [`retrieval`] the context from its org's index.
 //! [`model`] is the port to the language model, [`attempt`] the durable state of a turn's work, and [`outcome`] the
-//! stored result. The crate does no I/O, knows no provider's wire format, and has no rules about who may write what.
-//! Those are in `protocol`.
+//! stored result. [`prompt`] composes the next model request from all of them.
+//!
+//! The crate does no I/O, knows no provider's wire format, and has no rules about who may write what. Those are in
+//! `protocol`.
 
 pub mod attachments;
 pub mod attempt;
 pub mod context;
+pub mod fault;
 pub mod history;
 pub mod mode;
 pub mod model;

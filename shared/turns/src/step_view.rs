@@ -1,8 +1,8 @@
 //! Maps a turn's rounds to the API's steps.
 
 use agent::{
-    history::rounds::{MAX_INLINE_VALUE_BYTES, ModelCallInfo, Round, ToolCallRecord},
     outcome::answer::long_value_names,
+    tool::rounds::{MAX_INLINE_VALUE_BYTES, ModelCallInfo, Round, ToolCallRecord},
 };
 use contracts::{
     FileAddress, Timestamp, paths,
@@ -225,7 +225,7 @@ fn size(step: &TurnStep) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agent::history::rounds::CallFiles;
+    use agent::tool::rounds::CallFiles;
     use contracts::id::{OrgId, SessionId, TurnId};
     use protocol::id::SessionKey;
 

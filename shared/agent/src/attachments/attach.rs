@@ -1,16 +1,46 @@
-//! Files and images that the provider reads itself.
+//! The attachments of a turn: a block of text, and files that the provider reads itself.
 
 use bytes::Bytes;
 use contracts::{read::AgentSessionActiveFileRef, request::UserTurn};
 
-use super::{files, kind::FileKind};
-use crate::model::Attachment;
+use super::{
+    files_block,
+    kind::FileKind,
+    request_files::{files, sent_images},
+};
+use crate::{model::Attachment, text::tokens};
 
-/// Maximum size of an image or document that is sent, in bytes. The request's own limits bound their number.
-pub const MAX_ATTACHMENT_BYTES: usize = 2 << 20;
+/// The files of a turn, prepared for a model request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Attachments {
+    /// The `[ACTIVE_FILES]` block; none if it would be empty.
+    pub files_block: Option<String>,
+    /// Files and images that the provider reads itself: artifacts in the request's order, then pasted images.
+    pub parts: Vec<Attachment>,
+}
+
+impl Attachments {
+    /// Creates the attachments of a turn from the refs that its start chose, one per artifact.
+    #[must_use]
+    pub fn new(request: &UserTurn, refs: &[AgentSessionActiveFileRef]) -> Self {
+        Self { files_block: files_block::block(files(request, refs)), parts: build(request, refs) }
+    }
+
+    /// Estimates their tokens. Only the provider knows the tokens of an image or a document; the estimate is one per
+    /// 64 bytes, and at least 1,000.
+    #[must_use]
+    pub fn tokens(&self) -> u32 {
+        let attached = self.parts.iter().map(|attachment| match attachment {
+            Attachment::Image { bytes, .. } | Attachment::File { bytes, .. } => {
+                u32::try_from(bytes.len() / 64).unwrap_or(u32::MAX).max(1_000)
+            }
+        });
+        attached.chain(self.files_block.as_deref().map(tokens)).fold(0, u32::saturating_add)
+    }
+}
 
 /// Returns the chosen artifacts, then the pasted images, each in the request's order.
-pub(super) fn build(request: &UserTurn, refs: &[AgentSessionActiveFileRef]) -> Vec<Attachment> {
+fn build(request: &UserTurn, refs: &[AgentSessionActiveFileRef]) -> Vec<Attachment> {
     let chosen = files(request, refs).filter(|(_, chosen)| chosen.was_sent_to_llm);
     let artifacts = chosen.filter_map(|(artifact, _)| {
         let bytes = || Bytes::copy_from_slice(artifact.contents.as_bytes());
@@ -26,15 +56,9 @@ pub(super) fn build(request: &UserTurn, refs: &[AgentSessionActiveFileRef]) -> V
             FileKind::Text(_) | FileKind::Unreadable => None,
         }
     });
-    let sent_images =
-        request.clipboard_images.iter().filter(|image| fits(&image.bytes)).map(|image| Attachment::Image {
-            media_type: image.image_type.mime_type().to_owned(),
-            bytes: Bytes::copy_from_slice(&image.bytes),
-        });
-    artifacts.chain(sent_images).collect()
-}
-
-/// True if an image or document is small enough to send.
-pub(super) fn fits(bytes: &[u8]) -> bool {
-    bytes.len() <= MAX_ATTACHMENT_BYTES
+    let images = sent_images(request).map(|image| Attachment::Image {
+        media_type: image.image_type.mime_type().to_owned(),
+        bytes: Bytes::copy_from_slice(&image.bytes),
+    });
+    artifacts.chain(images).collect()
 }

@@ -5,7 +5,7 @@ use contracts::{
     request::{Artifact, UserTurn},
 };
 
-use super::{attach::MAX_ATTACHMENT_BYTES, files_block, kind::FileKind};
+use super::{files_block, kind::FileKind, request_files::MAX_ATTACHMENT_BYTES};
 use crate::{
     context::Budgets,
     text::{ref_path, tokens},

@@ -22,9 +22,9 @@ use contracts::{
 };
 
 use super::kind::FileKind;
-use crate::{
-    prompt::block::{fenced, is_word, one_line},
-    text::tokens,
+use crate::text::{
+    block::{fenced, is_word, one_line},
+    tokens,
 };
 
 /// Returns the block of these files; none if it would be empty.

@@ -1,9 +1,9 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use contracts::{AgentExecuteRequest, ContentHash};
+use contracts::{AgentExecuteRequest, ContentHash, read::AgentSessionActiveFileRef, request::UserTurn};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{context::Budgets, text::MAX_REF_PATH_BYTES};
+use crate::{context::Budgets, model::Attachment, text::MAX_REF_PATH_BYTES};
 
 fn request(artifacts: Value, images: Value) -> UserTurn {
     let body = json!({

@@ -6,11 +6,13 @@ use contracts::{
 };
 
 use super::{
-    attach::{MAX_ATTACHMENT_BYTES, fits},
-    files,
     kind::FileKind,
+    request_files::{MAX_ATTACHMENT_BYTES, files, fits},
 };
-use crate::{context::Budgets, prompt::block::one_line, text::tokens};
+use crate::{
+    context::Budgets,
+    text::{block::one_line, tokens},
+};
 
 /// Returns a sentence per file or image that was left out: its name, the reason and the fix.
 #[must_use]

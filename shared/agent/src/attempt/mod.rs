@@ -4,10 +4,10 @@
 //! or with the client's tool results, another attempt continues from there: executed tools don't run again, and no
 //! recorded model call is paid for twice.
 
-pub mod conversation;
-
 mod chain;
 mod effects;
+pub mod history_window;
+pub mod prompt_state;
 mod recovery_point;
 mod spec;
 mod state;

@@ -7,7 +7,11 @@ use protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{context::Route, model::model_settings::ModelSettings, retrieval::Sources, tool::Definition};
+use crate::{
+    model::{model_settings::ModelSettings, route::Route},
+    retrieval::Sources,
+    tool::Definition,
+};
 
 /// The resolved settings of a turn, fixed at its start. Neither a redeployment nor a mode change alters them midway.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

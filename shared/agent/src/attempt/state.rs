@@ -5,14 +5,14 @@ use protocol::detail::{FallbackAttempt, FallbackReason};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    attempt::{ChainState, CostBeforeFallback, StagedEffects, ToolRounds, Totals, TurnSpec},
-    history::{
+    attempt::{
+        ChainState, CostBeforeFallback, StagedEffects, ToolRounds, Totals, TurnSpec,
         history_window::{HistorySummary, HistoryWindow},
-        rounds::{AssistantMessage, ModelCallInfo, Round},
+        prompt_state::PromptState,
     },
     model::FunctionCall,
-    prompt::prompt_state::PromptState,
     retrieval::{CHUNKS_UNLISTED, MAX_CHUNKS},
+    tool::rounds::{AssistantMessage, ModelCallInfo, Round},
 };
 
 /// The results of the model calls so far.

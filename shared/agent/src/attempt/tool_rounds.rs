@@ -4,8 +4,8 @@ use contracts::Fingerprint;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    history::rounds::{self, AssistantMessage, ModelCallInfo, Round, ToolCallRecord},
     model::FunctionCall,
+    tool::rounds::{self, AssistantMessage, ModelCallInfo, Round, ToolCallRecord},
 };
 
 /// The turn's tool rounds.

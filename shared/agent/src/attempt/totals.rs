@@ -6,7 +6,7 @@ use contracts::Usage;
 use protocol::cost::Cost;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Prices, cost};
+use crate::model::price::{Prices, cost};
 
 /// Totals of the turn's model calls and tools so far.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

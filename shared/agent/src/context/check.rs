@@ -5,7 +5,7 @@ use std::{fmt::Display, ops::RangeInclusive};
 use serde::Serialize;
 
 use super::{
-    AgentContext, Budgets, ConversationContext, Document, Prices, hosted_check,
+    AgentContext, Budgets, ConversationContext, Document, hosted_check,
     limits::{
         BUDGET_TOKENS, CONTEXT_CHUNKS, DIMENSIONS, MAX_COLLECTION_CHARS, MAX_CONTEXT_BYTES,
         MAX_MODEL_NAME_CHARS, MAX_NAME_CHARS, MAX_OUTPUT_TOKENS, MAX_ROUNDS, RETENTION_DAYS, TEMPERATURE,
@@ -13,12 +13,12 @@ use super::{
     },
 };
 use crate::{
-    context::fault::FaultCollector,
+    fault::FaultCollector,
     mode::{
         Catalog, Mode,
         string_check::{check_line, check_text},
     },
-    model::model_settings::TextFormat,
+    model::{model_settings::TextFormat, price::Prices},
     tool::{self, AGENT_CHANGE_MODE, client_tool_check},
 };
 

@@ -10,9 +10,9 @@ use protocol::{
 
 use crate::{
     attempt::{HistorySpec, InputSpec, PromptSpec, ToolSpec, TurnSpec},
-    context::{Defaults, ResolvedContext, Route, ToolsOnContinuation},
+    context::{Defaults, ResolvedContext, ToolsOnContinuation},
     mode::Catalog,
-    model::providers::Providers,
+    model::{providers::Providers, route::Route},
     retrieval::{DefaultSources, EmbeddingModel, Hint, MAX_CHUNKS, Sources, key},
     tool::{self, AvailableMode, Definition, Registry, ToolSelection, TurnFacts},
 };

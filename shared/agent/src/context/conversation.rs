@@ -6,11 +6,12 @@ use contracts::id::ConversationContextId;
 use protocol::chain::ConversationStatePolicy;
 use serde::{Deserialize, Serialize};
 
-use super::{Fallback, Prices, limits};
+use super::{Fallback, limits};
 use crate::{
     model::{
         hosted_tools::HostedTool,
         model_settings::{Effort, ModelSettings, ServiceTier, TextFormat, Verbosity},
+        price::Prices,
     },
     tool::Definition,
 };

@@ -1,7 +1,7 @@
 //! The contexts of sessions that name none. They ship with the service as data.
 
 use super::{AgentContext, ConversationContext, Document};
-use crate::context::fault::Faults;
+use crate::fault::Faults;
 
 pub(super) const DEFAULTS: &str = include_str!("../../data/contexts.json");
 

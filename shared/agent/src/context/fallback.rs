@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Prices;
+use crate::model::{price::Prices, route::Route};
 
 /// A model in a context's `Fallbacks`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,20 +15,6 @@ pub struct Fallback {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub model_name: Option<String>,
     /// The model's prices. Absent: the context's.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub prices: Option<Prices>,
-}
-
-/// A provider and model to call, with the model's prices.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct Route {
-    /// The provider's name. None: the deployment's default.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub provider: Option<String>,
-    /// The provider's model id.
-    pub model: String,
-    /// The model's prices.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub prices: Option<Prices>,
 }

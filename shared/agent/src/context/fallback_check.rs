@@ -1,10 +1,10 @@
 //! Checks of the providers and fallbacks that a conversation context names.
 
 use super::{
-    ConversationContext, Fallback, Prices, check,
+    ConversationContext, Fallback, check,
     limits::{MAX_FALLBACKS, MAX_MODEL_NAME_CHARS},
 };
-use crate::{context::fault::FaultCollector, mode::string_check::check_line};
+use crate::{fault::FaultCollector, mode::string_check::check_line, model::price::Prices};
 
 /// Checks the provider and the fallbacks of a context.
 pub(super) fn check(

@@ -2,9 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::{
-    context::fault::FaultCollector, mode::string_check::check_line, model::hosted_tools::HostedTool, tool,
-};
+use crate::{fault::FaultCollector, mode::string_check::check_line, model::hosted_tools::HostedTool, tool};
 
 /// The maximum number of hosted tools in a context.
 pub(super) const MAX_HOSTED_TOOLS: usize = 8;

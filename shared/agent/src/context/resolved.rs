@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use protocol::chain::ConversationStatePolicy;
 
-use super::{AgentContext, Budgets, ConversationContext, Defaults, Route, ToolsOnContinuation};
-use crate::{model::model_settings::ModelSettings, tool::Definition};
+use super::{AgentContext, Budgets, ConversationContext, Defaults, ToolsOnContinuation};
+use crate::{
+    model::{model_settings::ModelSettings, route::Route},
+    tool::Definition,
+};
 
 /// The settings of one turn.
 #[derive(Debug, Clone, PartialEq)]

@@ -300,8 +300,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        context::{AgentContext, Budgets, ConversationContext, Fallback, Prices},
-        model::model_settings::TextFormat,
+        context::{AgentContext, Budgets, ConversationContext, Fallback},
+        model::{model_settings::TextFormat, price::Prices},
         tool::Definition,
     };
 

@@ -6,12 +6,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{
-    AgentContext, ConversationContext, Defaults, Document, ResolvedContext, Route, ToolsOnContinuation,
+    AgentContext, ConversationContext, Defaults, Document, ResolvedContext, ToolsOnContinuation,
     defaults::{DEFAULTS, defaults},
     parse_documents,
 };
 use crate::{
     mode::Catalog,
+    model::route::Route,
     tool::{
         built_in,
         client_tool_check::max_context_tools,

@@ -7,8 +7,8 @@
 use protocol::turn::Turn;
 
 use crate::{
-    attempt::{AttemptState, TurnSpec},
-    history::{Exchange, RenderedHistory, history_window::HistorySummary},
+    attempt::{AttemptState, TurnSpec, history_window::HistorySummary},
+    history::{Exchange, RenderedHistory},
     model::{Chain, Identifiers, Instruction, Message, Reply, Request, model_settings::ModelSettings},
     text::{BYTES_PER_TOKEN, indent, truncate},
 };

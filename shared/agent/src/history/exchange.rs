@@ -5,16 +5,18 @@ use protocol::{ancestry::ResolvedParent, session::SolutionContext, turn::Turn};
 
 use crate::{
     attachments::{self, Attachments},
-    history::{
+    attempt::{
         history_window::HistoryWindow,
-        rounds::{ReasoningReader, Round},
+        prompt_state::{self, PromptState, SolutionTexts},
     },
     mode::Catalog,
     model::{HistoryItem, Instruction, Message, ReplyItem},
     outcome::Outcome,
-    prompt::prompt_state::{self, PromptState, SolutionTexts},
     text::{indent, tokens},
-    tool::results_block,
+    tool::{
+        results_block,
+        rounds::{ReasoningReader, Round},
+    },
 };
 
 /// Estimated overhead of a message besides its texts, in tokens.

@@ -1,7 +1,7 @@
 //! Fits earlier turns into a token budget, and moves the history window.
 
 use super::Exchange;
-use crate::history::history_window::HistoryWindow;
+use crate::attempt::history_window::HistoryWindow;
 
 /// Maximum number of earlier turns in a request.
 pub(super) const MAX_TURNS: usize = 100;

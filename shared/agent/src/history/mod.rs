@@ -2,16 +2,14 @@
 //!
 //! A replay has the system message from the start of the window, then every message and reply in order, then the new
 //! message. Each request repeats the one before byte by byte, which is the key of a provider's prompt cache. What no
-//! longer fits is dropped in blocks ([`HistoryWindow`](crate::history::history_window::HistoryWindow)).
+//! longer fits is dropped in blocks ([`HistoryWindow`](crate::attempt::history_window::HistoryWindow)).
 //!
 //! The module does no I/O and knows no wire format.
 
 pub mod compaction;
 mod exchange;
 mod fit;
-pub mod history_window;
 mod render;
-pub mod rounds;
 #[cfg(test)]
 mod tests;
 mod walk;

@@ -4,13 +4,13 @@ use protocol::session::SolutionContext;
 
 use super::{Exchange, LoadedHistory, Truncation, fit};
 use crate::{
-    history::{
+    attempt::{
         history_window::{HistorySummary, HistoryWindow},
-        rounds::ReasoningReader,
+        prompt_state::PromptState,
     },
     mode::Catalog,
     model::HistoryItem,
-    prompt::prompt_state::PromptState,
+    tool::rounds::ReasoningReader,
 };
 
 /// The turn and the model to render the earlier turns for.

@@ -18,16 +18,15 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     attachments,
+    attempt::{history_window::HistoryWindow, prompt_state::SolutionTexts},
     context::Budgets,
-    history::{
-        history_window::HistoryWindow,
-        rounds::{Round, ToolCallRecord},
-    },
     mode::Catalog,
     model::{HistoryItem, Instruction, Message, ReplyItem},
     outcome::Outcome,
-    prompt::prompt_state::SolutionTexts,
-    tool,
+    tool::{
+        self,
+        rounds::{Round, ToolCallRecord},
+    },
 };
 
 fn catalog() -> Catalog {
@@ -142,7 +141,7 @@ fn round(id: &str, result: &str, mode: &str) -> Round {
         outcome: Some(ToolOutcome::ResultJson(result.to_owned())),
         ran_by: None,
         execution_ms: None,
-        files: crate::history::rounds::CallFiles::default(),
+        files: crate::tool::rounds::CallFiles::default(),
     };
     Round { calls: vec![call], mode: Some(mode.to_owned()), ..Round::default() }
 }

@@ -1,7 +1,7 @@
 //! Walks back through the ancestry, from its newest turn, and collects the turns that fit.
 
 use super::{Exchange, fit::MAX_TURNS};
-use crate::{history::history_window::HistoryWindow, prompt::prompt_state::SolutionTexts};
+use crate::attempt::{history_window::HistoryWindow, prompt_state::SolutionTexts};
 
 /// The turns before the current one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

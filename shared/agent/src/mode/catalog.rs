@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Mode, RagHint, check, parse, prompt};
+use super::{Mode, RagHint, check, key, parse, prompt};
 use crate::{
-    context::fault::{FaultCollector, Faults},
+    fault::{FaultCollector, Faults},
     tool::Definition,
 };
 
@@ -89,7 +89,7 @@ impl Catalog {
     /// Returns the display name of a mode. A key that the catalog doesn't have is turned into words.
     #[must_use]
     pub fn display_name(&self, key: &str) -> String {
-        self.get(key).map_or_else(|| super::display_name(key), |mode| mode.display_name.clone())
+        self.get(key).map_or_else(|| key::display_name(key), |mode| mode.display_name.clone())
     }
 
     /// Returns the server tools of a mode (`AssociatedToolIds`) besides `agent_change_mode`; none for an unknown

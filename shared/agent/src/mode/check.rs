@@ -6,7 +6,7 @@ use super::{
     Mode, Status,
     string_check::{check_line, check_snake_case, check_text},
 };
-use crate::{context::fault::FaultCollector, tool::client_tool_check};
+use crate::{fault::FaultCollector, tool::client_tool_check};
 
 /// The maximum number of modes in a catalog. With the limits below it bounds the catalog block (I13).
 pub(super) const MAX_MODES: usize = 32;

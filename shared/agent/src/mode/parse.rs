@@ -6,7 +6,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, value::RawValue};
 
-use crate::context::fault::FaultCollector;
+use crate::fault::FaultCollector;
 
 /// Splits a JSON array into its unparsed entries. A lone object counts as an array of one.
 ///

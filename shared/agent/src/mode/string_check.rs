@@ -1,6 +1,6 @@
 //! Checks of single strings in documents that an operator wrote.
 
-use crate::context::fault::FaultCollector;
+use crate::fault::FaultCollector;
 
 /// Checks a single line: not blank, and without line breaks or other control characters.
 pub(crate) fn check_line(text: &str, max_chars: usize, at: &str, faults: &mut FaultCollector) {

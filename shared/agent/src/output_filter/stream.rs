@@ -6,9 +6,8 @@
 //! is final at once. So the cost is linear in the length of the text, however it is split.
 
 use super::{
-    Blob, FilteredText,
+    blob::{Blob, FilteredText, extension},
     bundle::{self, Bundle, BundleStatus},
-    extension,
     fence::{Fences, LineKind},
     finder::{Finder, Match},
     payload,

@@ -8,11 +8,14 @@ use protocol::turn::Turn;
 
 use crate::{
     attachments::Attachments,
-    attempt::{AttemptState, TurnSpec, conversation::Conversation},
+    attempt::{
+        AttemptState, TurnSpec,
+        prompt_state::{self, PromptState},
+    },
     history::compaction::CompactionRange,
     mode::Catalog,
     model::{Chain, HistoryItem, Identifiers, Instruction, Message, Request, model_settings::ModelSettings},
-    prompt::prompt_state::{self, PromptState},
+    prompt::conversation::Conversation,
     tool,
 };
 

@@ -1,5 +1,4 @@
-//! The prompt: its sections, its changeable parts, and the composition of the next model request.
+//! The prompt: the conversation with a model, and the composition of the next request.
 
-pub(crate) mod block;
 pub mod compose;
-pub mod prompt_state;
+pub mod conversation;

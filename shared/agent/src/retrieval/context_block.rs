@@ -11,9 +11,9 @@ use contracts::read::{AgentSessionChunkRef, Score};
 use serde_json::{Value, json};
 
 use super::{Chunk, MAX_CHUNKS};
-use crate::{
-    prompt::block::{fenced, is_word, one_line},
-    text::{ref_path, tokens},
+use crate::text::{
+    block::{fenced, is_word, one_line},
+    ref_path, tokens,
 };
 
 /// The language of a chunk whose indexer recorded none.

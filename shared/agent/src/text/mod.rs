@@ -1,5 +1,6 @@
 //! Measures and shortens text.
 
+pub(crate) mod block;
 pub mod excerpt;
 
 use unicode_segmentation::GraphemeCursor;

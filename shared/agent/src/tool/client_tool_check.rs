@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{Definition, ExecutedBy, MAX_TOOLS, check};
-use crate::context::fault::FaultCollector;
+use crate::fault::FaultCollector;
 
 /// The maximum number of client tools in a mode.
 const MAX_MODE_TOOLS: usize = 16;

@@ -11,9 +11,13 @@ pub(crate) mod client_tool_check;
 mod definition;
 pub mod diagnostics;
 mod effect_limits;
+#[cfg(test)]
+mod fake_tool;
+mod limits;
 mod registry;
 pub mod result_validation;
 mod results_block;
+pub mod rounds;
 mod routing;
 mod run;
 mod schema;
@@ -28,10 +32,11 @@ pub use effect_limits::{
     MAX_MODE_CHANGES, MAX_SEARCHES, branch_suggestion, mode_change_limit_message, multiple_changes_warning,
     search_limit_message,
 };
+pub use limits::Limits;
 pub use registry::Registry;
 pub use results_block::results_block;
 pub use routing::route_calls;
-pub use run::{ExecutedCall, Limits, run_calls};
+pub use run::{ExecutedCall, run_calls};
 pub use schema::matches_schema;
 pub use selection::{
     DroppedTool, MAX_TOOLS, ToolSelection, select_tools, to_model_tools, usage_metadata_block,

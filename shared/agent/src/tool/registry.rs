@@ -7,7 +7,7 @@ use super::{
     check::{DefinitionFault, check_built_in},
     schema::Schema,
 };
-use crate::context::fault::{FaultCollector, Faults};
+use crate::fault::{FaultCollector, Faults};
 
 /// The tools that this service can run, by name.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl fmt::Debug for Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tool::{built_in, check, run::tests::FakeTool};
+    use crate::tool::{built_in, check, fake_tool::FakeTool};
 
     #[test]
     fn built_in_tools_are_valid() {

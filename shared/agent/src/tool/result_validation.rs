@@ -2,7 +2,7 @@
 
 use contracts::response::ToolResult;
 
-use crate::history::rounds::ToolCallRecord;
+use crate::tool::rounds::ToolCallRecord;
 
 /// Maximum number of positions in an error message.
 const MAX_LISTED: usize = 20;
@@ -78,7 +78,7 @@ mod tests {
             outcome: None,
             ran_by: None,
             execution_ms: None,
-            files: crate::history::rounds::CallFiles::default(),
+            files: crate::tool::rounds::CallFiles::default(),
         }
     }
 

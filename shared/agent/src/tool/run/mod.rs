@@ -3,7 +3,7 @@
 //! A call that goes wrong is a failed result for the model and never a failed turn. Effects are performed elsewhere,
 //! by the agent loop. Panics aren't caught: one ends the process like any other, and the turn is taken over.
 
-use std::{num::NonZeroUsize, pin::pin, time::Duration};
+use std::{pin::pin, time::Duration};
 
 use contracts::response::{ToolOutcome, ToolResult};
 use futures::{
@@ -13,7 +13,7 @@ use futures::{
 };
 
 use super::{
-    Definition, Effect, ExecutedBy, Registry, ToolError, ToolInput, ToolSuccess, TurnFacts,
+    Definition, Effect, ExecutedBy, Limits, Registry, ToolError, ToolInput, ToolSuccess, TurnFacts,
     arguments::{self, ArgumentError},
     routing::{ClientCallError, client_call_error},
 };
@@ -22,41 +22,6 @@ use crate::{text::truncate, tool::timer::Timer};
 
 /// The maximum length of a failed result's text, in bytes.
 const MAX_MESSAGE_BYTES: usize = 4_000;
-
-/// Limits for one reply's calls (I13).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// The number of calls that run concurrently.
-    pub parallel: NonZeroUsize,
-    /// The maximum number of calls of one reply; those after them fail.
-    pub calls: usize,
-    /// The timeout of one call.
-    pub timeout: Duration,
-    /// The maximum size of its arguments.
-    pub argument_bytes: usize,
-    /// The maximum size of its result as JSON text.
-    pub result_bytes: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            parallel: NonZeroUsize::MIN.saturating_add(3),
-            calls: 64,
-            timeout: Duration::from_secs(30),
-            argument_bytes: 2 * 1024 * 1024,
-            result_bytes: 256 * 1024,
-        }
-    }
-}
-
-impl Limits {
-    /// Returns these limits with the timeout capped at the turn's remaining time.
-    #[must_use]
-    pub fn capped_at(self, left: Duration) -> Self {
-        Self { timeout: self.timeout.min(left), ..self }
-    }
-}
 
 /// A call with its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -206,4 +171,4 @@ impl<W: Timer> Runner<'_, W> {
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;

@@ -86,7 +86,7 @@ async fn with_full_values(
     let is_complete = usize::try_from(history.of).is_ok_and(|of| history.rounds.len() >= of);
     let model_call = history.rounds.last().and_then(|round| round.model_call.as_ref());
     let Some(model_call) = model_call.filter(|_| {
-        !is_complete || history.rounds.iter().any(agent::history::rounds::Round::has_truncated_values)
+        !is_complete || history.rounds.iter().any(agent::tool::rounds::Round::has_truncated_values)
     }) else {
         return Ok(history);
     };

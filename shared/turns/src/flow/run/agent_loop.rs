@@ -7,12 +7,12 @@
 use std::ops::ControlFlow::{self, Break, Continue};
 
 use agent::{
-    attempt::{AttemptState, RecoveryPoint, ReplyInfo, TurnSpec, conversation::Conversation},
-    history::rounds::{AssistantMessage, ModelCallInfo},
+    attempt::{AttemptState, RecoveryPoint, ReplyInfo, TurnSpec, prompt_state::PromptState},
     model::{Error, Reply, Request},
     outcome::answer::{self, Answer, File, embedded_link},
     output_filter::{Blob, FilteredText, filter_in_chunks},
-    prompt::{compose::ComposedRequest, prompt_state::PromptState},
+    prompt::{compose::ComposedRequest, conversation::Conversation},
+    tool::rounds::{AssistantMessage, ModelCallInfo},
 };
 use contracts::{
     request::UserTurn,

@@ -7,13 +7,14 @@
 use std::time::Duration;
 
 use agent::{
-    attempt::{AttemptState, TurnSpec, conversation::Conversation},
+    attempt::{AttemptState, TurnSpec},
     history::{
         AncestryWalk, Truncation,
         compaction::{self, CompactionRange},
     },
     model::{Model, Observer},
     outcome::answer::{self, File},
+    prompt::conversation::Conversation,
 };
 
 use crate::flow::{

@@ -1,12 +1,13 @@
 //! Builds the next model request: reads the missing parts of the prompt, then composes them.
 
 use agent::{
-    attempt::{
-        AttemptState, TurnSpec,
+    attempt::{AttemptState, TurnSpec},
+    history::AncestryWalk,
+    prompt::{
+        self,
+        compose::ComposedRequest,
         conversation::{Conversation, LoadedData, MissingData},
     },
-    history::AncestryWalk,
-    prompt::{self, compose::ComposedRequest},
 };
 use futures::future::{OptionFuture, join3};
 use protocol::turn::Turn;

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use agent::{
-    attempt::{AttemptState, TurnSpec, conversation::Conversation},
+    attempt::{AttemptState, TurnSpec},
     model::{Chain, Error, Request, fallback_reason},
+    prompt::conversation::Conversation,
 };
 use protocol::{chain, detail::FallbackReason, turn::Turn};
 

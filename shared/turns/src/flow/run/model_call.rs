@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use agent::{
     attempt::{Totals, TurnSpec, millis},
-    history::rounds::ModelCallInfo,
     model::{Error, Model, Observer, RawPayloads, Reply, Request},
+    tool::rounds::ModelCallInfo,
 };
 use contracts::{Timestamp, stream::Phase, usage::Usage};
 use futures::future::join;

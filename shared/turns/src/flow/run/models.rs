@@ -1,8 +1,9 @@
 //! The models that a turn may call, with the capabilities that this process has detected of their providers.
 
 use agent::{
-    attempt::{AttemptState, TurnSpec, conversation::Conversation},
+    attempt::{AttemptState, TurnSpec},
     context::{ResolvedContext, config::AgentConfig},
+    prompt::conversation::Conversation,
 };
 use contracts::request::UserTurn;
 use protocol::{

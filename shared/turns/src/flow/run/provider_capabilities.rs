@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use agent::attempt::conversation::ObservedCapability;
+use agent::prompt::conversation::ObservedCapability;
 
 /// The number of consecutive sessions whose continuation a provider refuses before it counts as stateless. A single
 /// refusal may be one lost response.

@@ -2,9 +2,8 @@
 
 use agent::{
     attempt::{AttemptState, TurnSpec},
-    history::rounds::ToolCallRecord,
     model::FunctionCall,
-    tool::{self, ExecutedBy, ExecutedCall, Limits},
+    tool::{self, ExecutedBy, ExecutedCall, Limits, rounds::ToolCallRecord},
 };
 use contracts::read::RanBy;
 use futures::future::join;

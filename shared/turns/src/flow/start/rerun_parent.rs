@@ -57,7 +57,11 @@ pub(crate) async fn prepare_rerun(
 
 /// Finds the parent of a rerun, which differs from the session's latest turn. The provider response of a turn
 /// before `cutoff_depth` isn't used, because it contains purged history.
-pub(crate) async fn parent_of(deps: &impl Deps, turn: &Turn, cutoff_depth: u64) -> Result<RerunParent, Unavailable> {
+pub(crate) async fn parent_of(
+    deps: &impl Deps,
+    turn: &Turn,
+    cutoff_depth: u64,
+) -> Result<RerunParent, Unavailable> {
     let store = deps.store();
     let completed =
         Box::pin(ancestry::last_completed(store, &turn.key.session, turn.resolved_parent())).await?;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use contracts::Fingerprint;
 use serde::{Deserialize, Serialize};
 
-use crate::{history::rounds::Round, mode::Catalog, model::Message};
+use crate::{mode::Catalog, model::Message, tool::rounds::Round};
 
 /// Introduces the solution context. It comes from the client, so it is information and not instructions (I15).
 const SOLUTION_CONTEXT: &str = "[SOLUTION_CONTEXT]\n\

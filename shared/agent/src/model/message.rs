@@ -1,0 +1,84 @@
+//! The input of a model call.
+
+use bytes::Bytes;
+use contracts::request::UserTurn;
+
+use crate::model::ToolOutput;
+
+/// The input of one model call: outputs of tool calls, then one user message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Outputs for the previous reply's calls, in the model's order.
+    pub tool_outputs: Vec<ToolOutput>,
+    /// The mode's key, for `[MODE: …]`.
+    pub mode: String,
+    /// Content under `[INSTRUCTION]`.
+    pub instruction: Instruction,
+    /// Complete block about earlier turns that are not replayed.
+    pub earlier_turns_block: Option<String>,
+    /// Complete `[CONTEXT]` block.
+    pub context_block: Option<String>,
+    /// Complete block with the text of the active files.
+    pub files_block: Option<String>,
+    /// Files and images that the provider reads itself.
+    pub attachments: Vec<Attachment>,
+    /// Changes to the mode's instructions or the solution context since the last request.
+    pub update: Option<String>,
+}
+
+impl Message {
+    /// Creates a message for tool results in this mode, with no outputs yet.
+    #[must_use]
+    pub fn in_mode(mode: &str) -> Self {
+        Self {
+            tool_outputs: Vec::new(),
+            mode: mode.to_owned(),
+            instruction: Instruction::ToolResults,
+            earlier_turns_block: None,
+            context_block: None,
+            files_block: None,
+            attachments: Vec::new(),
+            update: None,
+        }
+    }
+}
+
+/// A file that the provider reads itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Attachment {
+    /// An image in a format that the API accepts (`input_image`).
+    Image {
+        /// Media type.
+        media_type: String,
+        /// Content.
+        bytes: Bytes,
+    },
+    /// A document in a format that the API accepts (`input_file`).
+    File {
+        /// File name, which the model sees.
+        name: String,
+        /// Media type.
+        media_type: String,
+        /// Content.
+        bytes: Bytes,
+    },
+}
+
+/// The content under `[INSTRUCTION]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Instruction {
+    /// The user's text.
+    User(String),
+    /// The user sent only files or images.
+    FilesAlone,
+    /// The turn continues from tool results.
+    ToolResults,
+}
+
+impl Instruction {
+    /// Returns the instruction of a user's request.
+    #[must_use]
+    pub fn from_request(request: &UserTurn) -> Self {
+        request.instruction.clone().map_or(Self::FilesAlone, Self::User)
+    }
+}

@@ -1,0 +1,72 @@
+//! The observer of a model call.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use contracts::Usage;
+
+/// Callbacks and results of one model call. It outlives the call, so the usage of a failed reply is known too.
+pub struct Observer<'a> {
+    /// Receives the text while it is written. The reply has the complete text.
+    pub deltas: &'a mut (dyn FnMut(&str) + Send),
+    /// Receives the pause before a retry, and none when the retry starts.
+    pub pauses: Option<&'a mut (dyn FnMut(Option<Duration>) + Send)>,
+    /// Tokens used, if the provider reports them.
+    pub usage: Option<Usage>,
+    /// True if there was any output.
+    pub has_output: bool,
+    /// The provider's id of a reply that didn't complete, if known.
+    pub failed_response_id: Option<String>,
+    /// The raw payloads, filled in if set.
+    pub raw: Option<RawPayloads>,
+}
+
+/// The raw payloads of one model call, bounded in size. They never contain headers, so never a key.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RawPayloads {
+    /// The request body as sent; empty if nothing was sent.
+    pub request: Bytes,
+    /// The final response of the stream, or the received body if there is none; empty if nothing came.
+    pub response: Bytes,
+}
+
+impl<'a> Observer<'a> {
+    /// Creates an observer that sends text to `deltas` and captures no raw payloads.
+    #[must_use]
+    pub fn new(deltas: &'a mut (dyn FnMut(&str) + Send)) -> Self {
+        Self { deltas, pauses: None, usage: None, has_output: false, failed_response_id: None, raw: None }
+    }
+
+    /// Reports pauses to `pauses`.
+    #[must_use]
+    pub fn with_pauses(self, pauses: &'a mut (dyn FnMut(Option<Duration>) + Send)) -> Self {
+        Self { pauses: Some(pauses), ..self }
+    }
+
+    /// Reports a pause before a retry, or its end.
+    pub fn report_pause(&mut self, pause: Option<Duration>) {
+        if let Some(pauses) = &mut self.pauses {
+            pauses(pause);
+        }
+    }
+
+    /// Adds usage, if the provider reports it. A call may have more than one reply.
+    pub fn add_usage(&mut self, usage: Option<Usage>) {
+        self.usage = match (self.usage, usage) {
+            (Some(before), Some(now)) => Some(before.saturating_add(now)),
+            (before, now) => before.or(now),
+        };
+    }
+
+    /// Captures the raw payloads if `wanted`.
+    #[must_use]
+    pub fn with_raw_payloads(self, wanted: bool) -> Self {
+        Self { raw: wanted.then(RawPayloads::default), ..self }
+    }
+}
+
+impl std::fmt::Debug for Observer<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Observer").field("usage", &self.usage).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,105 @@
+//! The reply of a model call.
+
+use contracts::response::ToolOutcome;
+use serde::{Deserialize, Serialize};
+
+/// A complete reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The provider's id of the response, for later requests to continue from.
+    pub response_id: String,
+    /// The model, as the provider reports it.
+    pub model: String,
+    /// The text, with its segments separated by a blank line. A refusal is text too.
+    pub text: String,
+    /// Function calls, in the model's order.
+    pub calls: Vec<FunctionCall>,
+    /// True if the provider stored the reply for later requests to continue from. False if `store` was not set, or if
+    /// the provider reports that it stored nothing or ignored the response to continue from.
+    pub is_stored: bool,
+    /// True if the text ends at the token limit.
+    pub is_truncated: bool,
+    /// True if the text differs from the streamed text and replaces it.
+    pub replaces_stream: bool,
+    /// The reasoning before its calls, if requested and returned.
+    pub reasoning: Vec<Reasoning>,
+    /// Calls of the provider's own tools.
+    pub hosted: Vec<HostedCall>,
+}
+
+/// An item of a reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReplyItem {
+    /// Text.
+    Text(String),
+    /// Encrypted reasoning.
+    Reasoning(Reasoning),
+    /// A call of one of the provider's tools.
+    Hosted(HostedCall),
+    /// A call of a function tool.
+    Call(FunctionCall),
+}
+
+/// A call of one of the provider's tools, as the provider returned it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct HostedCall {
+    /// Number of the reply's function calls before it.
+    pub calls_before: usize,
+    /// Number of the reply's reasoning items before it.
+    pub reasoning_before: usize,
+    /// The item.
+    pub item: serde_json::Value,
+}
+
+impl HostedCall {
+    /// Returns its approximate size in bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.item.to_string().len()
+    }
+}
+
+/// The model's reasoning, encrypted so that only its provider can read it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Reasoning {
+    /// Number of the reply's function calls before it.
+    pub calls_before: usize,
+    /// The provider's id of the item.
+    pub id: String,
+    /// The provider's summary, as received.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub summary: Vec<serde_json::Value>,
+    /// The encrypted content.
+    pub encrypted: String,
+}
+
+impl Reasoning {
+    /// Returns its approximate size in bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let summary: usize = self.summary.iter().map(|part| part.to_string().len()).sum();
+        self.id.len() + self.encrypted.len() + summary
+    }
+}
+
+/// The output of a tool call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolOutput {
+    /// The call.
+    pub call: FunctionCall,
+    /// Result or error.
+    pub outcome: ToolOutcome,
+}
+
+/// A call that the model requested.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FunctionCall {
+    /// The provider's id of the call.
+    pub call_id: String,
+    /// The tool's name.
+    pub name: String,
+    /// Arguments, as JSON text written by the model.
+    pub arguments: String,
+}

@@ -1,0 +1,48 @@
+//! The part of a reply besides its calls.
+
+use contracts::FileAddress;
+use serde::{Deserialize, Serialize};
+
+use super::long_value::long_value_address;
+use crate::model::{HostedCall, Reasoning};
+
+/// A reply that called tools, apart from the calls.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct AssistantMessage {
+    /// The model's text.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// The file with the complete text if it is truncated here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text_file: Option<FileAddress>,
+    /// The reasoning that led to the calls, if the provider returns it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reasoning: Vec<Reasoning>,
+    /// Calls of the provider's own tools.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosted: Vec<HostedCall>,
+    /// The requested model.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub model: String,
+    /// The model's provider.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub provider: String,
+}
+
+impl AssistantMessage {
+    /// Returns the address of the file with its text, if the text is long.
+    #[must_use]
+    pub fn text_file_address(&self) -> Option<FileAddress> {
+        self.text_file.or_else(|| long_value_address(&self.text))
+    }
+
+    /// True if there is nothing to store.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+            && self.text_file.is_none()
+            && self.reasoning.is_empty()
+            && self.hosted.is_empty()
+    }
+}
