@@ -2,6 +2,7 @@
 
 mod context_names;
 pub(super) mod export;
+pub(super) mod export_writer;
 mod feedback;
 mod follow;
 pub(super) mod lists;
