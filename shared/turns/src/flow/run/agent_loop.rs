@@ -71,7 +71,15 @@ enum CallOutcome {
     /// The reply calls tools.
     ToolCalls(Reply, ModelCallInfo),
     /// The call failed.
-    Failure { error: Error, request: Request, call: ModelCall, info: ModelCallInfo },
+    Failure(Box<Failure>),
+}
+
+/// A failed model call, with its request and record.
+struct Failure {
+    error: Error,
+    request: Request,
+    call: ModelCall,
+    info: ModelCallInfo,
 }
 
 impl<'a, D: AgentDeps> AgentLoop<'a, D> {
@@ -104,9 +112,7 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
             let next = match self.call_model(composed).await? {
                 CallOutcome::Answer(reply, info) => Break(self.on_answer(&reply, info).await),
                 CallOutcome::ToolCalls(reply, info) => self.on_tools(reply, info).await?,
-                CallOutcome::Failure { error, request, call, info } => {
-                    self.on_failure(&error, &request, call, info).await
-                }
+                CallOutcome::Failure(failure) => self.on_failure(*failure).await,
             };
             if let Break(answer) = next {
                 return Ok(answer);
@@ -157,7 +163,7 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
             other => other,
         };
         Ok(match reply {
-            Err(error) => CallOutcome::Failure { error, request, call, info },
+            Err(error) => CallOutcome::Failure(Box::new(Failure { error, request, call, info })),
             Ok(mut reply) => {
                 self.record_reply(&mut reply, &request, prompt_state);
                 match reply.calls.is_empty() {
@@ -194,15 +200,9 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
     }
 
     /// Prepares another request, or ends the turn as failed.
-    async fn on_failure(
-        &mut self,
-        error: &Error,
-        request: &Request,
-        call: ModelCall,
-        info: ModelCallInfo,
-    ) -> ControlFlow<Answer> {
+    async fn on_failure(&mut self, Failure { error, request, call, info }: Failure) -> ControlFlow<Answer> {
         let (turn, time_left) = (&self.owned.turn, self.owned.time_left(self.deps));
-        let failed = FailedCall { error, request, has_output: call.has_output, time_left };
+        let failed = FailedCall { error: &error, request: &request, has_output: call.has_output, time_left };
         let Self { models, spec, state, conversation, .. } = self;
         if try_recover(*models, turn, &failed, spec, state, conversation) {
             self.stream.reset(ResetReason::Retry);
@@ -215,7 +215,7 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
         let partial = guard_text(turn, &call.written).await;
         let now = self.deps.host().now();
         let failed =
-            answer::failed(answer::client_error(error), state, &self.spec, now).with_model_call(info);
+            answer::failed(answer::client_error(&error), state, &self.spec, now).with_model_call(info);
         Break(failed.with_partial_answer(&turn.key, partial).with_optional_files(self.take_optional_files()))
     }
 
