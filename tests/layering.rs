@@ -14,9 +14,9 @@ use serde_json::Value;
 /// The crates that each crate may depend on. A new crate has to be added here.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("contracts", &[]),
+    ("openapi", &["contracts"]),
     ("settings", &[]),
     ("tls", &[]),
-    ("crc-fast", &[]),
     ("protocol", &["contracts"]),
     ("agent", &["contracts", "protocol"]),
     ("turns", &["contracts", "protocol", "agent"]),
@@ -25,32 +25,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("retrieval", &["contracts", "protocol", "agent", "turns", "llm", "tls"]),
     ("testkit", &["contracts", "protocol", "agent", "turns"]),
     ("indexing", &["contracts", "agent", "llm", "retrieval"]),
-    ("providers", &["contracts", "protocol", "turns", "storage", "llm", "settings"]),
-    ("session-index", &["storage", "retrieval", "providers", "settings"]),
     ("runtime", &["contracts", "protocol", "settings", "tls"]),
     (
         "service",
-        &[
-            "contracts",
-            "protocol",
-            "agent",
-            "turns",
-            "storage",
-            "llm",
-            "providers",
-            "retrieval",
-            "runtime",
-            "settings",
-        ],
+        &["contracts", "protocol", "agent", "turns", "storage", "llm", "retrieval", "runtime", "settings"],
     ),
     ("mock-model", &[]),
     ("execute", &["contracts", "runtime", "service"]),
     ("tool-continuation", &["contracts", "runtime", "service"]),
-    ("session-read", &["contracts", "protocol", "turns", "storage", "runtime", "session-index", "settings"]),
-    (
-        "turn-finalizer",
-        &["contracts", "protocol", "turns", "storage", "providers", "runtime", "session-index", "settings"],
-    ),
+    ("session-read", &["contracts", "protocol", "turns", "storage", "runtime", "service", "settings"]),
+    ("turn-finalizer", &["contracts", "protocol", "turns", "storage", "runtime", "service", "settings"]),
     ("authorizer", &["contracts", "runtime", "settings", "tls"]),
     (
         "local",
@@ -69,11 +53,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "turn-finalizer",
             "authorizer",
             "mock-model",
+            "openapi",
             "settings",
         ],
     ),
     ("client", &[]),
-    ("aptix", &["client", "contracts", "llm", "indexing", "local", "mock-model", "settings"]),
+    ("aptix", &["client", "contracts", "llm", "indexing", "local", "mock-model", "openapi", "settings"]),
 ];
 
 /// Libraries that only these crates may use.
@@ -85,6 +70,10 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("reqwest", &["llm", "retrieval", "storage", "runtime", "authorizer", "client", "local"]),
     ("qdrant-client", &["retrieval", "indexing"]),
 ];
+
+/// The modules of `service` that functions without a model may use.
+const WITHOUT_MODEL: &[(&str, &[&str])] =
+    &[("session-read", &["session_index"]), ("turn-finalizer", &["providers", "session_index"])];
 
 #[test]
 fn crates_depend_only_on_allowed_crates() {
@@ -100,6 +89,20 @@ fn crates_depend_only_on_allowed_crates() {
         for (library, users) in RESERVED {
             let used = dependencies.iter().any(|dependency| dependency == library);
             assert!(!used || users.contains(&name.as_str()), "{name} must not use {library}");
+        }
+    }
+}
+
+#[test]
+fn functions_without_a_model_use_only_their_part_of_service() {
+    for (name, folder) in crates() {
+        let Some((_, allowed)) = WITHOUT_MODEL.iter().find(|(function, _)| *function == name) else {
+            continue;
+        };
+        for file in sources(&folder.join("src")) {
+            for module in taken_from(&fs::read_to_string(file).unwrap(), "service::") {
+                assert!(allowed.contains(&module.as_str()), "{name} must not use service::{module}");
+            }
         }
     }
 }
@@ -195,6 +198,7 @@ fn taken_from(code: &str, prefix: &str) -> BTreeSet<String> {
                 word.push(c);
             }
             taken.insert(first_word(&word));
+            taken.remove("");
         } else {
             taken.insert(first_word(rest));
         }

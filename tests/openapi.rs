@@ -27,7 +27,7 @@ fn file(path: &str) -> String {
 }
 
 fn document() -> Value {
-    serde_json::from_str(&contracts::openapi::document().to_json().unwrap()).unwrap()
+    serde_json::from_str(&openapi::document().to_json().unwrap()).unwrap()
 }
 
 /// Every operation as (method, path, what the document says).
@@ -45,13 +45,13 @@ fn operations(document: &Value) -> Vec<(String, String, Value)> {
 fn openapi_file_matches_the_contract() {
     let stale = local::docs::openapi().unwrap() != file("infra/openapi.yaml");
     assert!(!stale, "infra/openapi.yaml is stale. Write it anew: {COMMAND}");
-    let stale = contracts::openapi::json_3_0().unwrap() != file("infra/openapi-3.0.json");
+    let stale = openapi::json_3_0().unwrap() != file("infra/openapi-3.0.json");
     assert!(!stale, "infra/openapi-3.0.json is stale. Write it anew: {COMMAND_3_0}");
 }
 
 #[test]
 fn openapi_3_0_has_every_operation_and_suits_generators() {
-    let plain: Value = serde_json::from_str(&contracts::openapi::json_3_0().unwrap()).unwrap();
+    let plain: Value = serde_json::from_str(&openapi::json_3_0().unwrap()).unwrap();
     let names = |document: &Value| {
         let names = operations(document).into_iter().map(|(method, path, _)| (method, path));
         names.collect::<BTreeSet<_>>()
@@ -71,7 +71,7 @@ fn openapi_3_0_has_every_operation_and_suits_generators() {
 
 #[test]
 fn openapi_cites_only_public_documents() {
-    let yaml = contracts::openapi::yaml().unwrap();
+    let yaml = openapi::yaml().unwrap();
     let cites = |line: &&str| {
         ["AGN-", "DD-0", "IDX-", "TUL-", "\u{a7}", concat!("ruling", ":")]
             .iter()
@@ -147,8 +147,7 @@ const NOT_OF_AN_OPERATION: [ErrorCode; 2] = [
 
 #[test]
 fn error_codes_are_documented_where_they_can_occur() {
-    let documented: BTreeSet<_> =
-        contracts::openapi::error_codes().into_iter().flat_map(|(_, codes)| codes).collect();
+    let documented: BTreeSet<_> = openapi::error_codes().into_iter().flat_map(|(_, codes)| codes).collect();
     let expected: BTreeSet<_> =
         ErrorCode::ALL.iter().copied().filter(|code| !NOT_OF_AN_OPERATION.contains(code)).collect();
     assert_eq!(documented, expected);

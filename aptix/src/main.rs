@@ -89,9 +89,7 @@ async fn run_command(command: Command) -> Result<ExitCode, Failure> {
         Command::Smoke(arguments) => return smoke(arguments).await,
         Command::Bench(arguments) => bench(arguments).await?,
         Command::Openapi { openapi_version: OpenapiVersion::V3_1 } => print(&local::docs::openapi()?)?,
-        Command::Openapi { openapi_version: OpenapiVersion::V3_0 } => {
-            print(&contracts::openapi::json_3_0()?)?
-        }
+        Command::Openapi { openapi_version: OpenapiVersion::V3_0 } => print(&openapi::json_3_0()?)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -52,7 +52,7 @@ fn asked(operation: &str, turn: &Value) -> (Names, Option<Value>) {
 
 /// Every operation of the document.
 fn operations() -> Vec<(Method, String, String)> {
-    let document: Value = serde_json::from_str(&contracts::openapi::document().to_json().unwrap()).unwrap();
+    let document: Value = serde_json::from_str(&openapi::document().to_json().unwrap()).unwrap();
     let paths = document["paths"].as_object().unwrap().clone().into_iter();
     let operations = paths.flat_map(|(path, item)| {
         let item = item.as_object().unwrap().clone();

@@ -3,7 +3,14 @@
 use axum::extract::State;
 use contracts::read::SessionDeletion;
 use runtime::{AuthenticatedCaller, Correlation, Reply, api::RemainingTime, path::SessionPath, query::Query};
+use serde::Deserialize;
 use service::app::{App, Invocation, error_reply};
+
+#[derive(Deserialize)]
+pub(crate) struct DeletionQuery {
+    /// Set to purge the session.
+    purge: bool,
+}
 
 pub(crate) async fn delete_session(
     State(app): State<App>,
@@ -11,9 +18,9 @@ pub(crate) async fn delete_session(
     Correlation(correlation): Correlation,
     SessionPath(session): SessionPath,
     RemainingTime(budget): RemainingTime,
-    query: Query,
+    Query(DeletionQuery { purge }): Query<DeletionQuery>,
 ) -> Result<Reply, Reply> {
-    if query.purge()? {
+    if purge {
         app.session_editor.request_purge(&caller, session.clone()).await.map_err(error_reply)?;
         let report = app.reader.purge(&caller, session).await.map_err(error_reply)?;
         return Ok(Reply::ok(SessionDeletion::Purged(report)));

@@ -1,15 +1,28 @@
 //! `POST /api/ai/agent/import`: imports exported sessions.
 
 use axum::extract::State;
-use runtime::{AuthenticatedCaller, Reply, query::ImportIds, request_body::ImportBody};
+use runtime::{AuthenticatedCaller, Reply, query::Query, request_body::ImportBody};
+use serde::Deserialize;
 use service::app::{App, IdPolicy, error_reply};
+
+#[derive(Deserialize)]
+pub(crate) struct ImportQuery {
+    #[serde(with = "IdsParameter")]
+    ids: IdPolicy,
+}
+
+#[derive(Deserialize)]
+#[serde(remote = "IdPolicy", rename_all = "lowercase")]
+enum IdsParameter {
+    Keep,
+    New,
+}
 
 pub(crate) async fn import_sessions(
     State(app): State<App>,
     AuthenticatedCaller(caller): AuthenticatedCaller,
-    ImportIds { new }: ImportIds,
+    Query(ImportQuery { ids }): Query<ImportQuery>,
     ImportBody(exports): ImportBody,
 ) -> Result<Reply, Reply> {
-    let ids = if new { IdPolicy::New } else { IdPolicy::Keep };
     app.importer.import(&caller, exports, ids).await.map(Reply::ok).map_err(error_reply)
 }

@@ -7,12 +7,12 @@ use protocol::{Caller, timing::Timing};
 use runtime::{
     ClaimNames, Reply, api::ResponseMode, page_token::PageTokens, query::ListScope, stream::KeepAlive,
 };
-use session_index::{SessionIndex, SessionIndexTimeouts};
+use service::session_index::{self, SessionIndex, SessionIndexTimeouts};
 use settings::Env;
 use storage::{Clients, Objects, Table};
 use turns::{flow::SessionReader, refusal::Refusal};
 
-use crate::parameters::PageRequest;
+use crate::parameters::Page;
 
 /// The state that the handlers share.
 #[derive(Clone, FromRef)]
@@ -38,7 +38,7 @@ impl App {
         let tokens = PageTokens::read(&mut env);
         let index = session_index::Settings::read(&mut env);
         env.finish()?;
-        let Clients { table, objects, secrets, .. } = Clients::from_environment(&storage);
+        let Clients { table, objects, secrets, .. } = Clients::load(&storage).await;
         let index = index.map(|index| index.index(&secrets, SessionIndexTimeouts::SEARCH)).transpose()?;
         let reader = Arc::new(SessionReader::new(table, objects));
         Ok(Self { reader, index, keep_alive, timing, response_mode, tokens, claims })
@@ -48,9 +48,10 @@ impl App {
     pub(crate) fn open_page_token(
         &self,
         caller: &Caller,
-        page: &PageRequest,
+        list: &ListScope,
+        page: &Page,
     ) -> Result<Option<String>, Reply> {
-        page.token.as_deref().map(|token| self.tokens.open(caller, &page.list, token)).transpose()
+        page.token().map(|token| self.tokens.open(caller, list, token)).transpose()
     }
 
     /// Encrypts the end position of a page into its token.

@@ -4,7 +4,7 @@
 use axum::extract::{Path, State};
 use contracts::read::PayloadLink;
 use http::{HeaderMap, header::ACCEPT};
-use runtime::{AuthenticatedCaller, CachePolicy, Reply, path::TurnPath};
+use runtime::{AuthenticatedCaller, CachePolicy, IfNoneMatch, Reply, path::TurnPath, query::Query};
 use serde::Deserialize;
 use turns::{flow::PayloadName, refusal::Refusal};
 
@@ -13,42 +13,23 @@ use crate::{
     parameters::PayloadQuery,
 };
 
-pub(crate) async fn instruction(
-    state: State<App>,
-    caller: AuthenticatedCaller,
-    turn: TurnPath,
-    query: PayloadQuery,
-) -> Result<Reply, Reply> {
-    read(state, caller, turn, query, PayloadName::Instruction).await
+/// A request for a payload of a turn.
+type Request = (State<App>, AuthenticatedCaller, TurnPath, Query<PayloadQuery>, HeaderMap, IfNoneMatch);
+
+pub(crate) async fn instruction(request: Request) -> Result<Reply, Reply> {
+    read(request, |_| PayloadName::Instruction).await
 }
 
-pub(crate) async fn answer(
-    state: State<App>,
-    caller: AuthenticatedCaller,
-    turn: TurnPath,
-    query: PayloadQuery,
-) -> Result<Reply, Reply> {
-    read(state, caller, turn, query, PayloadName::Answer).await
+pub(crate) async fn answer(request: Request) -> Result<Reply, Reply> {
+    read(request, |_| PayloadName::Answer).await
 }
 
-pub(crate) async fn model_request(
-    state: State<App>,
-    caller: AuthenticatedCaller,
-    turn: TurnPath,
-    query: PayloadQuery,
-) -> Result<Reply, Reply> {
-    let round = query.round;
-    read(state, caller, turn, query, PayloadName::ModelRequest { round }).await
+pub(crate) async fn model_request(request: Request) -> Result<Reply, Reply> {
+    read(request, |round| PayloadName::ModelRequest { round }).await
 }
 
-pub(crate) async fn model_response(
-    state: State<App>,
-    caller: AuthenticatedCaller,
-    turn: TurnPath,
-    query: PayloadQuery,
-) -> Result<Reply, Reply> {
-    let round = query.round;
-    read(state, caller, turn, query, PayloadName::ModelResponse { round }).await
+pub(crate) async fn model_response(request: Request) -> Result<Reply, Reply> {
+    read(request, |round| PayloadName::ModelResponse { round }).await
 }
 
 #[derive(Deserialize)]
@@ -60,23 +41,24 @@ pub(crate) struct FilePath {
 }
 
 pub(crate) async fn file(
-    state: State<App>,
-    caller: AuthenticatedCaller,
-    turn: TurnPath,
+    request: Request,
     Path(FilePath { hash, name }): Path<FilePath>,
-    query: PayloadQuery,
 ) -> Result<Reply, Reply> {
     let address = hash.parse().map_err(|_| Reply::error(Refusal::PayloadNotFound.error()))?;
-    read(state, caller, turn, query, PayloadName::File { address, name }).await
+    read(request, |_| PayloadName::File { address, name }).await
 }
 
-async fn read(
-    State(app): State<App>,
-    AuthenticatedCaller(caller): AuthenticatedCaller,
-    TurnPath(session, turn): TurnPath,
-    PayloadQuery { inline, headers, if_none_match, .. }: PayloadQuery,
-    name: PayloadName,
-) -> Result<Reply, Reply> {
+/// Reads a payload. Its name may depend on the round.
+async fn read(request: Request, name: impl FnOnce(Option<u32>) -> PayloadName) -> Result<Reply, Reply> {
+    let (
+        State(app),
+        AuthenticatedCaller(caller),
+        TurnPath(session, turn),
+        Query(PayloadQuery { inline, round }),
+        headers,
+        if_none_match,
+    ) = request;
+    let name = name(round);
     if inline {
         let value = app.reader.inline_payload(&caller, session, turn, name).await.map_err(error_reply)?;
         // Objects never change.

@@ -5,23 +5,25 @@ use contracts::read::TurnStatus;
 use runtime::{
     AuthenticatedCaller, CachePolicy, IfNoneMatch, Reply,
     path::{SessionPath, TurnPath},
+    query::{ListScope, Query},
 };
 
 use crate::{
     app::{App, error_reply},
-    parameters::{LastTurnQuery, PageQuery, TurnsQuery},
+    parameters::{LastTurnQuery, Page, TurnsQuery},
 };
 
 pub(crate) async fn list(
     State(app): State<App>,
     AuthenticatedCaller(caller): AuthenticatedCaller,
     SessionPath(session): SessionPath,
-    TurnsQuery(wanted, page): TurnsQuery,
+    list: ListScope,
+    Query(TurnsQuery { filter, page }): Query<TurnsQuery>,
 ) -> Result<Reply, Reply> {
-    let position = app.open_page_token(&caller, &page)?;
-    let turns = app.reader.turns(&caller, session, &wanted, page.size, position.as_deref()).await;
+    let position = app.open_page_token(&caller, &list, &page)?;
+    let turns = app.reader.turns(&caller, session, &filter, page.size(), position.as_deref()).await;
     let mut turns = turns.map_err(error_reply)?;
-    app.seal_page_token(&caller, &page.list, &mut turns.continuation_token);
+    app.seal_page_token(&caller, &list, &mut turns.continuation_token);
     Ok(Reply::ok(turns))
 }
 
@@ -29,7 +31,7 @@ pub(crate) async fn last(
     State(app): State<App>,
     AuthenticatedCaller(caller): AuthenticatedCaller,
     SessionPath(session): SessionPath,
-    LastTurnQuery(status): LastTurnQuery,
+    Query(LastTurnQuery { status }): Query<LastTurnQuery>,
     if_none_match: IfNoneMatch,
 ) -> Result<Reply, Reply> {
     let turn = app.reader.last_turn(&caller, session, status).await.map_err(error_reply)?;
@@ -71,12 +73,13 @@ pub(crate) async fn steps(
     State(app): State<App>,
     AuthenticatedCaller(caller): AuthenticatedCaller,
     TurnPath(session, turn): TurnPath,
-    PageQuery(page): PageQuery,
+    list: ListScope,
+    Query(page): Query<Page>,
 ) -> Result<Reply, Reply> {
-    let position = app.open_page_token(&caller, &page)?;
-    let steps = app.reader.turn_steps(&caller, session, turn, page.size, position.as_deref()).await;
+    let position = app.open_page_token(&caller, &list, &page)?;
+    let steps = app.reader.turn_steps(&caller, session, turn, page.size(), position.as_deref()).await;
     let mut steps = steps.map_err(error_reply)?;
-    app.seal_page_token(&caller, &page.list, &mut steps.continuation_token);
+    app.seal_page_token(&caller, &list, &mut steps.continuation_token);
     Ok(Reply::ok(steps))
 }
 
@@ -84,11 +87,12 @@ pub(crate) async fn feedback(
     State(app): State<App>,
     AuthenticatedCaller(caller): AuthenticatedCaller,
     TurnPath(session, turn): TurnPath,
-    PageQuery(page): PageQuery,
+    list: ListScope,
+    Query(page): Query<Page>,
 ) -> Result<Reply, Reply> {
-    let position = app.open_page_token(&caller, &page)?;
-    let entries = app.reader.feedback(&caller, session, turn, page.size, position.as_deref()).await;
+    let position = app.open_page_token(&caller, &list, &page)?;
+    let entries = app.reader.feedback(&caller, session, turn, page.size(), position.as_deref()).await;
     let mut entries = entries.map_err(error_reply)?;
-    app.seal_page_token(&caller, &page.list, &mut entries.continuation_token);
+    app.seal_page_token(&caller, &list, &mut entries.continuation_token);
     Ok(Reply::ok(entries))
 }

@@ -1,8 +1,10 @@
 //! Builds the application from the settings, once per process.
 
 use lambda_runtime::Error;
-use providers::StoredResponses;
-use session_index::{SessionIndex, SessionIndexTimeouts};
+use service::{
+    providers::{self, StoredResponses},
+    session_index::{self, SessionIndex, SessionIndexTimeouts},
+};
 use settings::Env;
 use storage::{Clients, Objects, Table};
 use turns::{
@@ -31,7 +33,7 @@ impl App {
         let providers = providers::Settings::read_for_deletion(&mut env);
         let index = session_index::Settings::read(&mut env);
         env.finish()?;
-        let Clients { table, objects, secrets, .. } = Clients::from_environment(&storage);
+        let Clients { table, objects, secrets, .. } = Clients::load(&storage).await;
         let stored_responses = StoredResponses::new(providers, &secrets)?;
         let adapters =
             || Adapters { store: table.clone(), payloads: objects.clone(), host: System::new(), timing };

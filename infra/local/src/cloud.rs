@@ -77,7 +77,7 @@ pub enum Error {
     Token(#[from] token::Error),
     /// The OpenAPI document can't be generated.
     #[error(transparent)]
-    Docs(#[from] contracts::openapi::SerializeError),
+    Docs(#[from] openapi::SerializeError),
     /// The vector database can't be built or started.
     #[error(transparent)]
     Qdrant(#[from] qdrant::Error),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, de::Error};
 
 /// Parses JSON bytes as text. `serde_json` also has a reader of bytes, but every type that used both readers would
-/// be compiled twice (docs/decisions/0019-small-programs.md).
+/// be compiled twice (docs/internals/decisions/0019-small-programs.md).
 ///
 /// # Errors
 /// If the bytes are not UTF-8, not JSON, or not of this type.

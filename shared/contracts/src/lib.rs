@@ -12,13 +12,13 @@ pub mod invoke_result;
 pub mod json_bytes;
 pub mod log;
 pub mod non_empty;
-#[cfg(feature = "openapi")]
-pub mod openapi;
 pub mod paths;
 pub mod read;
 pub mod request;
 pub mod response;
 pub mod stream;
+#[cfg(feature = "openapi")]
+pub mod string_schemas;
 pub mod timestamp;
 pub mod usage;
 

@@ -146,8 +146,7 @@ mod tests {
                 Some("https://x.openai.azure.com/openai/v1/responses?api-version=preview"),
             ),
             ("https://xn--bcher-kva.example/v1", Some("https://xn--bcher-kva.example/v1/responses")),
-            // Internationalized host names must be in Punycode, since no Unicode tables are linked.
-            ("https://b\u{fc}cher.example/v1", None),
+            ("https://b\u{fc}cher.example/v1", Some("https://xn--bcher-kva.example/v1/responses")),
             ("localhost:11434", None),
             ("ftp://host/v1", None),
             ("", None),

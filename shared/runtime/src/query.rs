@@ -1,7 +1,7 @@
 //! Reads query strings for every route.
 //!
 //! The contract lists the parameters of each route ([`paths::query_parameters`]). Unknown and repeated parameters are
-//! rejected by name before anything else happens. The values are parsed here into types that are always valid.
+//! rejected by name before anything else happens. [`Query`] deserializes the values into types that validate themselves.
 
 use std::{collections::BTreeSet, fmt::Display};
 
@@ -10,15 +10,14 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use contracts::{
-    Error, ErrorCode, Timestamp,
-    id::UserId,
-    paths,
-    read::TurnStatus,
-    request::limits::{DEFAULT_PAGE_SIZE, MAX_MODE_CHARS, MAX_PAGE_SIZE},
-};
+use contracts::{Error, ErrorCode, paths};
 use http::{Uri, request::Parts};
 use percent_encoding::percent_decode_str;
+use serde::{
+    Deserializer,
+    de::{self, DeserializeOwned, IntoDeserializer, Visitor, value::MapDeserializer},
+    forward_to_deserialize_any,
+};
 
 use crate::Reply;
 
@@ -63,15 +62,117 @@ fn faults(uri: &Uri, takes: &[&str]) -> Vec<Error> {
     pairs(uri).into_iter().filter_map(fault).collect()
 }
 
-fn invalid(name: &str, rule: &str) -> Error {
-    Error::new(ErrorCode::ParameterInvalid, format!("{name} {rule}.")).with_details(name)
+/// The parameters of a query: a struct with a field for each.
+///
+/// An absent parameter and an empty one are the same: `None`, false, the first variant of an enum, or else an empty
+/// text. A field that is a struct itself has its parameters in the same query. A rule between them is reported under
+/// the name of that field.
+#[derive(Debug)]
+pub struct Query<T>(pub T);
+
+impl<T: DeserializeOwned> Query<T> {
+    /// Reads the query of a URI.
+    ///
+    /// # Errors
+    /// Fails at the first parameter with an invalid value.
+    pub fn from_uri(uri: &Uri) -> Result<Self, Error> {
+        let parameters = Parameter { query: &pairs(uri), name: "" };
+        serde_path_to_error::deserialize(parameters).map(Self).map_err(|fault| {
+            let path = fault.path().to_string();
+            let name = path.rsplit('.').next().unwrap_or_default();
+            let message = format!("{name} {}.", fault.inner());
+            Error::new(ErrorCode::ParameterInvalid, message).with_details(name)
+        })
+    }
 }
 
-/// The parameters of a query, read one by one. An empty one counts as absent.
-#[derive(Debug)]
-pub struct Query {
-    path: String,
-    members: Vec<(String, String)>,
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Reply> {
+        Self::from_uri(&parts.uri).map_err(Reply::error)
+    }
+}
+
+/// The rule that a value breaks.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Rule(String);
+
+impl de::Error for Rule {
+    fn custom<T: Display>(rule: T) -> Self {
+        Self(rule.to_string())
+    }
+
+    fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
+        Self(format!("must be one of {}", expected.join(", ")))
+    }
+}
+
+/// Deserializes the parameter with this name, or a struct of parameters.
+#[derive(Clone, Copy)]
+struct Parameter<'a> {
+    query: &'a [(String, String)],
+    name: &'static str,
+}
+
+impl<'a> Parameter<'a> {
+    fn text(self) -> &'a str {
+        self.query.iter().find(|(name, _)| name == self.name).map_or("", |(_, value)| value.as_str())
+    }
+}
+
+impl<'de> IntoDeserializer<'de, Rule> for Parameter<'_> {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+impl<'de> Deserializer<'de> for Parameter<'_> {
+    type Error = Rule;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Rule> {
+        visitor.visit_str(self.text())
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Rule> {
+        if self.text().is_empty() { visitor.visit_none() } else { visitor.visit_some(self) }
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Rule> {
+        match self.text() {
+            "true" => visitor.visit_bool(true),
+            "false" | "" => visitor.visit_bool(false),
+            _ => Err(Rule("must be true or false".to_owned())),
+        }
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &str,
+        variants: &[&str],
+        visitor: V,
+    ) -> Result<V::Value, Rule> {
+        let text = Some(self.text()).filter(|text| !text.is_empty()).or(variants.first().copied());
+        visitor.visit_enum(text.unwrap_or_default().into_deserializer())
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Rule> {
+        let parameters = fields.iter().map(|&name| (name, Self { name, ..self }));
+        visitor.visit_map(MapDeserializer::new(parameters))
+    }
+
+    forward_to_deserialize_any! {
+        i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
+        newtype_struct seq tuple tuple_struct map identifier ignored_any
+    }
 }
 
 /// The identity of a list: its path and its filters. Pages of different sizes belong to the same list.
@@ -84,228 +185,41 @@ impl ListScope {
     pub fn unfiltered(path: &str) -> Self {
         Self(format!("{path}?"))
     }
+
+    /// Returns the list that a URI asks for a page of.
+    fn from_uri(uri: &Uri) -> Self {
+        let narrows = |(name, value): &(String, String)| {
+            !value.is_empty() && !["pageSize", "continuationToken"].contains(&name.as_str())
+        };
+        let path = percent_decode_str(uri.path()).decode_utf8_lossy();
+        let mut filters: Vec<_> = pairs(uri).into_iter().filter(narrows).collect();
+        filters.sort();
+        // With lengths, so that no value can pass for another parameter.
+        let filters = filters.iter().map(|(name, value)| format!("{name}={}:{value}", value.len()));
+        Self(format!("{path}?{}", filters.collect::<Vec<_>>().join("&")))
+    }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Query {
+impl<S: Send + Sync> FromRequestParts<S> for ListScope {
     type Rejection = Reply;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Reply> {
-        let path = percent_decode_str(parts.uri.path()).decode_utf8_lossy().into_owned();
-        Ok(Self { path, members: pairs(&parts.uri) })
-    }
-}
-
-/// The session ids that an import uses.
-#[derive(Debug, Clone, Copy)]
-pub struct ImportIds {
-    /// True to create new ids instead of keeping the imported ones.
-    pub new: bool,
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for ImportIds {
-    type Rejection = Reply;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
-        Ok(Self { new: Query::from_request_parts(parts, state).await?.new_ids()? })
-    }
-}
-
-impl Query {
-    fn member(&self, name: &str) -> Option<&str> {
-        let found = self.members.iter().find(|(member, _)| member == name)?;
-        Some(found.1.as_str()).filter(|value| !value.is_empty())
-    }
-
-    /// Returns the list that this query asks for a page of.
-    #[must_use]
-    pub fn list(&self) -> ListScope {
-        let narrows = |(name, value): &&(String, String)| {
-            !value.is_empty() && !["pageSize", "continuationToken"].contains(&name.as_str())
-        };
-        let mut members: Vec<_> = self.members.iter().filter(narrows).collect();
-        members.sort();
-        // With lengths, so that no value can pass for another parameter.
-        let members = members.iter().map(|(name, value)| format!("{name}={}:{value}", value.len()));
-        ListScope(format!("{}?{}", self.path, members.collect::<Vec<_>>().join("&")))
-    }
-
-    /// Reads `status`.
-    ///
-    /// # Errors
-    /// Fails if there is no such status.
-    pub fn status(&self) -> Result<Option<TurnStatus>, Reply> {
-        self.keyword("status", TurnStatus::ALL.map(|status| (status.id(), status)))
-    }
-
-    /// Reads `order`. The default is oldest first.
-    ///
-    /// # Errors
-    /// Fails unless it is `asc` or `desc`.
-    pub fn newest_first(&self) -> Result<bool, Reply> {
-        Ok(self.keyword("order", [("asc", false), ("desc", true)])?.unwrap_or_default())
-    }
-
-    fn keyword<T: Copy, const N: usize>(
-        &self,
-        name: &str,
-        words: [(&str, T); N],
-    ) -> Result<Option<T>, Reply> {
-        let Some(text) = self.member(name) else { return Ok(None) };
-        match words.iter().find(|(keyword, _)| *keyword == text) {
-            Some((_, value)) => Ok(Some(*value)),
-            None => {
-                let rule = format!("must be one of {}", words.map(|(keyword, _)| keyword).join(", "));
-                Err(Reply::error(invalid(name, &rule)))
-            }
-        }
-    }
-
-    /// Reads `mode`.
-    ///
-    /// # Errors
-    /// Fails if it is longer than any mode's key.
-    pub fn mode(&self) -> Result<Option<String>, Reply> {
-        match self.member("mode") {
-            Some(mode) if mode.chars().count() > MAX_MODE_CHARS => {
-                let rule = format!("must have at most {MAX_MODE_CHARS} characters");
-                Err(Reply::error(invalid("mode", &rule)))
-            }
-            mode => Ok(mode.map(str::to_owned)),
-        }
-    }
-
-    /// Reads `from` and `to`.
-    ///
-    /// # Errors
-    /// Fails if one isn't a timestamp, or `to` precedes `from`.
-    pub fn from_to(&self) -> Result<(Option<Timestamp>, Option<Timestamp>), Reply> {
-        let instant = |name: &str| {
-            let parsed = self.member(name).map(str::parse::<Timestamp>).transpose();
-            parsed.map_err(|rule| Reply::error(invalid(name, &rule.to_string())))
-        };
-        let (from, to) = (instant("from")?, instant("to")?);
-        if from.zip(to).is_some_and(|(from, to)| to < from) {
-            return Err(Reply::error(invalid("to", "must not come before from")));
-        }
-        Ok((from, to))
-    }
-
-    /// Reads `userId`.
-    ///
-    /// # Errors
-    /// Fails if it isn't a valid user id.
-    pub fn user(&self) -> Result<Option<UserId>, Reply> {
-        let user = self.member("userId").map(UserId::new).transpose();
-        user.map_err(|fault| Reply::error(invalid("userId", &fault.to_string())))
-    }
-
-    /// Reads `pageSize`, with the default of most lists.
-    ///
-    /// # Errors
-    /// Fails if the size isn't allowed.
-    pub fn page_size(&self) -> Result<u32, Reply> {
-        self.page_size_or(DEFAULT_PAGE_SIZE)
-    }
-
-    /// Reads `pageSize`, with this default.
-    ///
-    /// # Errors
-    /// See [`Query::page_size`].
-    pub fn page_size_or(&self, default: u32) -> Result<u32, Reply> {
-        let Some(text) = self.member("pageSize") else { return Ok(default) };
-        match text.parse() {
-            Ok(size) if (1..=MAX_PAGE_SIZE).contains(&size) => Ok(size),
-            _ => {
-                let rule = format!("must be a whole number from 1 to {MAX_PAGE_SIZE}");
-                Err(Reply::error(invalid("pageSize", &rule)))
-            }
-        }
-    }
-
-    /// Reads `includeDeleted`. The default is false.
-    ///
-    /// # Errors
-    /// Fails unless it is `true` or `false`.
-    pub fn include_deleted(&self) -> Result<bool, Reply> {
-        self.flag("includeDeleted")
-    }
-
-    /// Reads `inline`. The default is false.
-    ///
-    /// # Errors
-    /// Fails unless it is `true` or `false`.
-    pub fn inline(&self) -> Result<bool, Reply> {
-        self.flag("inline")
-    }
-
-    /// Reads `payloads`. Returns true if an export contains links instead of the payloads.
-    ///
-    /// # Errors
-    /// Fails unless it is `inline` or `links`.
-    pub fn links(&self) -> Result<bool, Reply> {
-        Ok(self.keyword("payloads", [("inline", false), ("links", true)])?.unwrap_or_default())
-    }
-
-    /// Reads `ids`. Returns true if an import creates new ids.
-    ///
-    /// # Errors
-    /// Fails unless it is `keep` or `new`.
-    pub fn new_ids(&self) -> Result<bool, Reply> {
-        Ok(self.keyword("ids", [("keep", false), ("new", true)])?.unwrap_or_default())
-    }
-
-    /// Reads `round`.
-    ///
-    /// # Errors
-    /// Fails unless it is a number from 1 on.
-    pub fn round(&self) -> Result<Option<u32>, Reply> {
-        let Some(text) = self.member("round") else { return Ok(None) };
-        match text.parse() {
-            Ok(round) if round > 0 => Ok(Some(round)),
-            _ => Err(Reply::error(invalid("round", "must be a whole number from 1 on"))),
-        }
-    }
-
-    /// Reads `q` and parses it.
-    ///
-    /// # Errors
-    /// Fails if it is missing or invalid.
-    pub fn search_query<T, E: Display>(&self, parse: impl Fn(&str) -> Result<T, E>) -> Result<T, Reply> {
-        parse(self.member("q").unwrap_or_default())
-            .map_err(|rule| Reply::error(invalid("q", &rule.to_string())))
-    }
-
-    /// Reads `purge`. The default is false.
-    ///
-    /// # Errors
-    /// Fails unless it is `true` or `false`.
-    pub fn purge(&self) -> Result<bool, Reply> {
-        self.flag("purge")
-    }
-
-    fn flag(&self, name: &str) -> Result<bool, Reply> {
-        let flag = self.member(name).map_or(Ok(false), str::parse);
-        flag.map_err(|_| Reply::error(invalid(name, "must be true or false")))
-    }
-
-    /// Returns `continuationToken`.
-    #[must_use]
-    pub fn token(&self) -> Option<String> {
-        self.member("continuationToken").map(str::to_owned)
+        Ok(Self::from_uri(&parts.uri))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use serde::Deserialize;
 
-    fn messages(query: &str, takes: &[&str]) -> Vec<String> {
-        let uri = format!("/x{query}").parse().unwrap();
-        faults(&uri, takes).into_iter().map(|fault| fault.message).collect()
-    }
+    use super::*;
 
     #[test]
     fn unknown_parameter_is_rejected_by_name() {
+        let messages = |query: &str, takes: &[&str]| -> Vec<String> {
+            let uri = format!("/x{query}").parse().unwrap();
+            faults(&uri, takes).into_iter().map(|fault| fault.message).collect()
+        };
         assert!(messages("", &[]).is_empty() && messages("?", &[]).is_empty());
         assert!(messages("?pageSize=2", &["pageSize"]).is_empty());
         assert_eq!(
@@ -324,29 +238,47 @@ mod tests {
     }
 
     #[test]
-    fn parameter_values_are_validated() {
-        let of = |members: &[(&str, &str)]| Query {
-            path: "/x".to_owned(),
-            members: members.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
-        };
-        let query = |name: &str, value: &str| of(&[(name, value)]);
-        assert_eq!(query("pageSize", "7").page_size().unwrap(), 7);
-        assert_eq!(query("pageSize", "").page_size().unwrap(), DEFAULT_PAGE_SIZE);
-        for wrong in ["abc", "0", "-1", "1.5", "101", "99999999999"] {
-            assert!(query("pageSize", wrong).page_size().is_err(), "{wrong}");
+    fn invalid_value_is_rejected_by_parameter_and_rule() {
+        #[derive(Debug, Deserialize)]
+        struct Outer {
+            flag: bool,
+            order: Option<Order>,
+            nested: Nested,
         }
-        assert!(query("userId", "..").user().is_err());
-        assert!(query("status", "done").status().is_err() && query("order", "up").newest_first().is_err());
-        assert_eq!(query("status", "failed").status().unwrap(), Some(TurnStatus::Failed));
-        assert!(query("from", "yesterday").from_to().is_err());
-        let (early, late) = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z");
-        assert!(of(&[("from", early), ("to", late)]).from_to().is_ok());
-        assert!(of(&[("from", late), ("to", early)]).from_to().is_err());
-        let narrowed = of(&[("mode", "a"), ("userId", "b"), ("pageSize", "3")]).list();
-        assert_eq!(narrowed, of(&[("continuationToken", "t"), ("userId", "b"), ("mode", "a")]).list());
-        assert_ne!(narrowed, of(&[("mode", "a&userId=1:b")]).list());
-        assert!(query("includeDeleted", "true").include_deleted().unwrap());
-        assert!(!query("includeDeleted", "").include_deleted().unwrap());
-        assert!(query("includeDeleted", "yes").include_deleted().is_err());
+        #[derive(Debug, Deserialize)]
+        struct Nested {
+            order: Order,
+            text: String,
+        }
+        #[derive(Debug, Deserialize, PartialEq)]
+        #[serde(rename_all = "lowercase")]
+        enum Order {
+            Asc,
+            Desc,
+        }
+        let parse = |query: &str| Query::<Outer>::from_uri(&format!("/x?{query}").parse().unwrap());
+        let Query(empty) = parse("flag=&order=").unwrap();
+        assert!(!empty.flag && empty.order.is_none() && empty.nested.order == Order::Asc);
+        let Query(all) = parse("flag=true&order=desc&text=a%20b").unwrap();
+        assert!(all.flag && all.order == Some(Order::Desc) && all.nested.order == Order::Desc);
+        assert_eq!(all.nested.text, "a b");
+        for (query, name, message) in [
+            ("flag=yes", "flag", "flag must be true or false."),
+            ("order=up", "order", "order must be one of asc, desc."),
+        ] {
+            let error = parse(query).unwrap_err();
+            assert_eq!((error.message.as_str(), error.details.as_deref()), (message, Some(name)));
+            assert_eq!(error.error_code, ErrorCode::ParameterInvalid);
+        }
+    }
+
+    #[test]
+    fn list_is_identified_by_its_filters() {
+        let list = |query: &str| ListScope::from_uri(&format!("/x?{query}").parse().unwrap());
+        let narrowed = list("mode=a&userId=b&pageSize=3");
+        assert_eq!(narrowed, list("continuationToken=t&userId=b&mode=a"));
+        assert_eq!(narrowed, ListScope("/x?mode=1:a&userId=1:b".to_owned()));
+        assert_ne!(narrowed, list("mode=a%26userId%3D1:b"));
+        assert_eq!(list("mode="), ListScope::unfiltered("/x"));
     }
 }

@@ -22,7 +22,6 @@ use contracts::{
 };
 use protocol::Caller;
 use protocol::chain::{ConversationStatePolicy, provider_id};
-use providers::CachedKey;
 use runtime::{ClaimNames, Reply, api::ResponseMode, stream::KeepAlive};
 use settings::{Env, Kind};
 use storage::{Clients, Objects, Queue, Table};
@@ -36,7 +35,10 @@ use turns::{
     system::System,
 };
 
-use crate::sources::{self, Sources};
+use crate::{
+    providers::{self, CachedKey},
+    sources::{self, Sources},
+};
 
 pub use turns::flow::{IdPolicy, Invocation};
 
@@ -94,7 +96,7 @@ impl App {
         let response_mode = ResponseMode::read(&mut env);
         env.finish()?;
 
-        let Clients { table, objects, queue, secrets } = Clients::from_environment(&storage);
+        let Clients { table, objects, queue, secrets } = Clients::load(&storage).await;
         let model_providers = model_providers.with_keys(&secrets);
         let (configured, retrieval) = match (sources, model_providers.default_provider()) {
             (Some(sources), Some((config, key))) => Some(sources.sources(config, key, &secrets)?).unzip(),

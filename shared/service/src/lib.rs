@@ -1,8 +1,11 @@
-//! The wiring of the functions that run turns: `execute` and `tool-continuation`.
+//! The wiring of the functions, from their settings.
 //!
-//! A resumed turn runs exactly like a new one, so both functions build the same [`app::App`] and respond through
-//! [`respond::respond`]. Routes and decisions about turns are out of scope.
+//! A resumed turn runs exactly like a new one, so `execute` and `tool-continuation` build the same [`app::App`] and
+//! respond through [`respond::respond`]. The other functions run no turns: they use [`providers`] to delete stored
+//! responses, and [`session_index`]. Routes and decisions about turns are out of scope.
 
 pub mod app;
+pub mod providers;
 pub mod respond;
+pub mod session_index;
 pub mod sources;

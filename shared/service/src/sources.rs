@@ -9,11 +9,12 @@ use llm::{
     embeddings::{Embeddings, Limits},
     retry::Policy,
 };
-use providers::{CachedKey, KeyConfig};
 use retrieval::{Connection, Retriever, connection, retriever::BREAKER_POLICY};
 use settings::Env;
 use std::time::Duration;
 use storage::Secrets;
+
+use crate::providers::{CachedKey, KeyConfig};
 
 /// The retriever of turns.
 pub type Sources = Retriever<CachedKey, CachedKey>;

@@ -2,7 +2,7 @@
 
 use settings::Env;
 
-use crate::{Objects, Prewarmed, Queue, Secrets, Table, environment, http, prewarm};
+use crate::{Objects, Prewarmed, Queue, Secrets, Table, http, prewarm, sdk_config};
 
 /// Resource names and addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,15 +43,14 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// Builds the clients from the environment that the Lambda service sets. Opens no connection.
+    /// Builds the clients. Opens no connection if the environment has region and credentials, as on Lambda.
     ///
     /// Each client parses the endpoint rules of all regions, about half a million instructions. The clients that
     /// every request needs are built in the background of the function's start, the others on first use.
-    #[must_use]
-    pub fn from_environment(settings: &Settings) -> Self {
+    pub async fn load(settings: &Settings) -> Self {
         tls::preload_roots();
         let pool = http::pool();
-        let config = environment::config(pool.clone());
+        let config = sdk_config::load(pool.clone()).await;
         let table = Prewarmed::new({
             let config = config.clone();
             move || aws_sdk_dynamodb::Client::new(&config)

@@ -5,7 +5,6 @@
 //! flows know which calls are safe to retry.
 
 pub mod clients;
-mod environment;
 mod failure;
 mod http;
 mod item;
@@ -13,6 +12,7 @@ pub mod key;
 mod objects;
 mod prewarm;
 mod queue;
+mod sdk_config;
 mod secrets;
 mod table;
 

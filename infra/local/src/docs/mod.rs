@@ -3,12 +3,12 @@
 //!
 //! All three belong to the local cloud and need no token. The page is self-contained, so it works without a network;
 //! its requests go to this API, with a token of the console. Deliberately absent: the document's content, which
-//! `contracts` generates.
+//! `openapi` generates.
 
 use axum::Router;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::routing::get;
-use contracts::openapi::SerializeError;
+use openapi::SerializeError;
 
 /// First line of the file in the repository.
 const HEADER: &str = "# @generated from the contract by `cargo run -p aptix -- openapi > infra/openapi.yaml`; don't edit it.\n";
@@ -32,13 +32,13 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 /// # Errors
 /// Fails if it can't be written as YAML.
 pub fn openapi() -> Result<String, SerializeError> {
-    let yaml = contracts::openapi::yaml()?;
+    let yaml = openapi::yaml()?;
     Ok(format!("{HEADER}{yaml}"))
 }
 
 /// Returns the page with the document embedded.
 fn page() -> Result<String, SerializeError> {
-    let json = contracts::openapi::json()?;
+    let json = openapi::json()?;
     // The document must not contain a closing tag of the script element that holds it.
     Ok(PAGE.replacen(PLACEHOLDER, &json.replace('<', r"\u003c"), 1))
 }
@@ -52,7 +52,7 @@ pub(crate) fn router() -> Result<Router, SerializeError> {
     let html =
         [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CONTENT_SECURITY_POLICY, POLICY)];
     let json = [(header::CONTENT_TYPE, "application/json")];
-    let (openapi, v3_0, page) = (openapi()?, contracts::openapi::json_3_0()?, page()?);
+    let (openapi, v3_0, page) = (openapi()?, openapi::json_3_0()?, page()?);
     let mut router = Router::new();
     for (path, kind, text) in FILES {
         let headers = [(header::CONTENT_TYPE, kind), (header::X_CONTENT_TYPE_OPTIONS, "nosniff")];

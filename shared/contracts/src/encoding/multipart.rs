@@ -11,7 +11,11 @@ use std::borrow::Cow;
 use crate::{
     error::{Error, ErrorCode},
     request::{
-        UserTurn, base64, check_body_size, envelope, field_table::is_spelling_of, json::Json, validate,
+        UserTurn, base64,
+        body::{check_body_size, validate},
+        envelope,
+        field_table::is_spelling_of,
+        json::Json,
     },
 };
 

@@ -4,7 +4,12 @@ use std::borrow::Cow;
 
 use crate::{
     error::{Error, ErrorCode},
-    request::{UserTurn, check_body_size, envelope, json::Json, validate},
+    request::{
+        UserTurn,
+        body::{check_body_size, validate},
+        envelope,
+        json::Json,
+    },
 };
 
 /// The prefix of the headers, in lowercase.
@@ -12,7 +17,7 @@ const PREFIX: &str = "x-aptix-";
 
 /// The headers, without the prefix, and their members. Headers are lines of text, so there are none for files,
 /// images and conditions.
-pub(crate) const HEADERS: &[(&str, &str)] = &[
+pub const HEADERS: &[(&str, &str)] = &[
     ("session-id", "SessionId"),
     ("turn-id", "TurnId"),
     ("solution-context", "SolutionContextText"),

@@ -9,8 +9,12 @@ use std::borrow::Cow;
 use serde::{Serialize, Serializer};
 
 use super::{
-    AgentExecuteRequest, Artifact, ClipboardImage, Contents, FileName, RagCondition, RagValue, RelativePath,
-    ToolContinuation, UserTurn, base64,
+    artifact::{Artifact, Contents},
+    base64,
+    execute::{AgentExecuteRequest, ToolContinuation, UserTurn},
+    image::ClipboardImage,
+    rag::{RagCondition, RagValue},
+    relative_path::{FileName, RelativePath},
 };
 use crate::{
     hash::Fingerprint,

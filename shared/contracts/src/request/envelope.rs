@@ -1,11 +1,12 @@
 //! The top-level members of a request, as a table: the members that each scenario requires, allows and forbids.
 
 use super::{
-    ToolContinuation, UserTurn,
     artifact::{self, Artifact},
+    body::{parse_body, parse_json, validate},
+    execute::{AgentExecuteRequest, ToolContinuation, UserTurn},
     field_table::{
         Field,
-        Presence::{Forbidden, Optional, Required},
+        Presence::{self, Forbidden, Optional, Required},
         Scenario, peek, read_object,
     },
     image::{self, ClipboardImage},
@@ -17,7 +18,7 @@ use super::{
     violations::{Location, Violations},
 };
 use crate::{
-    error::ErrorCode,
+    error::{Error, ErrorCode},
     id::{AgentContextId, ConversationContextId, SessionId, TurnId},
     non_empty::NonEmpty,
     response::ToolResult,
@@ -101,13 +102,85 @@ pub(crate) const FIELDS: &[Field<Draft>] = &[
     }),
 ];
 
+impl AgentExecuteRequest {
+    /// Parses a JSON body of either scenario.
+    ///
+    /// # Errors
+    /// Every violation, in document order, at most [`super::limits::MAX_REPORTED_VIOLATIONS`]. Never empty.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use contracts::{AgentExecuteRequest, ErrorCode};
+    ///
+    /// let body = br#"{"SessionId": "s1", "TurnId": "t1", "Instruction": "What is a lease?"}"#;
+    /// let request = AgentExecuteRequest::parse(body).expect("a user turn");
+    /// assert!(matches!(&request, AgentExecuteRequest::UserTurn(turn) if turn.input_artifacts.is_empty()));
+    /// assert_eq!(request.turn_id().as_str(), "t1");
+    ///
+    /// // Everything that is wrong is reported at once, each with the member it is about.
+    /// let body = br#"{"SessionId": "no/id", "Instruction": "What is a lease?", "Mode": "general"}"#;
+    /// let errors = AgentExecuteRequest::parse(body).expect_err("three violations");
+    /// let found: Vec<_> = errors.iter().map(|error| (error.error_code, error.details.as_deref())).collect();
+    /// assert_eq!(
+    ///     found,
+    ///     [
+    ///         (ErrorCode::MemberInvalid, Some("SessionId")),
+    ///         (ErrorCode::MemberForbidden, Some("Mode")),
+    ///         (ErrorCode::MemberRequired, Some("TurnId")),
+    ///     ]
+    /// );
+    /// ```
+    pub fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
+        let json = parse_body(body)?;
+        match is_continuation(&json) {
+            false => validate(&json, user_turn).map(Self::UserTurn),
+            true => validate(&json, tool_continuation).map(Self::ToolContinuation),
+        }
+    }
+}
+
+impl UserTurn {
+    /// Parses the output of [`UserTurn::canonical_json`]. The size limit of a body doesn't apply, because the
+    /// canonical form may be longer than the original request.
+    ///
+    /// # Errors
+    /// Every violation. Text that this crate wrote has none.
+    pub fn from_canonical(json: &[u8]) -> Result<Self, Vec<Error>> {
+        validate(&parse_json(json)?, user_turn)
+    }
+}
+
+impl ToolContinuation {
+    /// Parses a JSON body that must be a tool continuation.
+    ///
+    /// # Errors
+    /// Every violation, in document order, at most [`super::limits::MAX_REPORTED_VIOLATIONS`]. Never empty.
+    pub fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
+        validate(&parse_body(body)?, tool_continuation)
+    }
+
+    /// Parses the output of [`ToolContinuation::canonical_json`].
+    ///
+    /// # Errors
+    /// Every violation. Text that this crate wrote has none.
+    pub fn from_canonical(json: &[u8]) -> Result<Self, Vec<Error>> {
+        validate(&parse_json(json)?, tool_continuation)
+    }
+}
+
+/// Returns the members of an execute request and their presence in a scenario, for a document that describes them.
+pub fn members(scenario: Scenario) -> impl Iterator<Item = (&'static str, Presence)> {
+    FIELDS.iter().map(move |field| (field.name, field.presence(scenario)))
+}
+
 /// Returns the instruction unless it is blank. A blank instruction conveys no intent, so it counts as absent.
 pub(super) fn non_blank(text: &str) -> Option<String> {
     (!text.trim().is_empty()).then(|| text.to_owned())
 }
 
 /// True if a body is a tool continuation, which is the case exactly if `ToolResults` is present.
-pub(super) fn is_continuation(json: &Json<'_>) -> bool {
+fn is_continuation(json: &Json<'_>) -> bool {
     peek(json, "ToolResults").any(|value| !matches!(value, Json::Null))
 }
 

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::check_body_size;
+use super::body::check_body_size;
 use crate::{
     error::{Error, ErrorCode},
     read::{ExportEnd, SessionExport},

@@ -1,6 +1,7 @@
 //! Feedback on a turn.
 
 use super::{
+    body::{parse_body, validate},
     field_table::{Field, Scenario, read_object},
     json::Json,
     limits::{MAX_LABEL_CHARS, MAX_NOTE_CHARS, MAX_RATING},
@@ -56,7 +57,7 @@ impl FeedbackRequest {
     /// assert!(FeedbackRequest::parse(br#"{"Rating": 6}"#).is_err());
     /// ```
     pub fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
-        super::validate(&super::parse_body(body)?, feedback)
+        validate(&parse_body(body)?, feedback)
     }
 }
 

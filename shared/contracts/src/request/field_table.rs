@@ -15,11 +15,16 @@ use crate::error::ErrorCode;
 /// The purpose of a body: one of the two scenarios of an execute request, told apart by the presence of
 /// `ToolResults`, or the body of another path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scenario {
+pub enum Scenario {
+    /// A new turn.
     UserTurn,
+    /// Tool results for a waiting turn.
     ToolContinuation,
+    /// A rerun of a turn.
     Rerun,
+    /// A fork of a session.
     Fork,
+    /// Feedback on a turn.
     Feedback,
 }
 
@@ -37,9 +42,12 @@ impl Scenario {
 
 /// The presence of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Presence {
+pub enum Presence {
+    /// The request is invalid without it.
     Required,
+    /// The request may leave it out.
     Optional,
+    /// The request is invalid with it.
     Forbidden,
 }
 

@@ -1,8 +1,9 @@
 //! Requests that start from an existing turn: reruns and forks.
 
 use super::{
-    UserTurn,
+    body::{parse_body, validate},
     envelope::non_blank,
+    execute::UserTurn,
     field_table::{Field, Scenario, read_object},
     json::Json,
     limits::{MAX_INSTRUCTION_CHARS, MAX_MODE_CHARS, MAX_MODEL_CHARS, MAX_SESSION_NAME_CHARS},
@@ -102,7 +103,7 @@ impl RerunRequest {
     /// # Errors
     /// Every violation, in document order. Never empty.
     pub fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
-        super::validate(&super::parse_body(body)?, rerun)
+        validate(&parse_body(body)?, rerun)
     }
 
     /// The fingerprint of the rerun: the original turn, the new id and the changes. Distinguishes a retry from a
@@ -123,7 +124,7 @@ impl ForkRequest {
     /// # Errors
     /// Every violation, in document order. Never empty.
     pub fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
-        super::validate(&super::parse_body(body)?, fork)
+        validate(&parse_body(body)?, fork)
     }
 }
 

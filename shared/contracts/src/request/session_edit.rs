@@ -1,10 +1,10 @@
 //! Changes to a session's name, description or visibility.
 
 use super::{
+    body::{parse_body, validate},
     field_table::{Field, Scenario, read_object},
     json::Json,
     limits::{MAX_DESCRIPTION_CHARS, MAX_SESSION_NAME_CHARS},
-    parse_body, validate,
     value::{line, text, word},
     violations::{Location, Violations},
 };

@@ -8,8 +8,6 @@ pub mod fork;
 pub mod import;
 pub mod purging;
 pub mod renew;
-#[cfg(test)]
-mod rerun_tests;
 pub mod resume;
 pub mod session_edits;
 pub mod settle;

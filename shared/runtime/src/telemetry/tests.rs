@@ -248,8 +248,8 @@ fn every_crate_of_a_function_is_listed() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folders = ["shared", "functions"].map(|folder| std::fs::read_dir(root.join(folder)).unwrap());
     let crates = folders.into_iter().flatten().map(|folder| folder.unwrap().path());
-    // Two of them are in no function, and one logs nothing.
-    let others = ["testkit", "indexing", "crc-fast"];
+    // These are in no function.
+    let others = ["testkit", "indexing"];
     let others = |folder: &std::path::PathBuf| others.iter().any(|name| folder.ends_with(name));
     let crates = crates.filter(|folder| folder.join("Cargo.toml").exists() && !others(folder));
     for folder in crates {

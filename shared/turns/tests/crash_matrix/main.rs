@@ -19,9 +19,10 @@ use testkit::fault::Fault;
 use flows::{FLOWS, Flow};
 use run::{Plan, Recovery, run};
 
-/// Runs every nth pair, unless `CRASH_MATRIX_PAIRS=all` requests all of them, which takes minutes. A prime stride
-/// covers every flow, effect and fault.
-const PAIR_STRIDE: usize = 23;
+/// A sample of the pairs: every eleventh first fault with every seventh later one. `CRASH_MATRIX_PAIRS=all` runs them
+/// all, which takes minutes. Prime strides reach every flow, effect and fault.
+const FIRST_STRIDE: usize = 11;
+const SECOND_STRIDE: usize = 7;
 
 #[test]
 fn every_flow_recovers_without_faults() {
@@ -51,28 +52,31 @@ fn single_fault_at_any_effect_breaks_no_invariant() {
 
 #[test]
 fn fault_pairs_break_no_invariant() {
-    let every = std::env::var("CRASH_MATRIX_PAIRS").is_ok_and(|pairs| pairs == "all");
+    let all = std::env::var("CRASH_MATRIX_PAIRS").is_ok_and(|pairs| pairs == "all");
+    let (first_stride, second_stride) = if all { (1, 1) } else { (FIRST_STRIDE, SECOND_STRIDE) };
     let mut cases = Vec::new();
-    let mut pairs = 0;
+    let (mut firsts, mut seconds) = (0, 0);
     for flow in FLOWS {
-        for (number, recovery) in Recovery::ALL.into_iter().enumerate() {
-            for first in 0..run(flow, recovery, &Plan::new()).effects {
-                for one in Fault::ALL {
-                    let reached = run(flow, recovery, &Plan::from([(first, one)])).reached;
-                    for second in first + 1..reached {
-                        for other in Fault::ALL {
-                            pairs += 1;
-                            if every || pairs % PAIR_STRIDE == number {
-                                let plan = Plan::from([(first, one), (second, other)]);
-                                cases.push((flow, recovery, plan));
-                            }
-                        }
+        for recovery in Recovery::ALL {
+            let effects = run(flow, recovery, &Plan::new()).effects;
+            for first in (0..effects).flat_map(|effect| Fault::ALL.map(|fault| (effect, fault))) {
+                firsts += 1;
+                if firsts % first_stride != 0 {
+                    continue;
+                }
+                let reached = run(flow, recovery, &Plan::from([first])).reached;
+                for second in
+                    (first.0 + 1..reached).flat_map(|effect| Fault::ALL.map(|fault| (effect, fault)))
+                {
+                    seconds += 1;
+                    if seconds % second_stride == 0 {
+                        cases.push((flow, recovery, Plan::from([first, second])));
                     }
                 }
             }
         }
     }
-    println!("{} of {pairs} pairs of faults", cases.len());
+    println!("{} pairs of faults", cases.len());
     all_hold(&cases);
 }
 

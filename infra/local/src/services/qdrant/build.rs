@@ -13,10 +13,10 @@ const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../qdrant/Cargo.tom
 /// Allows one build at a time: all clouds of a process share it.
 static BUILDING: Mutex<()> = Mutex::const_new(());
 
-/// Returns the build folder, next to the other build output: `target/qdrant` for `target/debug/aptix`.
+/// Returns the target folder that an executable was built in, which the engine shares: `target` for
+/// `target/debug/aptix`. Dependencies that both use are then compiled once.
 pub(super) fn target_dir(executable: &Path) -> PathBuf {
-    let target = executable.ancestors().nth(2).unwrap_or_else(|| Path::new("target"));
-    target.join("qdrant")
+    executable.ancestors().nth(2).unwrap_or_else(|| Path::new("target")).to_owned()
 }
 
 /// Returns the engine's executable if it has been built.

@@ -1,0 +1,247 @@
+//! Operations on sessions, with the tag `Sessions`.
+
+use contracts::paths;
+use utoipa::openapi::path::HttpMethod;
+
+use super::row::{Body, Link, ResponseKind, Row};
+use crate::{
+    error_groups::{ANYWHERE, BODY, DELETED, FORK, IMPORT, SESSION},
+    parameters::Param,
+};
+
+pub(super) const OPERATIONS: &[Row] = &[
+    Row {
+        id: "forkSession",
+        method: HttpMethod::Post,
+        path: paths::FORK.template(),
+        tag: "Sessions",
+        summary: "Fork a session",
+        description: "Creates a session that continues from a completed turn of this session. The model knows \
+            everything up to that turn, and the earlier turns stay in this session. Contexts, hints and the \
+            solution context are copied from this session's current state; the mode is that at the end of the \
+            turn. The client chooses `SessionId`, which makes the request idempotent.",
+        parameters: &[Param::Session],
+        body: Some(Body::Json("ForkRequest")),
+        response: ResponseKind::Json("AgentSession"),
+        links: &[],
+        errors: &[ANYWHERE, BODY, FORK, DELETED],
+    },
+    Row {
+        id: "listSessions",
+        method: HttpMethod::Get,
+        path: paths::SESSIONS,
+        tag: "Sessions",
+        summary: "List sessions",
+        description: "Returns the sessions of the caller's org, or those that one user owns or takes part in, \
+            newest activity first. Parameters filter the list. Sessions that the caller may not see are \
+            omitted, and deleted sessions are omitted unless requested. A session with activity between two \
+            page requests moves to the front.",
+        parameters: &[
+            Param::User,
+            Param::IncludeDeleted,
+            Param::Status,
+            Param::Mode,
+            Param::From,
+            Param::To,
+            Param::PageSize,
+            Param::ContinuationToken,
+        ],
+        body: None,
+        response: ResponseKind::Json("ListResponse"),
+        links: &[Link {
+            operation: "readSession",
+            parameters: &[("SessionId", "$response.body#/Result/Items/0/Id")],
+        }],
+        errors: &[ANYWHERE],
+    },
+    Row {
+        id: "searchSessions",
+        method: HttpMethod::Get,
+        path: paths::SEARCH,
+        tag: "Sessions",
+        summary: "Search sessions",
+        description: "Returns sessions of the caller's org, or of one user, whose name, description or turns \
+            contain all the words, newest activity first. The filters and the visibility rules of \
+            `listSessions` apply. Of a turn, the beginnings of the instruction and the answer are searched, as \
+            its summaries show them. All words must occur in one turn, or in the session's name and \
+            description, which count for each of its turns. A request examines at most 100 sessions and 500 \
+            turns, so a page may be short or empty; check `HasMore`. A session with very many turns may appear \
+            on two pages with different matches. If the deployment indexes sessions, the 100 sessions come \
+            from the index, a turn is found once it has ended, and a warning is returned if the index is \
+            unavailable.",
+        parameters: &[
+            Param::Query,
+            Param::User,
+            Param::IncludeDeleted,
+            Param::Status,
+            Param::Mode,
+            Param::From,
+            Param::To,
+            Param::PageSize,
+            Param::ContinuationToken,
+        ],
+        body: None,
+        response: ResponseKind::Json("SearchResults"),
+        links: &[Link {
+            operation: "readSession",
+            parameters: &[("SessionId", "$response.body#/Result/Items/0/Session/Id")],
+        }],
+        errors: &[ANYWHERE],
+    },
+    Row {
+        id: "readSession",
+        method: HttpMethod::Get,
+        path: paths::SESSION.template(),
+        tag: "Sessions",
+        summary: "Read a session",
+        description: "Returns a session with its turns in order, 100 per page by default.",
+        parameters: &[
+            Param::Session,
+            Param::Order,
+            Param::PageSize,
+            Param::ContinuationToken,
+            Param::IfNoneMatch,
+        ],
+        body: None,
+        response: ResponseKind::Cacheable("AgentSession"),
+        links: &[Link {
+            operation: "readTurn",
+            parameters: &[
+                ("SessionId", "$response.body#/Result/Id"),
+                ("TurnId", "$response.body#/Result/Turns/0/Id"),
+            ],
+        }],
+        errors: &[ANYWHERE, SESSION],
+    },
+    Row {
+        id: "changeSession",
+        method: HttpMethod::Patch,
+        path: paths::SESSION.template(),
+        tag: "Sessions",
+        summary: "Update a session",
+        description: "Changes the name, the description or the visibility of a session. Members that are \
+            absent stay unchanged. Anyone who can see a session may change its name and description; only its \
+            owner and operators may change its visibility. Returns the session's summary.",
+        parameters: &[Param::Session],
+        body: Some(Body::Json("SessionEdit")),
+        response: ResponseKind::Json("AgentSessionSummary"),
+        links: &[],
+        errors: &[ANYWHERE, BODY, SESSION, DELETED],
+    },
+    Row {
+        id: "deleteSession",
+        method: HttpMethod::Delete,
+        path: paths::SESSION.template(),
+        tag: "Sessions",
+        summary: "Delete a session",
+        description: "Deletes a session and cancels its open turn. From then on the session accepts no turns \
+            and no tool results, lists omit it, and only participants can read it, until `KeptUntilDate`. \
+            Until then `restoreSession` undoes the deletion. Only the owner and operators may delete a \
+            session. Deleting it again changes nothing.\n\nWith `purge=true`, or when that date has passed, \
+            all data of the session is permanently deleted in the background. From then on reads return a 404, \
+            the session's id accepts no more turns, and `readPurge` reports the progress. Database items and \
+            every version of the objects are deleted; responses that the model provider stores expire there.",
+        parameters: &[Param::Session, Param::Purge],
+        body: None,
+        response: ResponseKind::Json("SessionDeletion"),
+        links: &[Link {
+            operation: "restoreSession",
+            parameters: &[("SessionId", "$response.body#/Result/Id")],
+        }],
+        errors: &[ANYWHERE, SESSION],
+    },
+    Row {
+        id: "readPurge",
+        method: HttpMethod::Get,
+        path: paths::PURGE.template(),
+        tag: "Sessions",
+        summary: "Read the progress of a purge",
+        description: "Reports what has been deleted so far, by kind, and whether data may remain. For the \
+            session's owner and operators; a 404 for other callers, and for a session that was not purged. A \
+            purge takes at least 15 minutes, because functions that were running when it began may still write \
+            data.",
+        parameters: &[Param::Session],
+        body: None,
+        response: ResponseKind::Json("PurgeReport"),
+        links: &[],
+        errors: &[ANYWHERE, SESSION],
+    },
+    Row {
+        id: "restoreSession",
+        method: HttpMethod::Post,
+        path: paths::RESTORE.template(),
+        tag: "Sessions",
+        summary: "Restore a deleted session",
+        description: "Undoes the deletion of a session. For its owner and operators. A session that is not \
+            deleted stays unchanged. No body is needed.",
+        parameters: &[Param::Session],
+        body: None,
+        response: ResponseKind::Json("AgentSessionSummary"),
+        links: &[Link {
+            operation: "readSession",
+            parameters: &[("SessionId", "$response.body#/Result/Id")],
+        }],
+        errors: &[ANYWHERE, SESSION],
+    },
+    Row {
+        id: "exportSession",
+        method: HttpMethod::Get,
+        path: paths::SESSION_EXPORT.template(),
+        tag: "Sessions",
+        summary: "Export a session",
+        description: "Exports everything that the API shows of a session as one document: its turns, their \
+            feedback, and the full requests and answers with their files. The document is streamed without an \
+            envelope; if it is not valid JSON, it was truncated. An operator's export also holds the data that \
+            an import needs.",
+        parameters: &[Param::Session, Param::Payloads],
+        body: None,
+        response: ResponseKind::Document("SessionExport"),
+        links: &[],
+        errors: &[ANYWHERE, SESSION],
+    },
+    Row {
+        id: "exportSessions",
+        method: HttpMethod::Get,
+        path: paths::EXPORT,
+        tag: "Sessions",
+        summary: "Export the sessions of an org",
+        description: "Exports sessions as JSON Lines. For operators. Each line is the document of one session, \
+            as in `exportSession`, newest activity first, with the filters of `listSessions`. An export ends \
+            after 16 MiB or seven minutes, once the current session is complete. The last line marks the end \
+            and holds the token to continue with. Without that line the export is truncated.",
+        parameters: &[
+            Param::Payloads,
+            Param::User,
+            Param::IncludeDeleted,
+            Param::Status,
+            Param::Mode,
+            Param::From,
+            Param::To,
+            Param::ContinuationToken,
+        ],
+        body: None,
+        response: ResponseKind::Lines("ExportLine"),
+        links: &[],
+        errors: &[ANYWHERE],
+    },
+    Row {
+        id: "importSessions",
+        method: HttpMethod::Post,
+        path: paths::IMPORT,
+        tag: "Sessions",
+        summary: "Import sessions",
+        description: "Imports an operator's export with inline payloads: the document of one session, or lines \
+            of them. For operators. The sessions are restored in the caller's org, and every read returns what \
+            it returned before. Everything is validated before anything is written, and no read shows a \
+            session before it is complete. Repeating an import changes nothing, and resumes one that was \
+            interrupted. A different session with the same id is a conflict.",
+        parameters: &[Param::Ids],
+        body: Some(Body::Exports),
+        response: ResponseKind::Json("SessionImport"),
+        links: &[Link {
+            operation: "readSession",
+            parameters: &[("SessionId", "$response.body#/Result/Sessions/0/Id")],
+        }],
+        errors: &[ANYWHERE, IMPORT],
+    },
+];

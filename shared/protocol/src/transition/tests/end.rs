@@ -1,0 +1,158 @@
+//! Ends of a turn: settlement, finalization and the sweep.
+
+use contracts::{Fingerprint, read::TurnStatus};
+
+use super::{after, answer, at, attempt, completed, running};
+use crate::{
+    change::Condition,
+    cost::{Amount, Cost},
+    detail::{OutcomeSummary, Report, StagedMode},
+    timing::Timing,
+    transition::{finalize, renew, resume, settle, suspend, sweep},
+    turn::{EndReason, Verdict},
+};
+
+#[test]
+fn outcome_writer_of_ended_turn_is_its_last_suspension() {
+    let timing = Timing::default();
+    let (_, turn) = running();
+    assert_eq!(turn.outcome_writer(), None);
+    let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
+    let cancelled = settle::end(&waiting, EndReason::Cancelled, at(6), &timing).unwrap().after;
+    assert_eq!(cancelled.outcome_writer(), Some(&attempt("a")));
+    let results = Fingerprint::hash_bytes(b"results");
+    let resumed = resume::resume(&waiting, attempt("b"), results, at(10), &timing).unwrap().after;
+    let cancelled = settle::end(&resumed, EndReason::Cancelled, at(11), &timing).unwrap().after;
+    assert_eq!(cancelled.outcome_writer(), Some(&attempt("a")), "not the attempt that was interrupted");
+    let answered = settle::settle(&resumed, completed("b"), at(12), at(12), &timing).unwrap().after;
+    assert_eq!(answered.outcome_writer(), Some(&attempt("b")));
+}
+
+#[test]
+fn turn_costs_add_up_per_currency() {
+    let cost =
+        |micros, currency: &str| Cost { amount: Amount::from_micros(micros), currency: currency.to_owned() };
+    let mut costly = answer("resp_1");
+    costly.report.cost = Some(cost(5, "USD"));
+    let session = after(&costly);
+    assert_eq!(session.costs, [cost(5, "USD")]);
+    let with = |next: Option<Cost>| crate::session::add_cost(session.costs.clone(), next.as_ref());
+    assert_eq!(with(Some(cost(7, "USD"))), [cost(12, "USD")]);
+    assert_eq!(with(Some(cost(7, "EUR"))), [cost(5, "USD"), cost(7, "EUR")]);
+    assert_eq!(with(None), [cost(5, "USD")]);
+}
+
+#[test]
+fn results_at_the_deadline_end_the_turn_like_the_sweep() {
+    let timing = Timing::default();
+    let (_, turn) = running();
+    let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
+    let results = Fingerprint::hash_bytes(b"results");
+    let resume = |now| resume::resume(&waiting, attempt("b"), results, now, &timing);
+    assert!(resume(at(499)).is_ok());
+    assert_eq!(resume(at(500)), Err(resume::ResumeError::DeadlinePassed));
+    assert_eq!(settle::end_overdue(&waiting, at(499), &timing), None);
+    let ended = settle::end_overdue(&waiting, at(500), &timing).unwrap();
+    assert_eq!(sweep::action(&waiting, at(500), &timing), sweep::Action::End(ended.clone()));
+    assert_eq!(ended.after.settlement().unwrap().verdict, Verdict::Ended(EndReason::ToolDeadline));
+    assert_eq!(
+        settle::end_overdue(&turn, at(1_000_000), &timing),
+        None,
+        "a running turn has no such deadline"
+    );
+    // A turn that ran keeps its index entry. One that waited for days has no due time that is near.
+    let cancelled = settle::end(&turn, EndReason::Cancelled, at(7), &timing).unwrap();
+    assert_eq!(cancelled.after.due, turn.due);
+    assert_eq!(ended.after.due, Some(at(500).after(timing.settled_grace)));
+}
+
+#[test]
+fn ended_turn_keeps_report_of_its_suspension() {
+    let timing = Timing::default();
+    let (session, turn) = running();
+    let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
+    let mut suspended_report = answer("resp_1").report;
+    suspended_report.provider = Some("p".to_owned());
+    suspended_report.received_at = Some(at(2));
+    suspended_report.client_tool_ms = Some(7);
+    suspended_report.server_tool_ms = Some(3);
+    suspended_report.tool_rounds = Some(2);
+    suspended_report.last_raw_payload = Some(1);
+    suspended_report.warnings = vec!["Careful.".to_owned()];
+    let outcome = OutcomeSummary { report: suspended_report.clone(), modes: Vec::new() };
+    for reason in [EndReason::Cancelled, EndReason::Superseded, EndReason::ToolDeadline, EndReason::Abandoned]
+    {
+        let ended = settle::end(&waiting, reason, at(6), &timing).unwrap().after;
+        let finalized = finalize::finalize(&session, &ended, Some(&outcome)).unwrap();
+        let expected = Report {
+            errors: vec![reason.error().message],
+            answer_summary: None,
+            chain_expires: None,
+            last_raw_payload: None,
+            ..suspended_report.clone()
+        };
+        assert_eq!(finalized.result.report, expected);
+        assert_eq!(finalized.session.chain, None, "nothing continues from it");
+    }
+}
+
+#[test]
+fn finalize_rolls_up_once_and_failure_keeps_chain_and_mode() {
+    let timing = Timing::default();
+    let (session, turn) = running();
+    let mut outcome = answer("resp_1");
+    let staged =
+        |mode: &str| StagedMode { mode: mode.to_owned(), reason: "why".to_owned(), branch: false, at: at(2) };
+    outcome.modes = ["workflow_authoring", "workflow_authoring", "ddr_authoring"].map(staged).to_vec();
+    let settled = settle::settle(&turn, completed("a"), at(3), at(4), &timing).unwrap().after;
+    let finalized = finalize::finalize(&session, &settled, Some(&outcome)).unwrap();
+    assert_eq!(
+        (finalized.session.open_turn.clone(), finalized.session.mode.as_str()),
+        (None, "ddr_authoring")
+    );
+    assert_eq!(
+        (finalized.session.last_activity, finalized.session.last_turn.clone().unwrap().at),
+        (at(3), at(3))
+    );
+    let changes: Vec<_> = finalized
+        .mode_changes
+        .iter()
+        .map(|change| (change.previous.as_str(), change.new.as_str(), change.position.to_string()))
+        .collect();
+    let expected = [
+        ("general", "workflow_authoring", "1-0".to_owned()),
+        ("workflow_authoring", "ddr_authoring", "1-1".to_owned()),
+    ];
+    assert_eq!(changes, expected, "every effective change, in order");
+    assert_eq!(finalized.turn.after.due, None);
+    outcome.modes = vec![staged("general")];
+    let unchanged = finalize::finalize(&session, &settled, Some(&outcome)).unwrap();
+    assert_eq!(unchanged.mode_changes, [], "no change to the same mode");
+    assert!(finalize::finalize(&finalized.session, &finalized.turn.after, Some(&outcome)).is_err());
+
+    let failed = settle::end(&turn, EndReason::Cancelled, at(4), &timing).unwrap().after;
+    let finalized = finalize::finalize(&session, &failed, None).unwrap();
+    assert_eq!((finalized.session.chain, finalized.session.mode.as_str()), (None, "general"));
+    assert_eq!(
+        (finalized.session.last_turn.clone().unwrap().status, finalized.result.report.errors.len()),
+        (TurnStatus::Failed, 1)
+    );
+}
+
+#[test]
+fn sweep_acts_on_head_and_not_on_index() {
+    let timing = Timing::default();
+    let (_, turn) = running();
+    assert_eq!(sweep::action(&turn, at(151), &timing), sweep::Action::Skip);
+    assert_eq!(sweep::action(&turn, at(152), &timing), sweep::Action::Salvage);
+    let renewed = renew::renew(&turn, at(170)).unwrap().after;
+    let sweep::Action::Reschedule(moved) = sweep::action(&renewed, at(152), &timing) else {
+        panic!("the turn must be early")
+    };
+    assert_eq!((moved.condition.clone(), moved.after.due), (Condition::same_lease(&renewed), Some(at(292))));
+    let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
+    assert_eq!(sweep::action(&waiting, at(499), &timing), sweep::Action::Skip);
+    assert!(matches!(sweep::action(&waiting, at(500), &timing), sweep::Action::End(_)));
+    let settled = settle::settle(&turn, completed("a"), at(3), at(3), &timing).unwrap().after;
+    assert_eq!(sweep::action(&settled, at(40), &timing), sweep::Action::Finalize);
+}

@@ -1,0 +1,13 @@
+//! The model providers of a deployment, from the functions' settings: their URLs, keys and timeouts. [`StoredResponses`]
+//! deletes the responses that they store.
+//!
+//! Model calls are out of scope. A function that only deletes responses uses this module and no client of `llm`.
+
+mod client_config;
+mod key;
+mod registry;
+mod stored_responses;
+
+pub use key::{CachedKey, KeyConfig};
+pub use registry::{Provider, ResolvedProviders, Settings};
+pub use stored_responses::StoredResponses;
