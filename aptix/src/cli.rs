@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bench::Part;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use local::bench::Part;
 use local::{Data, Function, Logs, Oidc, Options, Vectors};
 
 use crate::Failure;
@@ -84,7 +84,7 @@ pub(crate) struct Bench {
     /// Parts to run; `scaling` takes minutes
     #[arg(long, value_delimiter = ',', value_name = "PART", default_values = ["turns", "calls", "start"])]
     pub(crate) only: Vec<BenchPart>,
-    /// Turns of each load in each round; a tenth of it for loads whose model takes time
+    /// Turns per load and round; loads with model latency run a tenth of them
     #[arg(long, default_value_t = 200)]
     pub(crate) turns: usize,
     /// Number of rounds; the median is reported
@@ -268,7 +268,7 @@ pub(crate) struct Smoke {
     #[arg(long, env = "APTIX_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     pub(crate) token: String,
     /// Instruction of the turns
-    #[arg(long, value_name = "TEXT", default_value = local::smoke::DEFAULT_INSTRUCTION)]
+    #[arg(long, value_name = "TEXT", default_value = bench::smoke::DEFAULT_INSTRUCTION)]
     pub(crate) instruction: String,
 }
 

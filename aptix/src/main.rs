@@ -15,8 +15,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use bench::smoke::Deployment;
 use clap::Parser;
-use local::smoke::Deployment;
 use local::sources::{self, Target};
 use local::token::Identity;
 use local::{Cloud, Data, Model, Oidc, Options, sam_env};
@@ -96,7 +96,7 @@ async fn run_command(command: Command) -> Result<ExitCode, Failure> {
 
 /// Runs the benchmark. The machine is named first, since metrics depend on it.
 async fn bench(arguments: Bench) -> Result<(), Failure> {
-    let options = local::bench::Options {
+    let options = bench::Options {
         parts: arguments.only.into_iter().map(Into::into).collect(),
         turns: arguments.turns,
         rounds: arguments.rounds,
@@ -107,8 +107,8 @@ async fn bench(arguments: Bench) -> Result<(), Failure> {
     // The file is created first, so that an error shows before the benchmark has run for minutes.
     let create = |path: &PathBuf| File::create(path).map_err(|error| format!("{}: {error}", path.display()));
     let mut json_file = arguments.json.as_ref().map(create).transpose()?;
-    print(&format!("{}\n", local::bench::machine()))?;
-    let metrics = local::bench::measure(&options, |what| eprintln!("… {what}")).await?;
+    print(&format!("{}\n", bench::machine()))?;
+    let metrics = bench::measure(&options, |what| eprintln!("… {what}")).await?;
     print(&metrics.to_string())?;
     if let Some(file) = &mut json_file {
         file.write_all(metrics.json_lines().as_bytes())?;
@@ -231,7 +231,7 @@ cargo lambda watch --invoke-address 127.0.0.1 --invoke-port 9001 --ignore-change
 async fn smoke(arguments: Smoke) -> Result<ExitCode, Failure> {
     let Smoke { api_url, token, instruction } = arguments;
     let api_url = api_url.trim_end_matches('/').to_owned();
-    let report = local::smoke::run(&Deployment { api_url, token, instruction }).await;
+    let report = bench::smoke::run(&Deployment { api_url, token, instruction }).await;
     print(&report.to_string())?;
     Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

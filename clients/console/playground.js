@@ -147,7 +147,7 @@ export function playground({ aptix }) {
         if (type === 'result' && event.answer.calls.length)
           addEvent('calls', event.answer.calls.map(({ name }) => name).join(', '))
       }
-      announce('The script is finished.')
+      announce('Script finished.')
     } catch (error) {
       fill(problem, errorMessage(error))
     } finally {

@@ -2,95 +2,52 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use axum::{Router, body::Bytes, extract::State, http::HeaderMap, response::IntoResponse};
-use local::Options;
-use serde_json::{Value, json};
+use bench::Service;
 
-use crate::support::{Answer, System, options, turn, turn_in, turn_path};
+use crate::support::{Answer, System, turn, turn_in, turn_path};
 
-/// The meter's name for writes of checkpoints.
+/// The operation that stands for writes of checkpoints.
 const CHECKPOINT: &str = "Checkpoint";
 
-/// Stands between the functions and the table, asks for every call's consumed capacity, and adds it up.
-#[derive(Clone, Default)]
-pub struct Meter {
-    table: Arc<Mutex<String>>,
-    units: Arc<Mutex<BTreeMap<String, f64>>>,
+/// Capacity units of the table.
+pub struct Units {
+    pub writes: f64,
+    pub reads: f64,
+    pub by_operation: BTreeMap<String, f64>,
 }
 
-impl Meter {
-    async fn start() -> (Self, String) {
-        let meter = Self::default();
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let router = Router::new().fallback(pass).with_state(meter.clone());
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        (meter, url)
-    }
-
-    /// Returns the write units and read units used since the last call.
-    pub fn take(&self) -> (f64, f64, BTreeMap<String, f64>) {
-        let units = std::mem::take(&mut *self.units.lock().unwrap());
-        let is_read = |name: &str| ["GetItem", "Query", "BatchGetItem"].contains(&name);
-        let sum = |reads: bool| {
-            units.iter().filter(|(name, _)| is_read(name) == reads).map(|(_, units)| units).sum()
-        };
-        (sum(false), sum(true), units)
-    }
-}
-
-async fn pass(State(meter): State<Meter>, headers: HeaderMap, body: Bytes) -> impl IntoResponse {
-    let operation = headers["x-amz-target"].to_str().unwrap().rsplit('.').next().unwrap().to_owned();
-    let mut request: Value = serde_json::from_slice(&body).unwrap();
-    request["ReturnConsumedCapacity"] = json!("INDEXES");
-    let table = meter.table.lock().unwrap().clone();
-    let mut forward = reqwest::Client::new().post(table).body(request.to_string());
-    for name in ["x-amz-target", "content-type", "authorization", "x-amz-date"] {
-        forward = forward.header(name, headers[name].clone());
-    }
-    let response = forward.send().await.unwrap();
-    let (status, kind) = (response.status(), response.headers()["content-type"].clone());
-    let text = response.text().await.unwrap();
-    let answer: Value = serde_json::from_str(&text).unwrap();
-    let consumed = match &answer["ConsumedCapacity"] {
-        Value::Array(tables) => tables.clone(),
-        Value::Null => Vec::new(),
-        table => vec![table.clone()],
-    };
-    // What a stream costs is told apart from what every turn costs.
-    let is_checkpoint = request["Item"]["SK"]["S"].as_str().is_some_and(|key| key.starts_with("STREAM#"));
-    let operation = if is_checkpoint { CHECKPOINT.to_owned() } else { operation };
-    let units: f64 = consumed.iter().filter_map(|table| table["CapacityUnits"].as_f64()).sum();
-    *meter.units.lock().unwrap().entry(operation).or_default() += units;
-    (status, [("content-type", kind)], text)
-}
-
-impl Meter {
-    /// A running system whose functions are metered.
-    pub async fn system() -> (Self, System) {
-        let (meter, url) = Self::start().await;
-        let mut options: Options = options();
-        options.environment.insert("AWS_ENDPOINT_URL_DYNAMODB".to_owned(), url);
-        let system = System::with(options).await;
-        *meter.table.lock().unwrap() = system.cloud.endpoints().dynamodb.clone();
-        (meter, system)
+impl Units {
+    /// Returns the units that a metered system has consumed since the last time.
+    pub fn take(system: &System) -> Self {
+        let (mut reads, mut writes, mut by_operation) = (0.0, 0.0, BTreeMap::new());
+        for call in system.take_calls().into_iter().filter(|call| call.service == Service::Table) {
+            if call.is_read() {
+                reads += call.units;
+            } else {
+                writes += call.units;
+            }
+            // The cost of a stream is separate from that of every turn.
+            let is_checkpoint = call.sort_key.is_some_and(|key| key.starts_with("STREAM#"));
+            let operation = if is_checkpoint { CHECKPOINT.to_owned() } else { call.operation };
+            *by_operation.entry(operation).or_default() += call.units;
+        }
+        Self { writes, reads, by_operation }
     }
 }
 
 #[tokio::test]
 async fn ordinary_turn_costs_at_most_20_write_and_4_read_units() {
-    let (meter, system) = Meter::system().await;
+    let system = System::metered().await;
     let ada = system.client("acme", "ada");
 
     let first = turn(&"A question of some length. ".repeat(20));
     let second = turn_in(first["SessionId"].as_str().unwrap(), &"Another question, as long. ".repeat(20));
     // The first one brings its user's place in the session.
     for (name, sent, most) in [("first turn of a session", &first, 21.0), ("next turn", &second, 20.0)] {
-        meter.take();
+        Units::take(&system);
         let started = Instant::now();
         ada.execute(sent).await.result();
         // A turn that takes longer is looked at, once before the model call and then every second.
@@ -99,8 +56,8 @@ async fn ordinary_turn_costs_at_most_20_write_and_4_read_units() {
         // Finalization is seen in the table itself, so that looking costs nothing here.
         let head = format!("TURN#{}", sent["TurnId"].as_str().unwrap());
         system.until_attribute(&head, "Status", "completed").await;
-        let (writes, reads, units) = meter.take();
-        println!("{name}: {writes} write units, {reads} read units {units:?}");
+        let Units { writes, reads, by_operation } = Units::take(&system);
+        println!("{name}: {writes} write units, {reads} read units {by_operation:?}");
         assert!((5.0..=most).contains(&writes), "{name}: {writes} write units");
         assert!((1.0..=4.0 + looks).contains(&reads), "{name}: {reads} read units");
     }
@@ -131,16 +88,16 @@ async fn turn_makes_three_s3_calls_and_one_sqs_call() {
 
 #[tokio::test]
 async fn stream_costs_one_small_write_per_second_after_the_first() {
-    let (meter, system) = Meter::system().await;
+    let system = System::metered().await;
     let ada = system.client("acme", "ada");
     for script in ["words 20", "pace 25ms; words 140"] {
-        meter.take();
+        Units::take(&system);
         let sent = turn(&format!("Count [[script: {script}]]"));
         let started = Instant::now();
         let events = ada.execute_streaming(&sent, None).await.unwrap_or_else(|_| panic!("it is streamed"));
         events.rest().await;
         let seconds = started.elapsed().as_secs();
-        let (_, _, units) = meter.take();
+        let units = Units::take(&system).by_operation;
         let key = format!("STREAM#{}#", sent["TurnId"].as_str().unwrap());
         let items = system.items().await;
         let checkpoints: Vec<_> =

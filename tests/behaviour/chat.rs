@@ -56,7 +56,7 @@ async fn conversation_runs_at_a_terminal() {
         types(terminal, "/usage");
         says(terminal, "2 turns");
         types(terminal, "/nothing");
-        says(terminal, "unknown command /nothing");
+        says(terminal, "Unknown command /nothing");
         types(terminal, "/new");
         types(terminal, "Once more");
         says(terminal, "the first turn of its chain");
@@ -147,7 +147,7 @@ async fn ctrl_c_stops_the_turn_and_twice_leaves() {
         types(terminal, "[[script: pace 50ms; words 1000]]");
         says(terminal, "word9 ");
         terminal.send_control('c').unwrap();
-        says(terminal, "(stopped)");
+        says(terminal, "Stopped.");
         says(terminal, "> ");
         terminal.send_control('c').unwrap();
         says(terminal, "Press Ctrl-C again to quit");

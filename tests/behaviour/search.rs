@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use storage::Table;
 
 use crate::{
-    capacity::Meter,
+    capacity::Units,
     scale::{fill, fill_session},
     session_edits::{delete, edit, session_of},
     support::{Client, System, turn, turn_in},
@@ -137,13 +137,13 @@ async fn invalid_query_is_refused_and_token_is_bound_to_its_search() {
 }
 
 /// Every page of a search: how many sessions each had, and what it cost in read units.
-async fn pages(client: &Client, meter: &Meter, words: &str) -> Vec<(usize, f64)> {
+async fn pages(client: &Client, system: &System, words: &str) -> Vec<(usize, f64)> {
     let mut pages = Vec::new();
     let mut path = asking(words);
     loop {
-        meter.take();
+        Units::take(system);
         let page = client.get(&path).await.result();
-        pages.push((page["Items"].as_array().unwrap().len(), meter.take().1));
+        pages.push((page["Items"].as_array().unwrap().len(), Units::take(system).reads));
         let Some(token) = page["ContinuationToken"].as_str() else { return pages };
         path = format!("{}&continuationToken={token}", asking(words));
         assert!(pages.len() < 10, "a search comes to an end");
@@ -152,17 +152,17 @@ async fn pages(client: &Client, meter: &Meter, words: &str) -> Vec<(usize, f64)>
 
 #[tokio::test]
 async fn call_scans_bounded_sessions_and_turns_and_next_continues() {
-    let (meter, system) = Meter::system().await;
+    let system = System::metered().await;
     fill(&system, "many", 130).await;
-    let of_sessions = pages(&system.client("many", "ada"), &meter, "nowhere").await;
+    let of_sessions = pages(&system.client("many", "ada"), &system, "nowhere").await;
     println!("130 sessions: {of_sessions:?}");
     assert_eq!(of_sessions.len(), 2, "100 sessions and 30");
     assert!(of_sessions[0].1 <= 2.0 * 100.0, "{} read units for 100 sessions", of_sessions[0].1);
-    assert_eq!(pages(&system.client("many", "ada"), &meter, "session").await.len(), 3, "50 to a page");
+    assert_eq!(pages(&system.client("many", "ada"), &system, "session").await.len(), 3, "50 to a page");
 
     let table = Table::new(system.cloud.dynamodb().clone(), system.cloud.table().to_owned());
     fill_session(&table, "acme", "long", 620).await;
-    let of_turns = pages(&system.client("acme", "ada"), &meter, "nowhere").await;
+    let of_turns = pages(&system.client("acme", "ada"), &system, "nowhere").await;
     println!("620 turns: {of_turns:?}");
     assert_eq!(of_turns.len(), 2, "500 turns and 120");
     assert!(of_turns[0].1 <= 0.5 * 500.0, "{} read units for 500 turns", of_turns[0].1);

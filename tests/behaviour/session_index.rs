@@ -13,7 +13,7 @@ use storage::Table;
 use turns::ports::{Indexed, SessionIndexWriter};
 
 use crate::{
-    capacity::Meter,
+    capacity::Units,
     export::operator,
     fork::fork,
     import::{import, text},
@@ -71,7 +71,7 @@ async fn pages(client: &Client, path: &str, id: &str) -> (Vec<String>, Vec<usize
 
 #[tokio::test]
 async fn index_finds_sessions_beyond_a_scan_newest_first_and_paged() {
-    let (meter, system) = Meter::system().await;
+    let system = System::metered().await;
     system.indexed("sources", 3, &[]).await;
     let table = Table::new(system.cloud.dynamodb().clone(), system.cloud.table().to_owned());
     for number in 0..110 {
@@ -85,9 +85,9 @@ async fn index_finds_sessions_beyond_a_scan_newest_first_and_paged() {
     filled(&system, 1).await;
     finds(&ada, "needle", &[oldest]).await;
 
-    meter.take();
+    Units::take(&system);
     assert_eq!(pages(&ada, &asking("needle"), "/Session/Id").await, (vec![oldest.clone()], vec![1]));
-    let (_, read, _) = meter.take();
+    let read = Units::take(&system).reads;
     println!("one session of 110 by the index: {read} read units");
     assert!(read <= 5.0, "{read} read units");
     let all = pages(&ada, &format!("{}&pageSize=50", asking("question")), "/Session/Id").await;

@@ -1,9 +1,7 @@
-//! `local smoke`: the suite that anyone can run against a deployment, against the local cloud.
+//! `aptix smoke`: the suite that anyone can run against a deployment, against the local cloud.
 
-use local::{
-    smoke::{DEFAULT_INSTRUCTION, Deployment, run},
-    token::Identity,
-};
+use bench::smoke::{DEFAULT_INSTRUCTION, Deployment, run};
+use local::token::Identity;
 
 use crate::support::System;
 
@@ -30,5 +28,5 @@ async fn smoke_suite_fails_on_wrong_answers() {
     };
     let report = run(&deployment).await;
     assert!(!report.passed(), "{report}");
-    assert!(report.to_string().contains("FAILED  turn and replay: 401"), "{report}");
+    assert!(report.to_string().contains("FAILED  turn and replay: expected 200, got 401"), "{report}");
 }

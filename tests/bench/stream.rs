@@ -41,7 +41,7 @@ async fn main() {
     for _ in 0..5 {
         client.read(SCRIPT, true).await;
     }
-    println!("{}", local::bench::machine());
+    println!("{}", bench::machine());
     println!("{turns} turns, one after the other, the model says \"{SCRIPT}\"");
     let (mut to_model, mut first, mut every) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..turns {

@@ -38,7 +38,7 @@ impl Command {
         let (name, rest) = line.trim_end().split_once(char::is_whitespace).unwrap_or((line.trim_end(), ""));
         let rest = rest.trim();
         let without_argument = |command: Self| {
-            if rest.is_empty() { Ok(command) } else { Err(format!("{name} takes no argument")) }
+            if rest.is_empty() { Ok(command) } else { Err(format!("{name} takes no argument.")) }
         };
         Some(match name {
             "/new" => without_argument(Self::New),
@@ -49,13 +49,13 @@ impl Command {
             "/quit" | "/exit" => without_argument(Self::Quit),
             "/mode" => Ok(Self::Mode(Some(rest.to_owned()).filter(|name| !name.is_empty()))),
             "/open" if rest.is_empty() => {
-                Err("/open needs a session id, or a number from /sessions".to_owned())
+                Err("/open needs a session id, or a number from /sessions.".to_owned())
             }
             "/open" => Ok(Self::Open(rest.to_owned())),
-            "/attach" if rest.is_empty() => Err("/attach needs file paths".to_owned()),
+            "/attach" if rest.is_empty() => Err("/attach needs file paths.".to_owned()),
             "/attach" => Ok(Self::Attach(paths(rest))),
             _ => Err(format!(
-                "unknown command {name}. Type /help for a list, or start the line with a space to send it as text."
+                "Unknown command {name}. Type /help for a list, or start the line with a space to send it as text."
             )),
         })
     }

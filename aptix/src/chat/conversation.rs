@@ -5,7 +5,9 @@ use contracts::paths;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::advice::with_advice;
 use super::attachment::Attachment;
+use super::response::{items, text};
 use super::screen::Screen;
 use super::tools::{ToolRun, Tools};
 use crate::Failure;
@@ -148,7 +150,7 @@ impl Conversation {
             let response = match followed {
                 Ok(response) => response,
                 Err(error) => {
-                    screen.error(&advice(&error));
+                    screen.error(&with_advice(&error));
                     let is_replayable = error.retry() == Retry::SameRequest;
                     self.last = Some(LastTurn { turn, request, is_replayable });
                     return Ok(Outcome::Failed);
@@ -175,12 +177,12 @@ impl Conversation {
     /// Cancels the turn. Another Ctrl-C in the meantime quits.
     async fn stop(&self, turn: &str, screen: &mut Screen) -> Outcome {
         screen.stop();
-        screen.note("(stopping; press Ctrl-C again to quit)");
+        screen.note("Stopping. Press Ctrl-C again to quit.");
         tokio::select! {
             () = self.cancel(turn) => {}
             _ = tokio::signal::ctrl_c() => return Outcome::Quit,
         }
-        screen.note("(stopped)");
+        screen.note("Stopped.");
         Outcome::Stopped
     }
 
@@ -224,7 +226,7 @@ impl Conversation {
             ));
         }
         if self.listed_sessions.is_empty() {
-            screen.note("no sessions yet");
+            screen.note("No sessions yet.");
         }
         Ok(())
     }
@@ -292,26 +294,6 @@ impl Conversation {
     }
 }
 
-/// Formats an error with a hint, if there is one.
-fn advice(error: &Error) -> String {
-    let hint = match (error.code(), error.retry()) {
-        _ if matches!(error, Error::Unreachable(_)) => " Is it running?",
-        (Some("Unauthenticated"), _) => " Get a new token.",
-        (_, Retry::SameRequest | Retry::NewTurn) => " Type /retry to try again.",
-        _ => "",
-    };
-    format!("{error}{}{hint}", if hint.is_empty() { "" } else { "." })
-}
-
 fn new_id() -> String {
     Uuid::new_v4().simple().to_string()
-}
-
-/// Returns a string of a response, or an empty one if it is absent.
-pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
-pub(crate) fn items<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> {
-    value.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
 }

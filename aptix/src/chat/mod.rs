@@ -1,11 +1,13 @@
 //! `aptix chat`: a conversation in the terminal, or a single question in a pipe.
 
+mod advice;
 mod attachment;
 mod blocks;
 mod command;
 mod conversation;
 mod deployment;
 mod line_editor;
+mod response;
 mod screen;
 mod tools;
 
@@ -169,7 +171,7 @@ async fn run_command(
     match command {
         Command::New => {
             conversation.new_session();
-            screen.note("the next instruction starts a new session");
+            screen.note("The next instruction starts a new session.");
         }
         Command::Sessions => conversation.list(screen).await?,
         Command::Open(which) => return conversation.open(&which, screen).await,
@@ -177,7 +179,7 @@ async fn run_command(
             for path in paths {
                 conversation.attach(Attachment::read(&path, conversation.attachment_count() + 1)?);
             }
-            screen.note(&format!("{} attached to the next instruction", conversation.attachment_count()));
+            screen.note(&format!("{} attached to the next instruction.", conversation.attachment_count()));
         }
         Command::Mode(None) => conversation.mode(screen).await?,
         Command::Mode(Some(mode)) => {

@@ -9,6 +9,7 @@ use client::Event;
 use serde_json::Value;
 use termimad::{Alignment, MadSkin};
 
+use super::advice::sentence;
 use super::blocks::Blocks;
 
 /// Terminal size if it can't be determined.
@@ -54,7 +55,7 @@ impl Screen {
             Event::Delta(text) => self.delta(&text),
             Event::Reset(reason) => self.reset(reason.as_deref()),
             Event::Status(status) => self.status(&status_text(&status)),
-            Event::Retry(error) => self.status(&format!("{error}; retrying")),
+            Event::Retry(error) => self.status(&format!("{} Retrying.", sentence(&error))),
         }
     }
 

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::conversation::{items, text};
 use super::line_editor::{Input, LineEditor};
+use super::response::{items, text};
 use super::screen::Screen;
 use crate::Failure;
 use crate::workspace::{self, Call, Workspace};

@@ -1,6 +1,7 @@
 //! A unified diff of one file.
 
-use super::{Error, MAX_FILE_BYTES};
+use super::error::Error;
+use super::folder::MAX_FILE_BYTES;
 
 /// A change to a file.
 #[derive(Debug, PartialEq, Eq)]

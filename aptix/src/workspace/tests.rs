@@ -4,6 +4,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::change::TEMP_FILE;
+use super::folder::MAX_FILE_BYTES;
+use super::patch::Change;
 use super::*;
 
 /// A workspace, and next to it a file outside of it.

@@ -6,7 +6,8 @@ use ignore::WalkBuilder;
 use regex::RegexBuilder;
 use serde_json::{Value, json};
 
-use super::{Error, Workspace, io_reason, relative_path};
+use super::error::{Error, io_reason};
+use super::folder::{Workspace, relative_path};
 
 /// Files listed by one call, at most.
 const MAX_FILES: usize = 1_000;

@@ -12,7 +12,7 @@ pub enum Error {
     #[error("invalid API URL {0:?}: it must begin with https:// or http://")]
     InvalidBaseUrl(String),
     /// The API can't be reached.
-    #[error("can't reach the API at {0}")]
+    #[error("can't reach the API at {0}. Is it running?")]
     Unreachable(String),
     /// The connection closed before the response was complete.
     #[error("the connection closed before the response was complete")]

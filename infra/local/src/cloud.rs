@@ -1,90 +1,30 @@
 //! A running local cloud: starts, wires and stops every part.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dynoxide::Database;
 use mock_model::Recorder;
-use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::console::{self, Console, Issuer, Machine};
-use crate::data_folder::{self, DataFolder};
+use crate::data_folder::DataFolder;
 use crate::docs;
 use crate::endpoints::Endpoints;
+use crate::error::Error;
 use crate::event_source::{self, Mapping, Switch};
+use crate::function::Function;
 use crate::gateway::{self, Authorizer, Gateway};
-use crate::http_server::serve;
-use crate::lambda::{self, Function, Lambda, Launcher, Recording};
-use crate::options::{Model, Options, Vectors};
-use crate::services::provision::{self, BUCKET, Clients, DEAD_LETTERS, QUEUE, TABLE};
-use crate::services::qdrant::{self, EmbeddedQdrant};
-use crate::services::{dynamodb, listen, loopback, s3, sqs};
-use crate::token::{self, Identity, Tokens};
+use crate::lambda::{self, Lambda, Launcher, Recording};
+use crate::listener::{Listener, Server};
+use crate::options::{Model, Options};
+use crate::services::Services;
+use crate::services::provision::{self, BUCKET, Clients, QUEUE, TABLE};
+use crate::token::{Identity, Tokens};
 use crate::{discovery, environment, file_descriptor_limit, sweep_timer};
 
 /// Time that a shutdown waits for running invocations.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// A failure of the local cloud. One line each.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The API's port is not available.
-    #[error("Can't listen on 127.0.0.1:{port}: {source}. Choose another port with --port.")]
-    Port {
-        /// The port.
-        port: u16,
-        /// The cause.
-        source: std::io::Error,
-    },
-    /// A port of the services is not available.
-    #[error("Can't listen on {address}: {source}")]
-    Service {
-        /// The address.
-        address: SocketAddr,
-        /// The cause.
-        source: std::io::Error,
-    },
-    /// The data folder can't be used.
-    #[error(transparent)]
-    Data(#[from] data_folder::Error),
-    /// A function process tried to start a local cloud. Without this check, a wrong executable that starts a local
-    /// cloud instead of serving the function would start itself again without end.
-    #[error("A function process must not start a local cloud. Is this the right executable?")]
-    Nested,
-    /// The functions' executable does not exist.
-    #[error("Can't find the functions' executable {0}")]
-    Executable(String),
-    /// A listener or a log file can't be opened.
-    #[error("Can't start the local cloud: {0}")]
-    Io(#[from] std::io::Error),
-    /// The database can't be opened.
-    #[error(transparent)]
-    DynamoDb(#[from] dynamodb::Error),
-    /// The object store can't be opened.
-    #[error(transparent)]
-    S3(#[from] s3::Error),
-    /// The table, the bucket or a queue can't be created.
-    #[error(transparent)]
-    Provision(#[from] provision::Error),
-    /// Two routes of the gateway have the same path.
-    #[error("Can't start the gateway: {0}")]
-    Routes(#[from] matchit::InsertError),
-    /// A token can't be signed.
-    #[error(transparent)]
-    Token(#[from] token::Error),
-    /// The OpenAPI document can't be generated.
-    #[error(transparent)]
-    Docs(#[from] openapi::SerializeError),
-    /// The vector database can't be built or started.
-    #[error(transparent)]
-    Qdrant(#[from] qdrant::Error),
-    /// A sweep can't be sent.
-    #[error("Can't send a sweep: {0}")]
-    Sweep(Box<dyn std::error::Error + Send + Sync>),
-}
 
 /// A running local cloud. Dropping it stops it; [`Cloud::shutdown`] also waits until it has stopped.
 pub struct Cloud {
@@ -93,9 +33,10 @@ pub struct Cloud {
     tokens: Tokens,
     lambda: Arc<Lambda>,
     finalizer: Switch,
-    recorder: Option<Recorder>,
-    vectors: Option<Arc<EmbeddedQdrant>>,
-    /// Every server and timer; stopped when dropped.
+    services: Services,
+    /// The API and the Runtime API; stopped when dropped.
+    _servers: [Server; 2],
+    /// Every timer; stopped when dropped.
     _tasks: JoinSet<()>,
     folder: DataFolder,
 }
@@ -106,72 +47,38 @@ impl Cloud {
     /// # Errors
     /// Fails if a port, the data folder, the executable or a service is not available.
     pub async fn start(options: Options) -> Result<Self, Error> {
-        if std::env::var_os(lambda::RUNTIME_API_VARIABLE).is_some() {
-            return Err(Error::Nested);
-        }
+        refuse_nesting()?;
         file_descriptor_limit::raise();
         let executable = executable(options.executable.as_deref())?;
         let folder = DataFolder::open(&options.data)?;
         let tokens = folder.tokens()?;
-        let port = options.port;
-        let (api, api_url) = listen(loopback(port)).await.map_err(|source| Error::Port { port, source })?;
-        let address = api.local_addr()?;
-
-        let mut tasks = JoinSet::new();
-        let database = dynamodb::open(folder.database().as_deref())?;
-        let (qdrant, vectors) = start_vectors(&options, &folder, &executable, &mut tasks).await?;
-        let (endpoints, recorder) =
-            start_services(&options, &folder, (api_url, qdrant), database.clone(), &mut tasks).await?;
-        let clients = Clients::new(&endpoints.dynamodb, &endpoints.s3, &endpoints.sqs);
-        clients.provision(options.visibility_seconds()).await?;
-        tasks.spawn(dynamodb::expire(database));
+        let api = listen(options.port).await?;
+        let mut services = Services::start(&options, &folder, &executable).await?;
+        let endpoints = services.endpoints(api.url());
+        let clients = provision(&options, &endpoints).await?;
+        // The table has its TTL now.
+        services.dynamodb.start_expiry();
         discovery::write_endpoints(folder.root(), &endpoints)?;
         discovery::write_providers(folder.root(), options.environment.get("MODEL_PROVIDERS"))?;
 
-        let (runtime_api, runtime_api_url) = listen(loopback(0)).await?;
-        let launcher = Arc::new(Launcher {
-            executable,
-            runtime_api: runtime_api_url,
-            timeout: options.timeout,
-            environment: environment::for_functions(&options, &endpoints),
-            vectors: vectors.clone(),
-        });
-        let recording = options.event_folder.clone().map(Recording::new).transpose()?;
-        let lambda = Lambda::new(&launcher, options.concurrency, &folder.logs(), options.logs, recording)?;
-        let lambda = Arc::new(lambda);
-        tasks.spawn(serve(runtime_api, lambda::router(Arc::clone(&lambda))));
-        tasks.spawn(Arc::clone(&lambda).reap());
-
-        let (finalizer, event_source) = event_source::start(Mapping {
-            sqs: clients.sqs.clone(),
-            queue_url: endpoints.finalize_queue.clone(),
-            queue_arn: provision::queue_arn(QUEUE),
-            lambda: Arc::clone(&lambda),
-            cap: options.concurrency,
-        });
-        tasks.spawn(event_source);
-        if let Some(period) = options.sweep {
-            let (sqs, queue) = (clients.sqs.clone(), endpoints.finalize_queue.clone());
-            tasks.spawn(sweep_timer::run(sqs, queue, period));
-        }
-        let authorizer =
-            options.oidc.as_ref().map_or(Authorizer::Cognito(tokens.clone()), |_| Authorizer::Oidc);
-        let gateway = Gateway::new(Arc::clone(&lambda), authorizer, address)?;
-        let console = console::router(Console {
-            api: None,
-            issuer: options.oidc.as_ref().map_or(Issuer::Local(tokens.clone()), |_| Issuer::Typed),
-            payloads: endpoints.s3.clone(),
-            machine: Some(Machine {
-                lambda: Arc::clone(&lambda),
-                sqs: clients.sqs.clone(),
-                endpoints: endpoints.clone(),
-                data: folder.root().to_owned(),
-                logs: folder.logs(),
-                is_mock: matches!(options.model, Model::Mock(_)),
-            }),
-        });
-        tasks.spawn(serve(api, docs::router()?.merge(console).merge(gateway::router(gateway))));
-        Ok(Self { endpoints, clients, tokens, lambda, finalizer, recorder, vectors, _tasks: tasks, folder })
+        let parts = Parts { options: &options, endpoints: &endpoints, clients: &clients, folder: &folder };
+        let mut tasks = JoinSet::new();
+        let (lambda, runtime_api) = parts.start_lambda(executable, &services, &mut tasks).await?;
+        let finalizer = parts.start_event_source(&lambda, &mut tasks);
+        parts.start_sweep_timer(&mut tasks);
+        let api = parts.start_api(api, &lambda, &tokens)?;
+        let servers = [api, runtime_api];
+        Ok(Self {
+            endpoints,
+            clients,
+            tokens,
+            lambda,
+            finalizer,
+            services,
+            _servers: servers,
+            _tasks: tasks,
+            folder,
+        })
     }
 
     /// Returns the API's URL, without a trailing slash.
@@ -234,7 +141,7 @@ impl Cloud {
 
     /// Returns the requests that the mock model received, or none if another provider is used.
     pub fn model(&self) -> Option<&Recorder> {
-        self.recorder.as_ref()
+        self.services.model.recorder()
     }
 
     /// Returns the URL of the vector database once it is ready. The embedded engine is built first if necessary,
@@ -243,8 +150,8 @@ impl Cloud {
     /// # Errors
     /// Fails if the engine can't be built or does not start.
     pub async fn qdrant(&self) -> Result<&str, Error> {
-        if let Some(vectors) = &self.vectors {
-            vectors.ensure_ready().await?;
+        if let Some(engine) = self.services.qdrant.embedded() {
+            engine.ensure_ready().await?;
         }
         Ok(&self.endpoints.qdrant)
     }
@@ -281,8 +188,8 @@ impl Cloud {
     /// Stops everything and waits until every function process has exited.
     pub async fn shutdown(self) {
         self.lambda.shutdown(SHUTDOWN_TIMEOUT).await;
-        if let Some(vectors) = &self.vectors {
-            vectors.shutdown().await;
+        if let Some(engine) = self.services.qdrant.embedded() {
+            engine.shutdown().await;
         }
     }
 }
@@ -293,64 +200,100 @@ impl Drop for Cloud {
     }
 }
 
-/// Starts the services and the mock model, and returns their URLs.
-async fn start_services(
-    options: &Options,
-    folder: &DataFolder,
-    (api, qdrant): (String, String),
-    database: Database,
-    tasks: &mut JoinSet<()>,
-) -> Result<(Endpoints, Option<Recorder>), Error> {
-    let (listener, dynamodb) = listen_service(options, 0).await?;
-    tasks.spawn(dynoxide::server::serve_on(listener, database));
-    let (listener, s3) = listen_service(options, 1).await?;
-    tasks.spawn(serve(listener, s3::router(&folder.objects(), Function::ALL.map(Function::access_key))?));
-    let (listener, sqs) = listen_service(options, 2).await?;
-    tasks.spawn(serve(listener, sqs::router()));
-    let (model, recorder) = match &options.model {
-        Model::Provider { base_url, .. } => (base_url.clone(), None),
-        Model::Mock(provider) => {
-            let recorder = Recorder::default();
-            let (listener, url) = listen_service(options, 3).await?;
-            tasks.spawn(serve(listener, mock_model::router(*provider, recorder.clone())));
-            (format!("{url}/v1"), Some(recorder))
-        }
-    };
-    let endpoints = Endpoints {
-        api,
-        dynamodb,
-        s3,
-        finalize_queue: provision::queue_url(&sqs, QUEUE),
-        dead_letter_queue: provision::queue_url(&sqs, DEAD_LETTERS),
-        sqs,
-        model,
-        qdrant,
-    };
-    Ok((endpoints, recorder))
+/// The parts of a starting cloud that the functions and their triggers are wired to.
+#[derive(Clone, Copy)]
+struct Parts<'a> {
+    options: &'a Options,
+    endpoints: &'a Endpoints,
+    clients: &'a Clients,
+    folder: &'a DataFolder,
 }
 
-/// Opens the listener of a service.
-async fn listen_service(options: &Options, offset: u16) -> Result<(TcpListener, String), Error> {
-    let address = options.service_address(offset);
-    listen(address).await.map_err(|source| Error::Service { address, source })
-}
+impl Parts<'_> {
+    /// Starts the Lambda service and its Runtime API.
+    async fn start_lambda(
+        self,
+        executable: PathBuf,
+        services: &Services,
+        tasks: &mut JoinSet<()>,
+    ) -> Result<(Arc<Lambda>, Server), Error> {
+        let options = self.options;
+        let runtime_api = Listener::bind_loopback(0).await?;
+        let launcher = Arc::new(Launcher {
+            executable,
+            runtime_api: runtime_api.url(),
+            timeout: options.timeout,
+            environment: environment::for_functions(options, self.endpoints),
+            vectors: services.qdrant.embedded().cloned(),
+        });
+        let recording = options.event_folder.clone().map(Recording::new).transpose()?;
+        let logs = self.folder.logs();
+        let lambda = Lambda::new(&launcher, options.concurrency, &logs, options.logs, recording)?;
+        let lambda = Arc::new(lambda);
+        tasks.spawn(Arc::clone(&lambda).reap());
+        let runtime_api = runtime_api.serve(lambda::router(Arc::clone(&lambda)));
+        Ok((lambda, runtime_api))
+    }
 
-/// Starts the vector database. Returns its URL, and the engine if it is embedded.
-async fn start_vectors(
-    options: &Options,
-    folder: &DataFolder,
-    executable: &Path,
-    tasks: &mut JoinSet<()>,
-) -> Result<(String, Option<Arc<EmbeddedQdrant>>), Error> {
-    match &options.vectors {
-        Vectors::Server { url, .. } => Ok((url.clone(), None)),
-        Vectors::Embedded => {
-            let (listener, url) = listen_service(options, 4).await?;
-            let embedded = Arc::new(EmbeddedQdrant::new(folder.vectors(), executable, url.clone()));
-            tasks.spawn(Arc::clone(&embedded).relay(listener));
-            Ok((url, Some(embedded)))
+    fn start_event_source(self, lambda: &Arc<Lambda>, tasks: &mut JoinSet<()>) -> Switch {
+        let (switch, event_source) = event_source::start(Mapping {
+            sqs: self.clients.sqs.clone(),
+            queue_url: self.endpoints.finalize_queue.clone(),
+            queue_arn: provision::queue_arn(QUEUE),
+            lambda: Arc::clone(lambda),
+            cap: self.options.concurrency,
+        });
+        tasks.spawn(event_source);
+        switch
+    }
+
+    fn start_sweep_timer(self, tasks: &mut JoinSet<()>) {
+        if let Some(period) = self.options.sweep {
+            let (sqs, queue) = (self.clients.sqs.clone(), self.endpoints.finalize_queue.clone());
+            tasks.spawn(sweep_timer::run(sqs, queue, period));
         }
     }
+
+    /// Serves the API, its documentation and the console.
+    fn start_api(self, listener: Listener, lambda: &Arc<Lambda>, tokens: &Tokens) -> Result<Server, Error> {
+        let is_oidc = self.options.oidc.is_some();
+        let authorizer = if is_oidc { Authorizer::Oidc } else { Authorizer::Cognito(tokens.clone()) };
+        let gateway = Gateway::new(Arc::clone(lambda), authorizer, listener.address())?;
+        let console = console::router(Console {
+            api: None,
+            issuer: if is_oidc { Issuer::Typed } else { Issuer::Local(tokens.clone()) },
+            payloads: self.endpoints.s3.clone(),
+            machine: Some(Machine {
+                lambda: Arc::clone(lambda),
+                sqs: self.clients.sqs.clone(),
+                endpoints: self.endpoints.clone(),
+                data: self.folder.root().to_owned(),
+                logs: self.folder.logs(),
+                is_mock: matches!(self.options.model, Model::Mock(_)),
+            }),
+        });
+        Ok(listener.serve(docs::router()?.merge(console).merge(gateway::router(gateway))))
+    }
+}
+
+/// Refuses to start a cloud in a function's process.
+fn refuse_nesting() -> Result<(), Error> {
+    match std::env::var_os(lambda::RUNTIME_API_VARIABLE) {
+        Some(_) => Err(Error::Nested),
+        None => Ok(()),
+    }
+}
+
+/// Binds the API's port.
+async fn listen(port: u16) -> Result<Listener, Error> {
+    Listener::bind_loopback(port).await.map_err(|source| Error::Port { port, source })
+}
+
+/// Creates missing resources. Returns clients of the services.
+async fn provision(options: &Options, endpoints: &Endpoints) -> Result<Clients, Error> {
+    let clients = Clients::new(&endpoints.dynamodb, &endpoints.s3, &endpoints.sqs);
+    clients.provision(options.visibility_seconds()).await?;
+    Ok(clients)
 }
 
 /// Returns the functions' executable: the configured one, or the running one.

@@ -41,7 +41,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(300);
 pub enum Error {
     /// No token could be signed.
     #[error(transparent)]
-    Cloud(#[from] crate::cloud::Error),
+    Cloud(#[from] crate::error::Error),
     /// The session's id is invalid.
     #[error("The session id {0}")]
     Session(#[from] InvalidId),

@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::lambda::{Function, Lambda};
+use crate::function::Function;
+use crate::lambda::Lambda;
 use crate::services::REGION;
 
 /// Messages in a batch, at most.

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::process::ExitCode;
 
-use crate::lambda::Function;
+use crate::function::Function;
 
 /// Serves the function's invocations until the local cloud closes this process's standard input, which happens
 /// however the cloud ends. Errors are in the function's log.

@@ -8,7 +8,6 @@
 //! Deliberately absent: any logic of sessions and turns, and any isolation between functions, which share one
 //! machine. Limits that clients and functions can run into (sizes, timeouts, concurrency) are those of AWS.
 
-pub mod bench;
 mod cloud;
 pub mod console;
 pub mod contexts;
@@ -18,29 +17,32 @@ mod discovery;
 pub mod docs;
 mod endpoints;
 mod environment;
+mod error;
 mod event_source;
 mod file_descriptor_limit;
+mod function;
 mod function_process;
 mod gateway;
 pub mod gc;
 mod http_server;
 mod lambda;
+mod listener;
 mod options;
 pub mod preflight;
 mod quick_ack;
 pub mod sam_env;
 mod services;
-pub mod smoke;
 pub mod sources;
 mod sweep_timer;
 pub mod token;
 
-pub use cloud::{Cloud, Error};
+pub use cloud::Cloud;
 pub use demo::demo;
 pub use endpoints::Endpoints;
 pub use environment::MANAGED_SETTINGS;
+pub use error::Error;
+pub use function::Function;
 pub use function_process::run as run_function;
-pub use lambda::Function;
 pub use options::{Data, Logs, Model, Oidc, Options, Vectors};
 
 /// Returns the API URL of the local cloud on a data folder. The cloud may have stopped since, so callers have to try

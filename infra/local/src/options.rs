@@ -104,6 +104,16 @@ pub enum Model {
     },
 }
 
+/// Addresses on which the services and the mock model listen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ServiceAddresses {
+    pub(crate) dynamodb: SocketAddr,
+    pub(crate) s3: SocketAddr,
+    pub(crate) sqs: SocketAddr,
+    pub(crate) model: SocketAddr,
+    pub(crate) qdrant: SocketAddr,
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -128,10 +138,19 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns the address of a service: `offset` ports after the first one.
-    pub(crate) fn service_address(&self, offset: u16) -> SocketAddr {
-        let port = if self.services_port == 0 { 0 } else { self.services_port.saturating_add(offset) };
-        (self.services_host, port).into()
+    /// Returns the addresses of the services: consecutive ports, or free ones.
+    pub(crate) fn service_addresses(&self) -> ServiceAddresses {
+        let address = |offset| {
+            let port = if self.services_port == 0 { 0 } else { self.services_port.saturating_add(offset) };
+            (self.services_host, port).into()
+        };
+        ServiceAddresses {
+            dynamodb: address(0),
+            s3: address(1),
+            sqs: address(2),
+            model: address(3),
+            qdrant: address(4),
+        }
     }
 
     /// Returns the visibility timeout of the finalize queue, in seconds.
@@ -152,12 +171,13 @@ mod tests {
 
     #[test]
     fn service_ports_are_consecutive_or_free() {
-        let at = |services_port, offset| {
+        let at = |services_port| {
             let options =
                 Options { services_port, services_host: [172, 17, 0, 1].into(), ..Options::default() };
-            options.service_address(offset).to_string()
+            let ServiceAddresses { dynamodb, qdrant, .. } = options.service_addresses();
+            [dynamodb, qdrant].map(|address| address.to_string())
         };
-        assert_eq!([at(9100, 0), at(9100, 4)], ["172.17.0.1:9100", "172.17.0.1:9104"]);
-        assert_eq!([at(0, 0), at(0, 4)], ["172.17.0.1:0", "172.17.0.1:0"], "free ports");
+        assert_eq!(at(9100), ["172.17.0.1:9100", "172.17.0.1:9104"]);
+        assert_eq!(at(0), ["172.17.0.1:0", "172.17.0.1:0"], "free ports");
     }
 }

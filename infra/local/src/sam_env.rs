@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::discovery::{self, NotRunning};
 use crate::endpoints::Endpoints;
 use crate::environment;
-use crate::lambda::Function;
+use crate::function::Function;
 use crate::options::{Model, Options};
 use crate::services::ACCESS_KEY;
 use crate::token::{AUDIENCE, claim};

@@ -61,7 +61,7 @@ messages! {
     REQUEST_FAILED = "request failed";
     REQUEST_NOT_DISCARDED = "staged request not discarded";
     RESPONSE_INTERRUPTED = "response interrupted";
-    RESPONSE_REJECTED = "Runtime API rejected the response";
+    RESPONSE_REJECTED = "response rejected by lambda";
     RETRIEVAL_SKIPPED = "retrieval skipped";
     SEARCH_WITHOUT_INDEX = "session search without the index";
     SESSIONS_INDEXED = "sessions indexed";

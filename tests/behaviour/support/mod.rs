@@ -9,12 +9,19 @@ mod sources;
 mod stored;
 mod upstream;
 
-use std::{path::PathBuf, str::FromStr, sync::Arc, time::Duration};
+use std::{
+    path::PathBuf,
+    str::FromStr,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
+use bench::{Call, CallProxy, Policy, ProxyOptions};
 use contracts::{id::InvalidId, paths};
 use local::{Cloud, Model, Options, token::Identity};
 use mock_model::{Provider, Recorder};
 use serde_json::{Value, json};
+use tokio::runtime::{Builder, Runtime};
 
 pub use client::{Answer, Client};
 pub use events::{Event, Events, answer_text, final_text_and_result};
@@ -25,11 +32,17 @@ pub use upstream::{
     NamedProvider, declaring, history, is_chained, items, reading_tool, system_message, user_message,
 };
 
+/// The runtime of the proxies, separate from the tests' single-threaded runtimes.
+static PROXY_RUNTIME: LazyLock<Runtime> =
+    LazyLock::new(|| Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap());
+
 /// A running system.
 pub struct System {
     pub cloud: Cloud,
     /// The permissions of its functions, and their use.
     pub roles: Arc<Roles>,
+    /// The proxy between its functions and the services.
+    proxy: Option<CallProxy>,
     _taken: RequestValidityCheck,
 }
 
@@ -72,21 +85,43 @@ impl System {
         Self::with(options()).await
     }
 
-    pub async fn with(mut options: Options) -> Self {
-        let roles = Roles::before(&mut options).await;
-        Self::under(roles, options).await
+    pub async fn with(options: Options) -> Self {
+        Self::behind_proxy(options, false).await
+    }
+
+    /// Starts a system whose calls of the table are recorded with their capacity units.
+    pub async fn metered() -> Self {
+        Self::behind_proxy(options(), true).await
     }
 
     /// Starts a system for measurements, without a proxy between its functions and the services.
     pub async fn measured(options: Options) -> Self {
-        Self::under(Arc::default(), options).await
+        Self::under(Arc::default(), None, options).await
     }
 
-    async fn under(roles: Arc<Roles>, options: Options) -> Self {
+    async fn behind_proxy(mut options: Options, is_metered: bool) -> Self {
+        let roles = Arc::new(Roles::of_template());
+        let policy = Some(Arc::clone(&roles) as Arc<dyn Policy>);
+        let started = PROXY_RUNTIME.spawn(CallProxy::start(ProxyOptions { is_metered, policy }));
+        let proxy = started.await.unwrap().expect("the proxy starts");
+        for (variable, url) in proxy.environment() {
+            options.environment.entry(variable.clone()).or_insert_with(|| url.clone());
+        }
+        Self::under(roles, Some(proxy), options).await
+    }
+
+    async fn under(roles: Arc<Roles>, proxy: Option<CallProxy>, options: Options) -> Self {
         let cloud = Cloud::start(options).await.expect("the local cloud starts");
-        roles.set_addresses(&cloud);
+        if let Some(proxy) = &proxy {
+            proxy.set_targets(cloud.endpoints());
+        }
         let taken = RequestValidityCheck(cloud.model().cloned());
-        Self { cloud, roles, _taken: taken }
+        Self { cloud, roles, proxy, _taken: taken }
+    }
+
+    /// Takes the calls of the functions since the last time.
+    pub fn take_calls(&self) -> Vec<Call> {
+        self.proxy.as_ref().expect("a proxy").take()
     }
 
     /// Returns a client of this user.

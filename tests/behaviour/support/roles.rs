@@ -1,32 +1,19 @@
 //! Enforces the roles of `template.yaml` on the functions' AWS calls: refuses a call that the role does not allow, as IAM
 //! does, and records the used permissions.
-//!
-//! A proxy between the functions and the table, the bucket and the queue identifies the caller by its access key.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, LazyLock, Mutex},
+    sync::Mutex,
 };
 
-use axum::http::{Method, StatusCode, header, request::Parts};
-use axum::{
-    Router,
-    body::{Body, Bytes, to_bytes},
-    extract::{Request, State},
-    response::{IntoResponse, Response},
-};
-use local::{Cloud, Options};
+use axum::http::{Method, StatusCode, request::Parts};
+use bench::{CallRequest, Policy, Service};
 use serde_json::Value;
-use tokio::runtime::{Builder, Runtime};
 use yaml_serde::Value as Yaml;
 
 const TABLE: &str = "Table";
 const BUCKET: &str = "PayloadBucket";
 const QUEUE: &str = "FinalizeQueue";
-
-/// The runtime of the proxies, separate from the tests' single-threaded runtimes.
-static BESIDE: LazyLock<Runtime> =
-    LazyLock::new(|| Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap());
 
 /// A statement of a role, for one function.
 #[derive(Debug, Clone)]
@@ -48,37 +35,12 @@ pub struct Roles {
     used: Mutex<BTreeSet<Used>>,
     /// The number of calls of each action.
     counts: Mutex<BTreeMap<String, u32>>,
-    targets: Mutex<BTreeMap<&'static str, String>>,
 }
 
 impl Roles {
-    /// Routes the functions of a cloud through the proxy, before the cloud starts.
-    pub async fn before(options: &mut Options) -> Arc<Self> {
-        let roles = Arc::new(Self { statements: statements(), ..Self::default() });
-        for (variable, service) in [
-            ("AWS_ENDPOINT_URL_DYNAMODB", TABLE),
-            ("AWS_ENDPOINT_URL_S3", BUCKET),
-            ("AWS_ENDPOINT_URL_SQS", QUEUE),
-        ] {
-            if options.environment.contains_key(variable) {
-                continue;
-            }
-            let bound = BESIDE.spawn(tokio::net::TcpListener::bind("127.0.0.1:0"));
-            let listener = bound.await.unwrap().unwrap();
-            let url = format!("http://{}", listener.local_addr().unwrap());
-            options.environment.insert(variable.to_owned(), url);
-            let state = (Arc::clone(&roles), service, reqwest::Client::new());
-            let router = Router::new().fallback(pass).with_state(state);
-            BESIDE.spawn(async move { axum::serve(listener, router).await });
-        }
-        roles
-    }
-
-    /// Sets the addresses of the services once the cloud has started.
-    pub fn set_addresses(&self, cloud: &Cloud) {
-        let at = cloud.endpoints();
-        let targets = [(TABLE, at.dynamodb.clone()), (BUCKET, at.s3.clone()), (QUEUE, at.sqs.clone())];
-        self.targets.lock().unwrap().extend(targets);
+    /// Returns the roles of the template.
+    pub fn of_template() -> Self {
+        Self { statements: statements(), ..Self::default() }
     }
 
     /// Returns the permissions used so far.
@@ -169,14 +131,41 @@ fn said(value: &Yaml) -> String {
     text.replace("${", "").replace(".Arn}", "")
 }
 
+impl Policy for Roles {
+    fn check_request(&self, request: &CallRequest<'_>) -> Result<(), String> {
+        for (action, resource) in needed(request) {
+            if !self.allows(request.function, &action, &resource) {
+                return Err(denied(format!("{} is not allowed {action} on {resource}", request.function)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Denies a missing object, as S3 does for callers that may not list.
+    fn check_response(&self, request: &CallRequest<'_>, status: StatusCode) -> Result<(), String> {
+        let is_object =
+            request.service == Service::Bucket && matches!(request.parts.method, Method::GET | Method::HEAD);
+        if is_object
+            && status == StatusCode::NOT_FOUND
+            && !self.allows(request.function, "s3:ListBucket", BUCKET)
+        {
+            return Err(denied("missing, and not for this function to know".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+fn denied(reason: String) -> String {
+    println!("denied: {reason}");
+    reason
+}
+
 /// Returns the actions and resources that a call needs.
-fn needed(service: &str, request: &Parts, body: &[u8]) -> Vec<(String, String)> {
-    let target = request.headers.get("x-amz-target").map_or("", |target| target.to_str().unwrap());
-    let operation = target.rsplit('.').next().unwrap();
-    match service {
-        TABLE => of_table(operation, &serde_json::from_slice(body).unwrap()),
-        QUEUE => vec![(format!("sqs:{operation}"), QUEUE.to_owned())],
-        _ => of_bucket(request, body),
+fn needed(request: &CallRequest<'_>) -> Vec<(String, String)> {
+    match request.service {
+        Service::Table => of_table(request.operation, &serde_json::from_slice(request.body).unwrap()),
+        Service::Queue => vec![(format!("sqs:{}", request.operation), QUEUE.to_owned())],
+        Service::Bucket => of_bucket(request.parts, request.body),
     }
 }
 
@@ -223,53 +212,4 @@ fn of_bucket(request: &Parts, body: &[u8]) -> Vec<(String, String)> {
         _ => "s3:GetObject",
     };
     vec![(action.to_owned(), format!("{BUCKET}/{key}"))]
-}
-
-/// Returns the function whose access key signed the call.
-fn caller(request: &Parts) -> String {
-    let authorization =
-        request.headers.get(header::AUTHORIZATION).map_or("", |header| header.to_str().unwrap());
-    let signed = format!("{authorization}&{}", request.uri.query().unwrap_or_default().replace("%2F", "/"));
-    let key = signed.split("Credential=").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
-    key.strip_prefix("local-cloud-").unwrap_or_default().to_owned()
-}
-
-type ProxyState = (Arc<Roles>, &'static str, reqwest::Client);
-
-async fn pass(State((roles, service, http)): State<ProxyState>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let body: Bytes = to_bytes(body, usize::MAX).await.unwrap();
-    let function = caller(&parts);
-    for (action, resource) in needed(service, &parts, &body) {
-        if !roles.allows(&function, &action, &resource) {
-            return denied(service, &format!("{function} is not allowed {action} on {resource}"));
-        }
-    }
-    let target = roles.targets.lock().unwrap().get(service).cloned().unwrap();
-    let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-    let is_object = service == BUCKET && matches!(parts.method, Method::GET | Method::HEAD);
-    let sent = http.request(parts.method, format!("{target}{path}")).headers(parts.headers).body(body);
-    let Ok(answer) = sent.send().await else { return StatusCode::BAD_GATEWAY.into_response() };
-    // S3 answers 404 only to callers that may list.
-    if is_object
-        && answer.status() == StatusCode::NOT_FOUND
-        && !roles.allows(&function, "s3:ListBucket", BUCKET)
-    {
-        return denied(service, "missing, and not for this function to know");
-    }
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = answer.status();
-    *response.headers_mut() = answer.headers().clone();
-    *response.body_mut() = Body::from_stream(answer.bytes_stream());
-    response
-}
-
-fn denied(service: &str, why: &str) -> Response {
-    println!("denied: {why}");
-    let body = match service {
-        BUCKET => format!("<Error><Code>AccessDenied</Code><Message>{why}</Message></Error>"),
-        _ => serde_json::json!({"__type": "AccessDeniedException", "message": why}).to_string(),
-    };
-    let status = if service == BUCKET { StatusCode::FORBIDDEN } else { StatusCode::BAD_REQUEST };
-    (status, body).into_response()
 }

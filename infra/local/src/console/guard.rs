@@ -13,6 +13,8 @@ use axum::middleware::Next;
 use axum::response::Response;
 use contracts::ErrorCode;
 
+use super::response::error_response;
+
 /// Header of the console's requests. Another origin would need a preflight request to set it, and none is ever
 /// granted.
 const CONSOLE_HEADER: &str = "x-aptix-console";
@@ -23,7 +25,7 @@ const LOCAL_HOSTS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 pub(super) async fn check(request: Request<Body>, next: Next) -> Response {
     match rejection_reason(request.headers()) {
         None => next.run(request).await,
-        Some(why) => super::error_response(ErrorCode::Forbidden, why),
+        Some(why) => error_response(ErrorCode::Forbidden, why),
     }
 }
 

@@ -9,7 +9,8 @@ use aws_sdk_sqs::types::QueueAttributeName;
 use serde::Serialize;
 
 use crate::endpoints::Endpoints;
-use crate::lambda::{self, Function, Lambda};
+use crate::function::Function;
+use crate::lambda::{self, Lambda};
 
 /// Bytes read from the end of a log, at most.
 const MAX_LOG_BYTES: u64 = 64 * 1024;

@@ -8,6 +8,7 @@
 mod assets;
 mod guard;
 mod machine;
+mod response;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -15,19 +16,20 @@ use std::time::{Duration, SystemTime};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Path, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, header};
 use axum::middleware;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::{get, post};
 use contracts::id::{OrgId, UserId};
 use contracts::{Error as WireError, ErrorCode, InvokeResult};
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
-use crate::services::{listen, loopback};
+use crate::contexts;
+use crate::listener::{Listener, Server};
 use crate::token::{Identity, Tokens};
-use crate::{contexts, http_server};
 pub(crate) use machine::Machine;
+use response::{error_response, respond};
 
 /// Lifetime of a page's token. The page requests the next one by itself.
 const TOKEN_LIFETIME: Duration = Duration::from_secs(60 * 60);
@@ -103,15 +105,12 @@ struct TokenResponse {
 }
 
 /// A running console server; stopped when dropped.
-pub struct ConsoleServer {
-    url: String,
-    _task: tokio::task::JoinSet<()>,
-}
+pub struct ConsoleServer(Server);
 
 impl ConsoleServer {
     /// Returns the URL of the page.
     pub fn url(&self) -> &str {
-        &self.url
+        self.0.url()
     }
 }
 
@@ -131,10 +130,8 @@ pub async fn serve(api_url: &str, token: Option<String>, port: u16) -> Result<Co
         payloads: if is_local { local } else { deployed }.to_owned(),
         machine: None,
     };
-    let (listener, url) = listen(loopback(port)).await.map_err(|source| Error::Port { port, source })?;
-    let mut task = tokio::task::JoinSet::new();
-    task.spawn(http_server::serve(listener, router(console)));
-    Ok(ConsoleServer { url, _task: task })
+    let listener = Listener::bind_loopback(port).await.map_err(|source| Error::Port { port, source })?;
+    Ok(ConsoleServer(listener.serve(router(console))))
 }
 
 /// Returns the console's routes.
@@ -256,21 +253,6 @@ fn to_wire_errors(error: contexts::Error) -> Vec<WireError> {
 
 fn not_local() -> Response {
     error_response(ErrorCode::RouteNotFound, "This console has no local cloud, or there is no such function.")
-}
-
-fn error_response(code: ErrorCode, message: &str) -> Response {
-    respond(&InvokeResult::<()>::err(WireError::new(code, message)))
-}
-
-/// Responds with an envelope, as the API does. No other origin may read it, and it is never cached.
-fn respond<T: Serialize>(result: &InvokeResult<T>) -> Response {
-    let status = StatusCode::from_u16(result.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let headers = [
-        (header::CONTENT_TYPE, "application/json"),
-        (header::CACHE_CONTROL, "no-store"),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    ];
-    (status, headers, serde_json::to_vec(result).unwrap_or_default()).into_response()
 }
 
 #[cfg(test)]

@@ -6,10 +6,8 @@ const CONSOLE_HEADER: &str = "x-aptix-console";
 
 async fn console(issuer: Issuer) -> (ConsoleServer, Client) {
     let console = Console { api: None, issuer, payloads: "http://127.0.0.1:1".to_owned(), machine: None };
-    let (listener, url) = listen(loopback(0)).await.unwrap();
-    let mut task = tokio::task::JoinSet::new();
-    task.spawn(http_server::serve(listener, router(console)));
-    (ConsoleServer { url, _task: task }, Client::new())
+    let listener = Listener::bind_loopback(0).await.unwrap();
+    (ConsoleServer(listener.serve(router(console))), Client::new())
 }
 
 /// Requests a token as a page does.

@@ -6,7 +6,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::envelope::Refusal;
-use crate::lambda::{Function, InvokeError, Lambda};
+use crate::function::Function;
+use crate::lambda::{InvokeError, Lambda};
 use crate::services::{ACCOUNT, REGION};
 use crate::token::{Rejection, Tokens};
 

@@ -65,7 +65,7 @@ impl Refusal {
                 let message = format!("This path accepts {}.", methods.join(", "));
                 Error::new(ErrorCode::MethodNotAllowed, message)
             }
-            Self::Incomplete => Error::new(ErrorCode::BodyMissing, "The request body did not arrive whole."),
+            Self::Incomplete => Error::new(ErrorCode::BodyMissing, "The request body is incomplete."),
             Self::PayloadTooLarge => ErrorCode::PayloadTooLarge.into(),
             Self::TooManyRequests => {
                 Error::new(ErrorCode::TooManyRequests, "Too many requests at a time: try again in a second.")

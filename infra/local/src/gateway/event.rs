@@ -141,7 +141,7 @@ fn now_millis() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lambda::Function;
+    use crate::function::Function;
     use axum::http::Request;
 
     fn event(request: Request<&[u8]>) -> Value {

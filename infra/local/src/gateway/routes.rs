@@ -3,7 +3,7 @@
 use axum::http::Method;
 use contracts::paths;
 
-use crate::lambda::Function;
+use crate::function::Function;
 
 /// A resource of the REST API: its path as API Gateway writes it, and the function of each method.
 struct Resource(&'static str, &'static [(&'static str, Function)]);

@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
 
-use super::function::Function;
 use super::invocation::{InvokeError, ReplyTo};
+use crate::function::Function;
 
 /// State of an invocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
-use super::function::Function;
+use crate::function::Function;
 use crate::options::Logs;
 
 /// Log size that triggers a rotation. One older file is kept.
@@ -107,6 +107,11 @@ impl OpenFile {
         self.written += u64::try_from(line.len()).unwrap_or_default();
         Ok(())
     }
+}
+
+/// Returns the path of a function's log.
+pub(crate) fn log_path(logs: &Path, function: Function) -> PathBuf {
+    logs.join(format!("{}.log", function.name()))
 }
 
 #[cfg(test)]

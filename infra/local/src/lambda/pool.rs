@@ -8,11 +8,11 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::function::Function;
 use super::instance::{DesiredState, Instance, InvocationState};
 use super::invocation::{InvokeError, Reply, ReplyTo};
 use super::logs::LogFile;
 use super::process::Launcher;
+use crate::function::Function;
 
 /// Timeout of a process's init, until it polls for work.
 const INIT_TIMEOUT: Duration = Duration::from_secs(30);

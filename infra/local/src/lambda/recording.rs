@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
-use super::function::Function;
+use crate::function::Function;
 
 /// A folder of events.
 #[derive(Debug)]

@@ -15,9 +15,9 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use tokio::sync::mpsc;
 
-use super::Lambda;
 use super::instance::{Delivery, Instance};
 use super::invocation::{InvokeError, PARTS_IN_FLIGHT, Part, Reply};
+use super::service::Lambda;
 use crate::services::{ACCOUNT, REGION};
 
 /// Largest buffered reply, in bytes.

@@ -2,44 +2,72 @@
 //!
 //! The functions use the regular AWS SDK and Qdrant client, and can't tell the difference.
 
-pub(crate) mod dynamodb;
+mod account;
+mod checksum;
+mod dynamodb;
+mod error;
+mod model_provider;
 pub(crate) mod provision;
 pub(crate) mod qdrant;
-pub(crate) mod s3;
-pub(crate) mod sqs;
+mod s3;
+mod sqs;
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 
-use s3s::crypto::{Checksum, Md5};
-use tokio::net::TcpListener;
+use crate::data_folder::DataFolder;
+use crate::endpoints::Endpoints;
+use crate::options::Options;
+pub(crate) use account::{ACCESS_KEY, ACCOUNT, REGION, SECRET_KEY};
+use dynamodb::DynamoDb;
+pub(crate) use error::Error;
+use model_provider::ModelProvider;
+use provision::{DEAD_LETTERS, QUEUE};
+use qdrant::Qdrant;
+use s3::S3;
+use sqs::Sqs;
 
-/// AWS region of every service.
-pub(crate) const REGION: &str = "us-east-1";
-/// AWS account of every service.
-pub(crate) const ACCOUNT: &str = "123456789012";
-/// Access key that the services accept from the local cloud and its commands. Each function has a key of its own.
-pub(crate) const ACCESS_KEY: &str = "local-cloud";
-/// Secret that belongs to [`ACCESS_KEY`].
-pub(crate) const SECRET_KEY: &str = "local-cloud-secret";
-
-/// Returns the MD5 of bytes in hex, which S3 and SQS use as a checksum.
-fn md5(bytes: &[u8]) -> String {
-    let mut hash = Md5::new();
-    hash.update(bytes);
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+/// The running services of a cloud. Dropping them stops them.
+#[derive(Debug)]
+pub(crate) struct Services {
+    pub(crate) dynamodb: DynamoDb,
+    pub(crate) s3: S3,
+    pub(crate) sqs: Sqs,
+    pub(crate) model: ModelProvider,
+    pub(crate) qdrant: Qdrant,
 }
 
-/// Returns a loopback address. Port 0 picks a free port.
-pub(crate) fn loopback(port: u16) -> SocketAddr {
-    (Ipv4Addr::LOCALHOST, port).into()
-}
-
-/// Opens a listener. Returns it with its URL on this machine.
-pub(crate) async fn listen(address: SocketAddr) -> std::io::Result<(TcpListener, String)> {
-    let listener = TcpListener::bind(address).await?;
-    let mut bound = listener.local_addr()?;
-    if bound.ip().is_unspecified() {
-        bound.set_ip(Ipv4Addr::LOCALHOST.into());
+impl Services {
+    /// Starts every service.
+    ///
+    /// # Errors
+    /// Fails if a port, the database or the object store is not available.
+    pub(crate) async fn start(
+        options: &Options,
+        folder: &DataFolder,
+        executable: &Path,
+    ) -> Result<Self, Error> {
+        let at = options.service_addresses();
+        Ok(Self {
+            dynamodb: DynamoDb::start(at.dynamodb, folder.database().as_deref()).await?,
+            s3: S3::start(at.s3, &folder.objects()).await?,
+            sqs: Sqs::start(at.sqs).await?,
+            model: ModelProvider::start(at.model, &options.model).await?,
+            qdrant: Qdrant::start(at.qdrant, &options.vectors, folder.vectors(), executable).await?,
+        })
     }
-    Ok((listener, format!("http://{bound}")))
+
+    /// Returns the URLs of the services and of an API in front of them.
+    pub(crate) fn endpoints(&self, api: String) -> Endpoints {
+        let sqs = self.sqs.url();
+        Endpoints {
+            api,
+            dynamodb: self.dynamodb.url().to_owned(),
+            s3: self.s3.url().to_owned(),
+            sqs: sqs.to_owned(),
+            finalize_queue: provision::queue_url(sqs, QUEUE),
+            dead_letter_queue: provision::queue_url(sqs, DEAD_LETTERS),
+            model: self.model.base_url().to_owned(),
+            qdrant: self.qdrant.url().to_owned(),
+        }
+    }
 }

@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::{
 use aws_sdk_sqs::types::QueueAttributeName;
 use serde_json::json;
 
-use super::{ACCESS_KEY, ACCOUNT, REGION, SECRET_KEY};
+use super::account::{ACCESS_KEY, ACCOUNT, REGION, SECRET_KEY};
 
 /// The table's name.
 pub(crate) const TABLE: &str = "agent-sessions";

@@ -4,6 +4,7 @@
 //! announced. A deleted message leaves nothing behind.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -17,7 +18,10 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use super::{ACCOUNT, md5};
+use super::account::{ACCESS_KEY, ACCOUNT};
+use super::checksum::md5;
+use super::error::{Error, listen};
+use crate::listener::Server;
 
 /// Largest request. A message has at most 1 MiB; as a JSON string it can take twice that, plus a few members.
 const MAX_REQUEST_BYTES: usize = 4 * 1024 * 1024;
@@ -28,8 +32,22 @@ const MAX_WAIT: Duration = Duration::from_secs(20);
 /// Visibility timeout of a queue that does not set one.
 const DEFAULT_VISIBILITY: Duration = Duration::from_secs(30);
 
-/// Returns an SQS without queues.
-pub(crate) fn router() -> Router {
+/// A running SQS.
+#[derive(Debug)]
+pub(crate) struct Sqs(Server);
+
+impl Sqs {
+    /// Starts an SQS without queues.
+    pub(super) async fn start(address: SocketAddr) -> Result<Self, Error> {
+        Ok(Self(listen(address).await?.serve(router())))
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        self.0.url()
+    }
+}
+
+fn router() -> Router {
     Router::new()
         .fallback(handle)
         .layer(DefaultBodyLimit::max(MAX_REQUEST_BYTES))
@@ -238,7 +256,7 @@ impl Message {
             "Body": self.body,
             "MD5OfBody": md5(self.body.as_bytes()),
             "Attributes": {
-                "SenderId": super::ACCESS_KEY,
+                "SenderId": ACCESS_KEY,
                 "SentTimestamp": millis(self.sent),
                 "ApproximateReceiveCount": self.receives.to_string(),
                 "ApproximateFirstReceiveTimestamp": millis(self.first_received),

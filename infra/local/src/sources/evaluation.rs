@@ -6,8 +6,10 @@ use std::path::Path;
 use contracts::id::OrgId;
 use serde::Deserialize;
 
-use super::search::Searcher;
-use super::{Error, Index, SearchRequest, Target, index};
+use super::error::Error;
+use super::index::{Index, index};
+use super::search::{SearchRequest, Searcher};
+use super::target::Target;
 
 /// Token limit that never drops a requested chunk.
 const MAX_TOKENS: u32 = 1_000_000;

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use indexing::run::{Indexer, Options, Source};
 use indexing::watch::Changes;
 
+use super::error::Error;
 use super::progress::{ProgressReporter, summary};
-use super::{Error, Target};
+use super::target::Target;
 
 /// Input of [`index`].
 #[derive(Debug, Clone)]

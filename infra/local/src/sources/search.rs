@@ -12,7 +12,8 @@ use retrieval::collection::Layout;
 use retrieval::query::build;
 use retrieval::retriever::chunk_from_point;
 
-use super::{Error, Target};
+use super::error::Error;
+use super::target::Target;
 
 /// Timeout of a search.
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -8,7 +8,7 @@ use llm::embeddings::{Embeddings, Limits};
 use llm::key::ApiKey;
 use retrieval::connection::{Connection, QdrantTimeouts};
 
-use super::Error;
+use super::error::Error;
 use crate::cloud::executable;
 use crate::services::qdrant;
 use crate::{Cloud, Data, Options, Vectors, data_folder, discovery};

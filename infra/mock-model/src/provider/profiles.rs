@@ -1,6 +1,6 @@
 //! The table of providers, as their sources, documentation and bug reports had it in November 2026.
 
-use super::{Chain, Echo, ErrorTemplate, Feature, Framing, Key, Profile};
+use super::profile::{Chain, Echo, ErrorTemplate, Feature, Framing, Key, Profile};
 use crate::refusal::Layout;
 
 const INVALID: &str = "invalid_request_error";

@@ -1,15 +1,15 @@
 //! The refusals of the published API that its schema can't say: ranges, and what tools have to be.
 
+mod member;
 mod tools;
 
 use serde_json::{Map, Value};
 
 use crate::refusal::Refusal;
-
-type Checked = Result<(), Refusal>;
+use member::given;
 
 /// Refuses what the API would refuse in a body that fits the schema.
-pub(crate) fn check(body: &Map<String, Value>) -> Checked {
+pub(crate) fn check(body: &Map<String, Value>) -> Result<(), Refusal> {
     check_model(body)?;
     if given(body, "input").is_none() {
         return Err(missing("input"));
@@ -18,14 +18,14 @@ pub(crate) fn check(body: &Map<String, Value>) -> Checked {
     tools::check(body)
 }
 
-fn check_model(body: &Map<String, Value>) -> Checked {
+fn check_model(body: &Map<String, Value>) -> Result<(), Refusal> {
     match given(body, "model").and_then(Value::as_str) {
         None | Some("") => Err(missing("model")),
         Some(_) => Ok(()),
     }
 }
 
-fn check_numbers(body: &Map<String, Value>) -> Checked {
+fn check_numbers(body: &Map<String, Value>) -> Result<(), Refusal> {
     for (name, most) in [("temperature", 2.0), ("top_p", 1.0)] {
         let number = given(body, name).and_then(Value::as_f64);
         if number.is_some_and(|number| !(0.0..=most).contains(&number)) {
@@ -42,10 +42,6 @@ fn check_numbers(body: &Map<String, Value>) -> Checked {
             Err(Refusal::invalid("integer_below_min_value", name, message))
         }
     }
-}
-
-fn given<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
-    object.get(name).filter(|value| !value.is_null())
 }
 
 fn missing(param: &str) -> Refusal {

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::{Checked, given};
+use super::member::given;
 use crate::refusal::Refusal;
 
 /// Most tools of a request.
 const MOST: usize = 128;
 
-pub(super) fn check(body: &Map<String, Value>) -> Checked {
+pub(super) fn check(body: &Map<String, Value>) -> Result<(), Refusal> {
     let tools = given(body, "tools").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     if tools.len() > MOST {
         let message = format!("Invalid 'tools': expected at most {MOST} tools.");
@@ -57,7 +57,7 @@ fn is_function(object: &Map<String, Value>) -> bool {
 
 /// Arguments are an object that says what is in it, of one kind. A strict schema lists every property as
 /// required, allows no other, and knows few of JSON schema's words.
-fn check_schema(schema: &Map<String, Value>, strict: bool, tool: &str, at: &str) -> Checked {
+fn check_schema(schema: &Map<String, Value>, strict: bool, tool: &str, at: &str) -> Result<(), Refusal> {
     let refuse = |why: &str| {
         let message = format!("Invalid schema for function '{tool}': {why}.");
         Err(Refusal::invalid("invalid_function_parameters", at, message))

@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use contracts::hash::ContentHash;
-
+use super::file_version::sha256;
 use super::indexed_state::Baseline;
 use crate::walk::{Rules, SkipReason, SourceFile, read};
 
@@ -51,9 +50,4 @@ pub(super) fn compare(files: Vec<SourceFile>, rules: &Rules, baseline: &Baseline
     }
     comparison.removed = baseline.paths.difference(&present).cloned().collect();
     comparison
-}
-
-/// Returns the SHA-256 of the whole file's bytes.
-pub(super) fn sha256(text: &str) -> String {
-    ContentHash::hash_bytes(text.as_bytes()).to_string()
 }

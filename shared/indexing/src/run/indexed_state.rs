@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use retrieval::collection::Layout;
 
+use super::file_version::FileVersion;
+use super::options::{Options, Source};
 use super::point::FilePoints;
-use super::{Options, Source};
 
 /// The points of a repository in the database.
 #[derive(Debug, Clone, Default)]
@@ -25,15 +26,6 @@ pub(super) struct IndexedFile {
     pub(super) versions: BTreeSet<FileVersion>,
     /// The ids of its points.
     pub(super) ids: BTreeSet<String>,
-}
-
-/// The version of a file that a point records.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct FileVersion {
-    pub(super) sha256: String,
-    pub(super) model: String,
-    pub(super) project: Option<String>,
-    pub(super) part_total: u32,
 }
 
 /// The files that are up to date, and all indexed paths.

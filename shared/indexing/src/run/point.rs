@@ -3,9 +3,8 @@
 use contracts::hash::ContentHash;
 use retrieval::{Payload, point};
 
-use super::Source;
-use super::compare::sha256;
-use super::indexed_state::FileVersion;
+use super::file_version::{FileVersion, sha256};
+use super::options::Source;
 use crate::language::{Language, SourceKind};
 use crate::split::{Chunk, Split};
 

@@ -16,9 +16,11 @@ use retrieval::connection::{Connection, QdrantError};
 use retrieval::filter::filters;
 use retrieval::sparse_vector::SparseVector;
 
-use super::indexed_state::{FileVersion, IndexedState};
+use super::error::Error;
+use super::file_version::FileVersion;
+use super::indexed_state::IndexedState;
+use super::options::Source;
 use super::point::PendingPoint;
-use super::{Error, Source};
 
 /// The number of points per request to read or delete.
 const PAGE_SIZE: u32 = 1_000;

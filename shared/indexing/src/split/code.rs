@@ -5,8 +5,8 @@ use std::ops::Range;
 use text_splitter::CodeSplitter;
 use tree_sitter::{Node, Parser, TreeCursor};
 
+use super::chunk::{ChunkLength, Split, Symbol, chunk};
 use super::line_index::LineIndex;
-use super::{ChunkLength, Split, Symbol, chunk};
 use crate::language::Syntax;
 
 /// The maximum depth of the tree in which declarations are collected.

@@ -2,8 +2,8 @@
 
 use text_splitter::MarkdownSplitter;
 
+use super::chunk::{ChunkLength, Split, chunk};
 use super::line_index::LineIndex;
-use super::{ChunkLength, Split, chunk};
 
 /// A heading with its parents: `Set-up > On Linux`.
 struct Heading {

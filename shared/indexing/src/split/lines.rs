@@ -1,8 +1,8 @@
 //! Splits text without a known syntax by lines. Each chunk repeats the last lines of the one before, since no syntax
 //! marks where one topic ends and the next begins.
 
+use super::chunk::{Chunk, ChunkLength, Split, chunk};
 use super::line_index::LineIndex;
-use super::{Chunk, ChunkLength, Split, chunk};
 
 /// The maximum number of lines that two chunks share.
 const MAX_SHARED_LINES: usize = 2;

@@ -1,4 +1,4 @@
-//! Splits texts into batches within the limits of a provider.
+//! Splits texts into batches within the limits of a provider, and the vectors of a batch.
 
 use std::ops::Range;
 
@@ -16,6 +16,15 @@ impl Default for Limits {
     fn default() -> Self {
         Self { texts: 128, bytes: 256 << 10 }
     }
+}
+
+/// The vectors of a number of texts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EmbeddingBatch {
+    /// One vector per text, in the order of the texts.
+    pub vectors: Vec<Vec<f32>>,
+    /// The tokens used. 0 if the provider doesn't report them.
+    pub tokens: u64,
 }
 
 /// Splits `texts` into consecutive batches, each as large as `limits` allows.

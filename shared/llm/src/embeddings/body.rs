@@ -1,10 +1,11 @@
 //! The wire types of the embeddings API.
 
 use agent::model::Error;
+use agent::retrieval::EmbeddingModel;
 use contracts::json_bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{EmbeddingBatch, EmbeddingModel};
+use super::batch::EmbeddingBatch;
 
 /// The most dimensions of a vector. The largest known model has 4,096.
 const MAX_DIMENSIONS: usize = 8_192;

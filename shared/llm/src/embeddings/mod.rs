@@ -26,16 +26,7 @@ use crate::retry_loop::RetryLoop;
 use crate::trace;
 
 pub use agent::retrieval::EmbeddingModel;
-pub use batch::{Limits, batches};
-
-/// The vectors of a number of texts.
-#[derive(Debug, Clone, PartialEq)]
-pub struct EmbeddingBatch {
-    /// One vector per text, in the order of the texts.
-    pub vectors: Vec<Vec<f32>>,
-    /// The tokens used. 0 if the provider doesn't report them.
-    pub tokens: u64,
-}
+pub use batch::{EmbeddingBatch, Limits, batches};
 
 /// A client of the embeddings API. Each client has its own connection pool.
 #[derive(Debug)]

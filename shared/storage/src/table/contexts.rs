@@ -1,11 +1,5 @@
 //! Agent and conversation contexts. They are read often and written rarely, so they are cached for a minute.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
-};
-
 use agent::context::Document;
 use aws_sdk_dynamodb::types::AttributeValue;
 use contracts::{error::JsonError, id::OrgId};
@@ -18,33 +12,6 @@ use crate::{
     item::{VERSION, check_version},
     key::{AGENT_PREFIX, CONVERSATION_PREFIX, Item, org_index},
 };
-
-/// The most time that a cached context may be stale.
-const TTL: Duration = Duration::from_secs(60);
-/// The most contexts to cache. Beyond that the cache is cleared.
-const MAX_CONTEXTS: usize = 1_000;
-
-/// Recently read contexts, by key.
-#[derive(Debug, Clone, Default)]
-pub(super) struct ContextCache(Arc<Mutex<Documents>>);
-
-/// Maps partition and sort key to the time of the read and the text.
-type Documents = HashMap<(String, String), (Instant, String)>;
-
-impl ContextCache {
-    fn get(&self, key: &(String, String)) -> Option<String> {
-        let context_cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        context_cache.get(key).filter(|(read, _)| read.elapsed() < TTL).map(|(_, document)| document.clone())
-    }
-
-    fn put(&self, key: (String, String), document: String) {
-        let mut context_cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if context_cache.len() >= MAX_CONTEXTS {
-            context_cache.clear();
-        }
-        context_cache.insert(key, (Instant::now(), document));
-    }
-}
 
 impl Table {
     pub(super) async fn context<T: DeserializeOwned>(&self, key: Item<'_>) -> Result<Option<T>, Unavailable> {

@@ -2,6 +2,7 @@
 
 mod archive;
 mod checkpoints;
+mod context_cache;
 mod contexts;
 mod export;
 mod expression;
@@ -14,20 +15,21 @@ mod write;
 use aws_sdk_dynamodb::Client;
 
 use crate::Prewarmed;
+use context_cache::ContextCache;
 
 /// The table of sessions and turns.
 #[derive(Debug, Clone)]
 pub struct Table {
     pub(crate) client: Prewarmed<Client>,
     name: String,
-    context_cache: contexts::ContextCache,
+    context_cache: ContextCache,
 }
 
 impl Table {
     /// Creates an adapter for the table of this name.
     #[must_use]
     pub fn new(client: impl Into<Prewarmed<Client>>, name: String) -> Self {
-        Self { client: client.into(), name, context_cache: contexts::ContextCache::default() }
+        Self { client: client.into(), name, context_cache: ContextCache::default() }
     }
 }
 

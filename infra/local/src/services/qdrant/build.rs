@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use tokio::process::Command;
 use tokio::sync::Mutex;
 
-use super::Error;
+use super::error::Error;
 
 /// Manifest of the engine's sources. A local cloud runs on the machine that built it.
 const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../qdrant/Cargo.toml");

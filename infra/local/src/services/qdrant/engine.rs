@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-use super::Error;
+use super::error::Error;
 
 /// Timeout for the engine to open its collections.
 const START_TIMEOUT: Duration = Duration::from_secs(60);

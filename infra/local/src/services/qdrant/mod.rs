@@ -1,31 +1,57 @@
-//! Qdrant: the embedded engine, in a separate process that starts with the first connection.
-//!
-//! The port is open from the start, so that functions and commands can be given its URL; a relay forwards connections
-//! to the engine. An unused engine is never started, and none is built unasked: if it was never built, the connection
-//! is closed, as by a server that is down.
+//! Qdrant: the embedded engine, in a separate process that starts with the first connection, or an external server.
 
 mod build;
+mod embedded;
 mod engine;
+mod error;
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Mutex;
-use tokio::task::JoinSet;
+use super::error::{Error as ServiceError, listen};
+use crate::listener::Server;
+use crate::options::Vectors;
+pub(crate) use embedded::EmbeddedQdrant;
+pub(crate) use error::Error;
 
-use engine::Process;
+/// The running relay of the embedded engine, or the URL of an external server.
+#[derive(Debug)]
+pub(crate) struct Qdrant {
+    url: String,
+    embedded: Option<Arc<EmbeddedQdrant>>,
+    _relay: Option<Server>,
+}
 
-/// A failure of the embedded vector database.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The engine can't be built.
-    #[error("Can't build the embedded Qdrant: {0}")]
-    Build(String),
-    /// The engine does not start.
-    #[error("Can't start the embedded Qdrant: {0}")]
-    Start(String),
+impl Qdrant {
+    /// Starts the relay unless the server is external. The engine keeps its collections in `folder`, and is built next
+    /// to `executable`; it starts with the first connection.
+    pub(super) async fn start(
+        address: SocketAddr,
+        vectors: &Vectors,
+        folder: PathBuf,
+        executable: &Path,
+    ) -> Result<Self, ServiceError> {
+        match vectors {
+            Vectors::Server { url, .. } => Ok(Self { url: url.clone(), embedded: None, _relay: None }),
+            Vectors::Embedded => {
+                let listener = listen(address).await?;
+                let url = listener.url();
+                let embedded = Arc::new(EmbeddedQdrant::new(folder, executable, url.clone()));
+                let relay = listener.serve_with(|tcp| Arc::clone(&embedded).relay(tcp));
+                Ok(Self { url, embedded: Some(embedded), _relay: Some(relay) })
+            }
+        }
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Returns the embedded engine, if it is used.
+    pub(crate) fn embedded(&self) -> Option<&Arc<EmbeddedQdrant>> {
+        self.embedded.as_ref()
+    }
 }
 
 /// Builds the engine next to this executable if its sources have changed.
@@ -34,91 +60,4 @@ pub enum Error {
 /// Fails if it can't be built.
 pub(crate) async fn ensure_built(executable: &Path) -> Result<(), Error> {
     build::build(&build::target_dir(executable)).await
-}
-
-/// The embedded engine of one data folder.
-#[derive(Debug)]
-pub(crate) struct EmbeddedQdrant {
-    /// Folder of the collections.
-    folder: PathBuf,
-    /// Folder in which the engine is built.
-    target_dir: PathBuf,
-    /// URL of the relay in front of the engine.
-    url: String,
-    process: Mutex<Option<Process>>,
-    /// Set once a collection has been seen.
-    has_collections: AtomicBool,
-}
-
-impl EmbeddedQdrant {
-    /// Creates the engine for this folder, built next to this executable. Nothing is started.
-    pub(crate) fn new(folder: PathBuf, executable: &Path, url: String) -> Self {
-        let target_dir = build::target_dir(executable);
-        Self { folder, target_dir, url, process: Mutex::default(), has_collections: AtomicBool::default() }
-    }
-
-    pub(crate) fn url(&self) -> &str {
-        &self.url
-    }
-
-    /// Returns true if there is, or was, a collection. Called before each invocation, so it only looks at the folder.
-    pub(crate) fn has_collections(&self) -> bool {
-        if !self.has_collections.load(Ordering::Relaxed) {
-            let has_entries =
-                std::fs::read_dir(&self.folder).is_ok_and(|mut entries| entries.next().is_some());
-            self.has_collections.store(has_entries, Ordering::Relaxed);
-        }
-        self.has_collections.load(Ordering::Relaxed)
-    }
-
-    /// Builds the engine if its sources have changed, and starts it. The first build takes minutes.
-    pub(crate) async fn ensure_ready(&self) -> Result<(), Error> {
-        build::build(&self.target_dir).await?;
-        self.port().await.map(drop)
-    }
-
-    /// Forwards connections to the engine, until dropped.
-    pub(crate) async fn relay(self: Arc<Self>, listener: TcpListener) {
-        let mut connections = JoinSet::new();
-        loop {
-            if let Ok((client, _)) = listener.accept().await {
-                let engine = Arc::clone(&self);
-                connections.spawn(async move { engine.forward(client).await });
-            }
-            while connections.try_join_next().is_some() {}
-        }
-    }
-
-    /// Stops the engine after it has flushed its data to disk.
-    pub(crate) async fn shutdown(&self) {
-        if let Some(process) = self.process.lock().await.take() {
-            process.stop().await;
-        }
-    }
-
-    async fn forward(&self, mut client: TcpStream) {
-        let Ok(port) = self.port().await else {
-            return;
-        };
-        if let Ok(mut engine) = TcpStream::connect(("127.0.0.1", port)).await {
-            let _ = (client.set_nodelay(true), engine.set_nodelay(true));
-            // Either side may close the connection; the other one is closed too.
-            let _ = tokio::io::copy_bidirectional(&mut client, &mut engine).await;
-        }
-    }
-
-    /// Returns the engine's port. Starts the engine if it is not running.
-    async fn port(&self) -> Result<u16, Error> {
-        let mut process = self.process.lock().await;
-        if let Some(running) = process.as_mut()
-            && running.is_running()
-        {
-            return Ok(running.port);
-        }
-        let executable = build::executable(&self.target_dir).ok_or_else(|| {
-            Error::Start("it was never built; `aptix index` and `aptix search` build it".to_owned())
-        })?;
-        let started = Process::start(&executable, &self.folder).await?;
-        Ok(process.insert(started).port)
-    }
 }

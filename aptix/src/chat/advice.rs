@@ -1,0 +1,40 @@
+//! Errors of the API as sentences, and advice on them.
+
+use client::{Error, Retry};
+
+/// Formats an error with the advice for it, if there is any.
+pub(super) fn with_advice(error: &Error) -> String {
+    match (error.code(), error.retry()) {
+        (Some("Unauthenticated"), _) => format!("{} Get a new token.", sentence(error)),
+        (_, Retry::SameRequest | Retry::NewTurn) => format!("{} Type /retry to try again.", sentence(error)),
+        _ => error.to_string(),
+    }
+}
+
+/// Formats an error as a sentence that another one can follow.
+pub(super) fn sentence(error: &Error) -> String {
+    let text = error.to_string();
+    if text.ends_with(['.', '?']) { text } else { text + "." }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_follows_a_complete_sentence() {
+        let unreachable = Error::Unreachable("http://127.0.0.1:9".to_owned());
+        assert_eq!(
+            with_advice(&unreachable),
+            "can't reach the API at http://127.0.0.1:9. Is it running? Type /retry to try again."
+        );
+        assert_eq!(
+            with_advice(&Error::Interrupted),
+            "the connection closed before the response was complete. Type /retry to try again."
+        );
+        assert_eq!(
+            with_advice(&Error::UnexpectedResponse(404)),
+            "unexpected response with status 404, not from the API"
+        );
+    }
+}

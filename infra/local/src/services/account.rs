@@ -1,0 +1,10 @@
+//! The AWS account of the services, and its credentials.
+
+/// AWS region of every service.
+pub(crate) const REGION: &str = "us-east-1";
+/// AWS account of every service.
+pub(crate) const ACCOUNT: &str = "123456789012";
+/// Access key that the services accept from the local cloud and its commands. Each function has a key of its own.
+pub(crate) const ACCESS_KEY: &str = "local-cloud";
+/// Secret that belongs to [`ACCESS_KEY`].
+pub(crate) const SECRET_KEY: &str = "local-cloud-secret";

@@ -1,0 +1,104 @@
+//! The embedded engine behind its relay.
+//!
+//! The port is open from the start, so that functions and commands can be given its URL; a relay forwards connections
+//! to the engine. An unused engine is never started, and none is built unasked: if it was never built, the connection
+//! is closed, as by a server that is down.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
+
+use super::build;
+use super::engine::Process;
+use super::error::Error;
+
+/// The embedded engine of one data folder.
+#[derive(Debug)]
+pub(crate) struct EmbeddedQdrant {
+    /// Folder of the collections.
+    folder: PathBuf,
+    /// Folder in which the engine is built.
+    target_dir: PathBuf,
+    /// URL of the relay in front of the engine.
+    url: String,
+    process: Mutex<Option<Process>>,
+    /// Set once a collection has been seen.
+    has_collections: AtomicBool,
+}
+
+impl EmbeddedQdrant {
+    /// Creates the engine for this folder, built next to this executable. Nothing is started.
+    pub(super) fn new(folder: PathBuf, executable: &Path, url: String) -> Self {
+        let target_dir = build::target_dir(executable);
+        Self { folder, target_dir, url, process: Mutex::default(), has_collections: AtomicBool::default() }
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Returns true if there is, or was, a collection. Called before each invocation, so it only looks at the folder.
+    pub(crate) fn has_collections(&self) -> bool {
+        if !self.has_collections.load(Ordering::Relaxed) {
+            let has_entries =
+                std::fs::read_dir(&self.folder).is_ok_and(|mut entries| entries.next().is_some());
+            self.has_collections.store(has_entries, Ordering::Relaxed);
+        }
+        self.has_collections.load(Ordering::Relaxed)
+    }
+
+    /// Builds the engine if its sources have changed, and starts it. The first build takes minutes.
+    pub(crate) async fn ensure_ready(&self) -> Result<(), Error> {
+        build::build(&self.target_dir).await?;
+        self.port().await.map(drop)
+    }
+
+    /// Forwards connections to the engine, until dropped.
+    pub(super) async fn relay(self: Arc<Self>, listener: TcpListener) {
+        let mut connections = JoinSet::new();
+        loop {
+            if let Ok((client, _)) = listener.accept().await {
+                let engine = Arc::clone(&self);
+                connections.spawn(async move { engine.forward(client).await });
+            }
+            while connections.try_join_next().is_some() {}
+        }
+    }
+
+    /// Stops the engine after it has flushed its data to disk.
+    pub(crate) async fn shutdown(&self) {
+        if let Some(process) = self.process.lock().await.take() {
+            process.stop().await;
+        }
+    }
+
+    async fn forward(&self, mut client: TcpStream) {
+        let Ok(port) = self.port().await else {
+            return;
+        };
+        if let Ok(mut engine) = TcpStream::connect(("127.0.0.1", port)).await {
+            let _ = (client.set_nodelay(true), engine.set_nodelay(true));
+            // Either side may close the connection; the other one is closed too.
+            let _ = tokio::io::copy_bidirectional(&mut client, &mut engine).await;
+        }
+    }
+
+    /// Returns the engine's port. Starts the engine if it is not running.
+    async fn port(&self) -> Result<u16, Error> {
+        let mut process = self.process.lock().await;
+        if let Some(running) = process.as_mut()
+            && running.is_running()
+        {
+            return Ok(running.port);
+        }
+        let executable = build::executable(&self.target_dir).ok_or_else(|| {
+            Error::Start("it was never built; `aptix index` and `aptix search` build it".to_owned())
+        })?;
+        let started = Process::start(&executable, &self.folder).await?;
+        Ok(process.insert(started).port)
+    }
+}

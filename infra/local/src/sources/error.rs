@@ -1,0 +1,52 @@
+//! Failures of the source commands.
+
+/// A failure of a source command. One line each.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The local cloud does not start.
+    #[error(transparent)]
+    Cloud(#[from] crate::Error),
+    /// No local cloud is running on the data folder.
+    #[error(transparent)]
+    NotRunning(#[from] crate::discovery::NotRunning),
+    /// The embedded engine can't be built or started.
+    #[error(transparent)]
+    Qdrant(#[from] crate::services::qdrant::Error),
+    /// The vector database's URL is invalid.
+    #[error(transparent)]
+    Url(#[from] retrieval::connection::InvalidUrl),
+    /// The provider's base URL is invalid.
+    #[error(transparent)]
+    Provider(#[from] llm::config::ConfigError),
+    /// The indexing run failed.
+    #[error(transparent)]
+    Run(#[from] indexing::run::Error),
+    /// The folder can't be watched.
+    #[error("Can't watch the folder: {0}")]
+    Watch(#[from] indexing::watch::Error),
+    /// The vector database does not respond.
+    #[error("{0} (is it running, and is anything indexed?)")]
+    Database(#[from] retrieval::connection::QdrantError),
+    /// The provider could not embed the question.
+    #[error("Can't embed the question: {0}")]
+    Embedding(#[from] llm::Error),
+    /// The collection can't be searched.
+    #[error("The collection {0} has no unambiguous dense vector")]
+    Layout(String),
+    /// The collection was indexed with another model.
+    #[error(
+        "The collection's vectors have {has} dimensions, but the question's vector has {question}. Pass the --model that the collection was indexed with."
+    )]
+    Dimensions {
+        /// Dimensions of the collection.
+        has: u64,
+        /// Dimensions of the question's vector.
+        question: usize,
+    },
+    /// The questions can't be read.
+    #[error("Can't read the questions: {0}")]
+    Questions(String),
+    /// Reading a file or writing to the terminal failed.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}

@@ -1,0 +1,23 @@
+//! Progress of a run.
+
+/// Progress of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// The folder was compared with the database.
+    Compared {
+        /// The number of files to index.
+        files: usize,
+        /// Their size in bytes.
+        bytes: u64,
+    },
+    /// A file was read and split.
+    Split {
+        /// Its size in bytes.
+        bytes: u64,
+    },
+    /// Chunks were stored.
+    Stored {
+        /// The number of chunks.
+        chunks: usize,
+    },
+}

@@ -1,0 +1,194 @@
+//! Keys of the table's items.
+
+use contracts::{
+    Fingerprint,
+    id::{AgentContextId, ConversationContextId, OrgId, SessionId, TurnId, UserId},
+    stream::EventId,
+};
+use protocol::{
+    detail::ModeChangePosition,
+    id::{SessionKey, TurnKey},
+};
+
+use super::index::org_index;
+use super::part::{decode_part, encode_part, partition};
+
+/// An item of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Item<'a> {
+    /// A session. Replaced by start and finalize.
+    ///
+    /// Key: `O#{org}#S#{session}` / `SESSION`
+    /// GSI1: `O#{org}` / `{last activity}#{session}`
+    Session(&'a SessionKey),
+    /// The head of a turn. Replaced by every transition, and at most 1 KB.
+    ///
+    /// Key: `O#{org}#S#{session}` / `TURN#{turn}`
+    /// LSI1: `Seq`. GSI1 while open: `OPEN#{shard}` / `{due}#{org}#{session}#{turn}`
+    Turn(&'a TurnKey),
+    /// The details of a turn's request. Written once.
+    ///
+    /// Key: `O#{org}#S#{session}` / `TURN#{turn}#REQUEST`
+    Request(&'a TurnKey),
+    /// The result of a turn. Written when the turn is finalized.
+    ///
+    /// Key: `O#{org}#S#{session}` / `TURN#{turn}#RESULT`
+    Result(&'a TurnKey),
+    /// A participant of a session. Orders that user's list of sessions.
+    ///
+    /// Key: `O#{org}#S#{session}` / `USER#{user}`
+    /// GSI1: `O#{org}#U#{user}` / `{own last activity}#{session}`
+    Participant(&'a SessionKey, &'a UserId),
+    /// One user's feedback on a turn. Replaced when that user submits it again.
+    ///
+    /// Key: `O#{org}#S#{session}` / `FEEDBACK#{turn}#{the user's id, as a hash}`
+    Feedback(&'a TurnKey, &'a UserId),
+    /// A mode change. Written once.
+    ///
+    /// Key: `O#{org}#S#{session}` / `MODE#{sequence, ten digits}#{n, one hexadecimal digit}`
+    ModeChange(&'a SessionKey, ModeChangePosition),
+    /// A checkpoint of a streamed turn, written once per second. Expires after an hour.
+    ///
+    /// Key: `O#{org}#S#{session}` / `STREAM#{turn}#{end position, sixteen digits}`
+    Checkpoint(&'a TurnKey, EventId),
+    /// The purge record of a deleted session.
+    ///
+    /// Key: `O#{org}#S#{session}` / `PURGE`
+    /// GSI1 while work is left: `PURGE#{shard}` / `{due}#{org}#{session}`
+    Purge(&'a SessionKey),
+    /// An agent context. Replaced on every put.
+    ///
+    /// Key: `O#{org}` / `AGENT#{id}`
+    Agent(&'a OrgId, &'a AgentContextId),
+    /// A conversation context. Replaced on every put.
+    ///
+    /// Key: `O#{org}` / `CONV#{id}`
+    Conversation(&'a OrgId, &'a ConversationContextId),
+}
+
+/// The prefix of participants' sort keys.
+pub(crate) const USER_PREFIX: &str = "USER#";
+
+/// The prefix of agent contexts' sort keys.
+pub(crate) const AGENT_PREFIX: &str = "AGENT#";
+
+/// The prefix of conversation contexts' sort keys.
+pub(crate) const CONVERSATION_PREFIX: &str = "CONV#";
+
+/// The prefix of mode changes' sort keys.
+pub(crate) const MODE_PREFIX: &str = "MODE#";
+
+impl Item<'_> {
+    /// The partition key.
+    #[must_use]
+    pub fn pk(&self) -> String {
+        match self {
+            Self::Session(session)
+            | Self::Participant(session, _)
+            | Self::ModeChange(session, _)
+            | Self::Purge(session) => partition(session),
+            Self::Turn(turn)
+            | Self::Request(turn)
+            | Self::Result(turn)
+            | Self::Feedback(turn, _)
+            | Self::Checkpoint(turn, _) => partition(&turn.session),
+            Self::Agent(org, _) | Self::Conversation(org, _) => org_index(org),
+        }
+    }
+
+    /// The sort key.
+    #[must_use]
+    pub fn sk(&self) -> String {
+        match self {
+            Self::Session(_) => "SESSION".to_owned(),
+            Self::Purge(_) => "PURGE".to_owned(),
+            Self::Turn(turn) => format!("TURN#{}", encode_part(turn.turn.as_str())),
+            Self::Request(turn) => format!("TURN#{}#REQUEST", encode_part(turn.turn.as_str())),
+            Self::Result(turn) => format!("TURN#{}#RESULT", encode_part(turn.turn.as_str())),
+            Self::Participant(_, user) => format!("{USER_PREFIX}{}", encode_part(user.as_str())),
+            // Hashed, because an id of the maximum length would leave no space for the turn's id.
+            Self::Feedback(turn, user) => {
+                format!("{}{}", feedback_prefix(turn), Fingerprint::hash_bytes(user.as_str().as_bytes()))
+            }
+            // With enough digits for every id, so that keys sort in stream order.
+            Self::Checkpoint(turn, end) => {
+                format!("STREAM#{}#{:016}", encode_part(turn.turn.as_str()), end.get())
+            }
+            Self::Agent(_, id) => format!("{AGENT_PREFIX}{}", encode_part(id.as_str())),
+            Self::Conversation(_, id) => format!("{CONVERSATION_PREFIX}{}", encode_part(id.as_str())),
+            Self::ModeChange(_, ModeChangePosition { sequence, number }) => {
+                format!("{MODE_PREFIX}{sequence:010}#{number:x}")
+            }
+        }
+    }
+}
+
+/// The prefix of the sort keys of a turn's feedback.
+pub(crate) fn feedback_prefix(turn: &TurnKey) -> String {
+    format!("FEEDBACK#{}#", encode_part(turn.turn.as_str()))
+}
+
+/// Parses a participant's sort key.
+#[must_use]
+pub fn parse_user(sk: &str) -> Option<UserId> {
+    UserId::new(decode_part(sk.strip_prefix(USER_PREFIX)?)?).ok()
+}
+
+/// The kind of an item in a purge report, by its sort key.
+#[must_use]
+pub fn kind_of_item(sk: &str) -> &'static str {
+    match sk.split_once('#') {
+        Some(("TURN", rest)) if rest.ends_with("#REQUEST") => "requests",
+        Some(("TURN", rest)) if rest.ends_with("#RESULT") => "results",
+        Some(("TURN", _)) => "turns",
+        Some(("USER", _)) => "participants",
+        Some(("MODE", _)) => "mode_changes",
+        Some(("STREAM", _)) => "checkpoints",
+        Some(("FEEDBACK", _)) => "feedback",
+        _ => "other",
+    }
+}
+
+/// Parses a session's partition key.
+#[must_use]
+pub fn parse_session(pk: &str) -> Option<SessionKey> {
+    let (org, session) = pk.strip_prefix("O#")?.split_once("#S#")?;
+    Some(SessionKey {
+        org: OrgId::new(decode_part(org)?).ok()?,
+        session: SessionId::new(decode_part(session)?).ok()?,
+    })
+}
+
+/// Parses the keys of a turn's head. Returns `None` for any other item.
+#[must_use]
+pub fn parse_turn(pk: &str, sk: &str) -> Option<TurnKey> {
+    let turn = TurnId::new(decode_part(sk.strip_prefix("TURN#")?)?).ok()?;
+    Some(TurnKey { session: parse_session(pk)?, turn })
+}
+
+/// The kind of a turn's item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TurnItemKind {
+    Head,
+    Request,
+    Result,
+}
+
+/// Parses the sort key of a turn's item. Returns `None` for any other item.
+pub(crate) fn parse_turn_item(sk: &str) -> Option<(TurnId, TurnItemKind)> {
+    let (turn, detail) = match sk.strip_prefix("TURN#")?.split_once('#') {
+        None => (sk.strip_prefix("TURN#")?, TurnItemKind::Head),
+        Some((turn, "REQUEST")) => (turn, TurnItemKind::Request),
+        Some((turn, "RESULT")) => (turn, TurnItemKind::Result),
+        Some(_) => return None,
+    };
+    Some((TurnId::new(decode_part(turn)?).ok()?, detail))
+}
+
+/// The range of sort keys of a session's turns after this one, in the order of their ids.
+pub(crate) fn turn_range_after(turn: Option<&TurnId>) -> (String, String) {
+    // `#` sorts before every character of an id and `$` after it, so all items of a turn lie between the two.
+    let from =
+        turn.map_or_else(|| "TURN#".to_owned(), |turn| format!("TURN#{}$", encode_part(turn.as_str())));
+    (from, "TURN$".to_owned())
+}

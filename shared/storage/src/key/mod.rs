@@ -1,0 +1,34 @@
+//! The key catalogue: every item of the table and every object of the bucket.
+//!
+//! Key parts are percent-encoded, so that no id can contain a separator (I7). Timestamps in index keys sort as text.
+//!
+//! # Examples
+//! ```
+//! use protocol::id::SessionKey;
+//! use storage::key::Item;
+//!
+//! let session = SessionKey { org: "acme/eu".parse()?, session: "s1".parse()? };
+//! assert_eq!(Item::Session(&session).pk(), "O#acme%2Feu#S#s1");
+//! let turn = session.turn("t1".parse()?);
+//! assert_eq!(Item::Turn(&turn).sk(), "TURN#t1");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod index;
+mod item;
+mod object;
+mod part;
+#[cfg(test)]
+mod tests;
+
+pub use index::{
+    activity, activity_from, activity_to, open_index, org_index, purge_due, purge_index, purge_shard, shard,
+    turn_due, user_index,
+};
+pub(crate) use item::{
+    AGENT_PREFIX, CONVERSATION_PREFIX, MODE_PREFIX, TurnItemKind, USER_PREFIX, feedback_prefix,
+    parse_turn_item, turn_range_after,
+};
+pub use item::{Item, kind_of_item, parse_session, parse_turn, parse_user};
+pub use object::{kind_of_object, object, parse_object, session_prefix, turn_prefix};
+pub(crate) use part::MAX_KEY_BYTES;

@@ -1,0 +1,118 @@
+use contracts::{
+    FileAddress, Fingerprint, Timestamp,
+    id::{OrgId, SessionId, TurnId, UserId},
+    stream::EventId,
+};
+use protocol::{
+    id::{AttemptId, SessionKey, TurnKey},
+    payload::{Kind, Payload, StoredRequest},
+};
+
+use super::*;
+
+fn turn(org: &str, session: &str, turn: &str) -> TurnKey {
+    TurnKey {
+        session: SessionKey { org: OrgId::new(org).unwrap(), session: SessionId::new(session).unwrap() },
+        turn: TurnId::new(turn).unwrap(),
+    }
+}
+
+#[test]
+fn keys_match_the_catalogue() {
+    let key = turn("acme", "s1", "t1");
+    let item = Item::Result(&key);
+    assert_eq!((item.pk().as_str(), item.sk().as_str()), ("O#acme#S#s1", "TURN#t1#RESULT"));
+    assert_eq!(turn_due(Timestamp::from_millis(0), &key), "1970-01-01T00:00:00.000Z#acme#s1#t1");
+}
+
+#[test]
+fn items_of_a_turn_sort_together() {
+    let keys = |id: &str| {
+        let key = turn("acme", "s1", id);
+        [Item::Turn(&key).sk(), Item::Request(&key).sk(), Item::Result(&key).sk()]
+    };
+    let sorted: Vec<String> = ["a", "a-", "a.b", "a0", "b"].into_iter().flat_map(keys).collect();
+    assert!(sorted.is_sorted(), "{sorted:?}");
+    let a = TurnId::new("a").unwrap();
+    let (from, to) = turn_range_after(Some(&a));
+    assert!(keys("a").iter().all(|key| *key < from) && keys("a-").iter().all(|key| *key > from && *key < to));
+    assert_eq!(parse_turn_item("TURN#a#REQUEST"), Some((a, TurnItemKind::Request)));
+    assert_eq!(parse_turn_item("TURN#a#OTHER"), None);
+}
+
+#[test]
+fn org_with_separators_keeps_its_own_partition() {
+    let sly = turn("acme#S#s1", "x", "t");
+    assert_eq!(Item::Turn(&sly).pk(), "O#acme%23S%23s1#S#x");
+    let payload = Payload { turn: turn("a/b", "s", "t"), kind: Kind::Answer(AttemptId::new("n".into())) };
+    assert_eq!(object(&payload), "a%2Fb/s/t/n/answer.md");
+}
+
+#[test]
+fn longest_ids_fit_key_limits() {
+    use contracts::id::MAX_ID_CHARS;
+
+    let minted = "~".repeat(MAX_ID_CHARS);
+    for (org, user) in [("/".repeat(85), "組".repeat(111)), ("組".repeat(28), "/".repeat(128))] {
+        let (key, user) = (turn(&org, &minted, &minted), UserId::new(user).unwrap());
+        let (session, event) = (&key.session, "9007199254740991".parse::<EventId>().unwrap());
+        let (agent, conversation) = (minted.parse().unwrap(), minted.parse().unwrap());
+        for item in [
+            Item::Session(session),
+            Item::Purge(session),
+            Item::Turn(&key),
+            Item::Request(&key),
+            Item::Result(&key),
+            Item::Participant(session, &user),
+            Item::Checkpoint(&key, event),
+            Item::Feedback(&key, &user),
+            Item::Agent(&session.org, &agent),
+            Item::Conversation(&session.org, &conversation),
+        ] {
+            assert!(item.pk().len() <= 2_048 && item.sk().len() <= MAX_KEY_BYTES, "{item:?}");
+        }
+        let at = Timestamp::from_millis(0);
+        assert!(purge_due(at, session).len() <= MAX_KEY_BYTES);
+        assert!(turn_due(at, &key).len() <= MAX_KEY_BYTES && activity(at, session).len() <= MAX_KEY_BYTES);
+        assert!(user_index(&session.org, &user).len() <= 2_048);
+        // 255 bytes remain for the encoded file name.
+        let (address, name) = (FileAddress::hash_bytes(b""), "x".repeat(255));
+        let file = Payload { turn: key.clone(), kind: Kind::File { address, name } };
+        assert!(object(&file).len() <= MAX_KEY_BYTES, "{}", object(&file).len());
+    }
+}
+
+#[test]
+fn object_key_round_trips_and_foreign_keys_are_rejected() {
+    let attempt = || AttemptId::new("n1".to_owned());
+    let fingerprint = Fingerprint::hash_bytes(b"request");
+    let kinds = [
+        Kind::Instruction(StoredRequest { fingerprint, submission_id: None }),
+        Kind::Instruction(StoredRequest { fingerprint, submission_id: Some(attempt()) }),
+        Kind::Outcome(attempt()),
+        Kind::Step(attempt(), 12),
+        Kind::ToolResults(attempt()),
+        Kind::Answer(attempt()),
+        Kind::PartialAnswer(attempt()),
+        Kind::ModelRequest(attempt(), 1),
+        Kind::ModelResponse(attempt(), 2),
+        Kind::File { address: FileAddress::hash_bytes(b"file"), name: "a b/ü.md".to_owned() },
+    ];
+    for kind in kinds {
+        let payload = Payload { turn: turn("auth0|añb", "s", "t~1"), kind };
+        assert_eq!(parse_object(&object(&payload)), Some(payload));
+    }
+    for foreign in
+        ["", "a", "a/s/t", "a/s/t/n1/other.json", "a/s/t/n1/step-01.json", "a/s/t/x/instruction.json"]
+    {
+        assert_eq!(parse_object(foreign), None, "{foreign}");
+    }
+}
+
+#[test]
+fn head_key_round_trips_and_details_are_not_heads() {
+    let key = turn("auth0|añb", "s", "t~1");
+    let item = Item::Turn(&key);
+    assert_eq!(parse_turn(&item.pk(), &item.sk()), Some(key.clone()));
+    assert_eq!(parse_turn(&item.pk(), &Item::Request(&key).sk()), None);
+}

@@ -1,0 +1,239 @@
+//! Dependencies between crates and between modules point one way, as docs/internals/architecture.md draws them, and
+//! files are short.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test")]
+
+mod features;
+mod graph;
+mod source;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use graph::Graph;
+use serde_json::Value;
+use source::{code, modules, paths_from, rust_files};
+
+/// The longest Rust file, in lines.
+const MAX_LINES: usize = 500;
+
+/// The crates that each crate may depend on. A new crate has to be added here.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("contracts", &[]),
+    ("openapi", &["contracts"]),
+    ("settings", &[]),
+    ("tls", &[]),
+    ("protocol", &["contracts"]),
+    ("agent", &["contracts", "protocol"]),
+    ("turns", &["contracts", "protocol", "agent"]),
+    ("storage", &["contracts", "protocol", "agent", "turns", "settings", "tls"]),
+    ("llm", &["contracts", "agent", "tls"]),
+    ("retrieval", &["contracts", "protocol", "agent", "turns", "llm", "tls"]),
+    ("testkit", &["contracts", "protocol", "agent", "turns"]),
+    ("indexing", &["contracts", "agent", "llm", "retrieval"]),
+    ("runtime", &["contracts", "protocol", "settings", "tls"]),
+    (
+        "service",
+        &["contracts", "protocol", "agent", "turns", "storage", "llm", "retrieval", "runtime", "settings"],
+    ),
+    ("mock-model", &[]),
+    ("execute", &["contracts", "runtime", "service"]),
+    ("tool-continuation", &["contracts", "runtime", "service"]),
+    ("session-read", &["contracts", "protocol", "turns", "storage", "runtime", "service", "settings"]),
+    ("turn-finalizer", &["contracts", "protocol", "turns", "storage", "runtime", "service", "settings"]),
+    ("authorizer", &["contracts", "runtime", "settings", "tls"]),
+    (
+        "local",
+        &[
+            "contracts",
+            "protocol",
+            "agent",
+            "turns",
+            "storage",
+            "llm",
+            "retrieval",
+            "indexing",
+            "execute",
+            "tool-continuation",
+            "session-read",
+            "turn-finalizer",
+            "authorizer",
+            "mock-model",
+            "openapi",
+            "settings",
+        ],
+    ),
+    ("bench", &["contracts", "protocol", "local", "mock-model"]),
+    ("client", &[]),
+    (
+        "aptix",
+        &["bench", "client", "contracts", "llm", "indexing", "local", "mock-model", "openapi", "settings"],
+    ),
+];
+
+/// Libraries that only these crates may use.
+const RESERVED: &[(&str, &[&str])] = &[
+    ("aws-sdk-dynamodb", &["storage", "local", "bench"]),
+    ("aws-sdk-s3", &["storage", "local"]),
+    ("aws-sdk-sqs", &["storage", "local", "bench"]),
+    ("aws-sdk-secretsmanager", &["storage"]),
+    ("reqwest", &["llm", "retrieval", "storage", "runtime", "authorizer", "client", "local", "bench"]),
+    ("qdrant-client", &["retrieval", "indexing"]),
+];
+
+/// The modules of `service` that functions without a model may use.
+const WITHOUT_MODEL: &[(&str, &[&str])] =
+    &[("session-read", &["session_index"]), ("turn-finalizer", &["providers", "session_index"])];
+
+#[test]
+fn crates_depend_only_on_allowed_crates() {
+    let crates = dependencies();
+    for (name, dependencies) in &crates {
+        let (_, allowed) = ALLOWED
+            .iter()
+            .find(|(allowed, _)| allowed == name)
+            .unwrap_or_else(|| panic!("add the new crate {name} to ALLOWED"));
+        for dependency in dependencies.iter().filter(|dependency| crates.contains_key(*dependency)) {
+            assert!(allowed.contains(&dependency.as_str()), "{name} must not depend on {dependency}");
+        }
+        for (library, users) in RESERVED {
+            let used = dependencies.iter().any(|dependency| dependency == library);
+            assert!(!used || users.contains(&name.as_str()), "{name} must not use {library}");
+        }
+    }
+}
+
+#[test]
+fn functions_without_a_model_use_only_their_part_of_service() {
+    for (name, folder) in crates() {
+        let Some((_, allowed)) = WITHOUT_MODEL.iter().find(|(function, _)| *function == name) else {
+            continue;
+        };
+        for file in rust_files(&folder.join("src")) {
+            for path in paths_from(&code(&fs::read_to_string(file).unwrap()), "service::") {
+                assert!(allowed.contains(&path[1].as_str()), "{name} must not use {}", path.join("::"));
+            }
+        }
+    }
+}
+
+/// Returns the normal dependencies of every package of the workspace.
+fn dependencies() -> BTreeMap<String, Vec<String>> {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    let named = |value: &Value| value["name"].as_str().unwrap().to_owned();
+    packages
+        .map(|package| {
+            let dependencies = package["dependencies"].as_array().unwrap().iter();
+            (
+                named(package),
+                dependencies.filter(|dependency| dependency["kind"].is_null()).map(named).collect(),
+            )
+        })
+        .collect()
+}
+
+fn metadata() -> Value {
+    let metadata = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+        .output()
+        .expect("cargo metadata runs");
+    serde_json::from_slice(&metadata.stdout).expect("metadata is JSON")
+}
+
+/// Sibling modules, at every depth, depend on each other in one direction.
+#[test]
+fn modules_of_a_crate_form_no_circle() {
+    let mut circles = Vec::new();
+    for (name, folder) in crates() {
+        let found = Graph::new(&modules(&folder.join("src"))).circles();
+        circles.extend(found.into_iter().map(|circle| format!("{name}: {}", circle.join(", "))));
+    }
+    assert!(circles.is_empty(), "circles between modules:\n{}", circles.join("\n"));
+}
+
+#[test]
+fn files_have_at_most_500_lines() {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let files = rust_files(root);
+    assert!(files.len() > 500, "only {} files were found", files.len());
+    let lines = |file: &Path| fs::read_to_string(file).unwrap().lines().count();
+    let long: Vec<String> = files
+        .iter()
+        .map(|file| (file.strip_prefix(root).unwrap().display(), lines(file)))
+        .filter(|(_, lines)| *lines > MAX_LINES)
+        .map(|(file, lines)| format!("{file}: {lines} lines"))
+        .collect();
+    assert!(long.is_empty(), "split these files:\n{}", long.join("\n"));
+}
+
+/// Returns the circles of a crate that consists of these modules.
+fn circles_of(files: &[(&str, &str)]) -> Vec<Vec<String>> {
+    let path = |name: &str| name.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect();
+    Graph::new(&files.iter().map(|(name, text)| (path(name), code(text))).collect()).circles()
+}
+
+#[test]
+fn nested_circle_is_found() {
+    let direct = [
+        ("", "mod a;"),
+        ("a", "mod b;\nmod c;\nmod d;"),
+        ("a::b", "use super::c::Thing;"),
+        ("a::c", "fn call() { crate::a::d::call(); }"),
+        ("a::d", "use super::super::{a::{b::deep::Other, e}, Root};"),
+        ("a::b::deep", ""),
+    ];
+    let uses = ["a::b uses super::c::Thing", "a::c uses crate::a::d::call"];
+    let [circle] = &circles_of(&direct)[..] else { panic!("{:?}", circles_of(&direct)) };
+    assert_eq!(circle[..2], uses);
+    assert_eq!(circle[2], "a::d uses super::super::a::b::deep::Other");
+    assert_eq!(circles_of(&direct[..4]), Vec::<Vec<String>>::new());
+}
+
+#[test]
+fn circle_through_a_reexport_is_found() {
+    let files = [
+        ("", "mod a;\nmod b;"),
+        ("a", "mod inner;\npub use inner::Thing as Renamed;"),
+        ("a::inner", "use crate::b;"),
+        ("b", "pub fn call(_: crate::a::Renamed) {}"),
+    ];
+    assert_eq!(circles_of(&files), [["a::inner uses crate::b", "b uses crate::a::Renamed"]]);
+    let siblings = [
+        ("", "mod one;\nmod two;\nuse one::{Thing, other};"),
+        ("one", "use super::two;"),
+        ("two", "use super::Thing;"),
+    ];
+    assert_eq!(circles_of(&siblings), [["one uses super::two", "two uses super::Thing"]]);
+}
+
+#[test]
+fn comments_literals_tests_and_parents_form_no_circle() {
+    let files = [
+        ("", "mod a;\nmod b;\n#[cfg(test)]\nmod tests;"),
+        ("a", "use crate::b::Thing;\nmod child;\nfn call<'a>(_: &'a str) { child::call('{', '\\''); }"),
+        ("a::child", "use super::Parent;"),
+        (
+            "b",
+            "/* super::a /* nested */ */ // crate::a\nconst TEXT: &str = \"\\\"crate::a\";\nconst RAW: &str = r#\"super::a\"#;",
+        ),
+        (
+            "b::c",
+            "#[cfg(test)]\nuse crate::a::X;\n#[cfg(test)]\nmod tests { fn f() { crate::a::call() } }\npub(in crate::a) struct S;",
+        ),
+    ];
+    assert_eq!(circles_of(&files), Vec::<Vec<String>>::new());
+}
+
+/// Every crate of the workspace, with its folder.
+fn crates() -> Vec<(String, PathBuf)> {
+    let packages = metadata()["packages"].as_array().unwrap().clone();
+    let folder =
+        |package: &Value| Path::new(package["manifest_path"].as_str().unwrap()).parent().unwrap().to_owned();
+    packages.iter().map(|package| (package["name"].as_str().unwrap().to_owned(), folder(package))).collect()
+}
