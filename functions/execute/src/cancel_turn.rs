@@ -12,7 +12,7 @@ pub(crate) async fn cancel_turn(
     RemainingTime(budget): RemainingTime,
 ) -> Result<Reply, Reply> {
     let invocation = Invocation { budget, correlation: Some(correlation) };
-    let cancelled = app.turns.cancel(&caller, session.clone(), turn.clone(), &invocation).await;
+    let cancelled = app.canceler.cancel(&caller, session.clone(), turn.clone(), &invocation).await;
     let warning = cancelled.map_err(error_reply)?.warning();
     let summary = app.reader.turn_summary(&caller, session, turn).await.map_err(error_reply)?;
     Ok(Reply::ok_with_warnings(summary, warning))

@@ -11,6 +11,6 @@ pub(crate) async fn change_session(
     SessionPath(session): SessionPath,
     JsonBody(edit): JsonBody<SessionEdit>,
 ) -> Result<Reply, Reply> {
-    app.turns.edit(&caller, session.clone(), edit).await.map_err(error_reply)?;
+    app.session_editor.edit(&caller, session.clone(), edit).await.map_err(error_reply)?;
     app.session_summary(&caller, session).await
 }

@@ -21,11 +21,11 @@ pub(crate) async fn delete_session(
     Query(DeletionQuery { purge }): Query<DeletionQuery>,
 ) -> Result<Reply, Reply> {
     if purge {
-        app.turns.request_purge(&caller, session.clone()).await.map_err(error_reply)?;
+        app.session_editor.request_purge(&caller, session.clone()).await.map_err(error_reply)?;
         let report = app.reader.purge(&caller, session).await.map_err(error_reply)?;
         return Ok(Reply::ok(SessionDeletion::Purged(report)));
     }
     let invocation = Invocation { budget, correlation: Some(correlation) };
-    app.turns.delete(&caller, session.clone(), &invocation).await.map_err(error_reply)?;
+    app.session_editor.delete(&caller, session.clone(), &invocation).await.map_err(error_reply)?;
     app.session_summary(&caller, session).await
 }

@@ -11,5 +11,5 @@ pub(crate) async fn give_feedback(
     TurnPath(session, turn): TurnPath,
     JsonBody(request): JsonBody<FeedbackRequest>,
 ) -> Result<Reply, Reply> {
-    app.turns.submit_feedback(&caller, session, turn, request).await.map(Reply::ok).map_err(error_reply)
+    app.feedback.submit(&caller, session, turn, request).await.map(Reply::ok).map_err(error_reply)
 }

@@ -24,5 +24,5 @@ pub(crate) async fn import_sessions(
     Query(ImportQuery { ids }): Query<ImportQuery>,
     ImportBody(exports): ImportBody,
 ) -> Result<Reply, Reply> {
-    app.turns.import(&caller, exports, ids).await.map(Reply::ok).map_err(error_reply)
+    app.importer.import(&caller, exports, ids).await.map(Reply::ok).map_err(error_reply)
 }

@@ -9,6 +9,6 @@ pub(crate) async fn restore_session(
     AuthenticatedCaller(caller): AuthenticatedCaller,
     SessionPath(session): SessionPath,
 ) -> Result<Reply, Reply> {
-    app.turns.restore(&caller, session.clone()).await.map_err(error_reply)?;
+    app.session_editor.restore(&caller, session.clone()).await.map_err(error_reply)?;
     app.session_summary(&caller, session).await
 }

@@ -13,7 +13,7 @@ use runtime::{
     query::{ListScope, Query},
 };
 use turns::{
-    flow::read::export::{export_stream, require_operator},
+    flow::{export_stream, require_operator},
     system::System,
 };
 

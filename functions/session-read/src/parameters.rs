@@ -10,7 +10,7 @@ use contracts::{
 };
 use serde::{Deserialize, Deserializer, de::Error};
 use turns::{
-    flow::{SessionFilter, TurnFilter, read::export::PayloadMode},
+    flow::{PayloadMode, SessionFilter, TurnFilter},
     ports::{Order, TimeRange},
     text_search::SearchTerms,
 };

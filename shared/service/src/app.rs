@@ -26,7 +26,10 @@ use runtime::{ClaimNames, Reply, api::ResponseMode, stream::KeepAlive};
 use settings::{Env, Kind};
 use storage::{Clients, Objects, Queue, Table};
 use turns::{
-    flow::{Executor, SessionReader, WithWarnings},
+    flow::{
+        Canceler, Executor, FeedbackWriter, Forker, Importer, SessionEditor, SessionPolicy, SessionReader,
+        WithWarnings,
+    },
     ports::{Adapters, AgentAdapters},
     refusal::Refusal,
     system::System,
@@ -39,16 +42,28 @@ use crate::{
 
 pub use turns::flow::{IdPolicy, Invocation};
 
+/// The production adapters, shared by the flows.
+pub type SharedAdapters =
+    Arc<AgentAdapters<Adapters<Table, Objects, System>, Queue, llm::Providers<CachedKey>, Option<Sources>>>;
+
 /// The executor of turns, with the production adapters.
-pub type Turns = Executor<
-    AgentAdapters<Adapters<Table, Objects, System>, Queue, llm::Providers<CachedKey>, Option<Sources>>,
->;
+pub type Turns = Executor<SharedAdapters>;
 
 /// The state that the handlers share.
 #[derive(Clone, FromRef)]
 pub struct App {
     /// The executor of turns.
     pub turns: Arc<Turns>,
+    /// Cancels turns.
+    pub canceler: Canceler<SharedAdapters>,
+    /// Edits, deletes and restores sessions.
+    pub session_editor: SessionEditor<SharedAdapters>,
+    /// Forks sessions.
+    pub forker: Forker<SharedAdapters>,
+    /// Imports sessions.
+    pub importer: Importer<SharedAdapters>,
+    /// Writes feedback.
+    pub feedback: FeedbackWriter<SharedAdapters>,
     /// The reader of sessions and turns.
     pub reader: Arc<SessionReader<Table, Objects>>,
     /// The keep-alive intervals.
@@ -89,17 +104,26 @@ impl App {
         };
         let (ids, model_providers) = connect(model_providers)?;
         let reader = SessionReader::new(table.clone(), objects.clone());
-        let turns = Executor::new(AgentAdapters {
+        let policy = SessionPolicy { retention_overrides: retention, sessions_are_indexed };
+        let adapters = Arc::new(AgentAdapters {
             base: Adapters { store: table, payloads: objects, host: System::new(), timing },
             queue,
-            config: Arc::new(AgentConfig {
-                sessions_are_indexed,
-                ..config(model, ids, chain, configured, (visibility, retention), with_diagnostics)?
-            }),
+            config: Arc::new(config(model, ids, chain, configured, visibility, with_diagnostics)?),
             model: model_providers,
             retrieval,
         });
-        Ok(Self { turns: Arc::new(turns), reader: Arc::new(reader), keep_alive, response_mode, claims })
+        Ok(Self {
+            turns: Arc::new(Executor::new(Arc::clone(&adapters))),
+            canceler: Canceler::new(Arc::clone(&adapters)),
+            session_editor: SessionEditor::new(Arc::clone(&adapters), policy),
+            forker: Forker::new(Arc::clone(&adapters), sessions_are_indexed),
+            importer: Importer::new(Arc::clone(&adapters), sessions_are_indexed),
+            feedback: FeedbackWriter::new(adapters),
+            reader: Arc::new(reader),
+            keep_alive,
+            response_mode,
+            claims,
+        })
     }
 }
 
@@ -172,7 +196,7 @@ fn config(
     providers: Providers,
     chain: ConversationStatePolicy,
     retrieval: Option<DefaultSources>,
-    (visibility, retention_by_org): (VisibilityPolicy, BTreeMap<OrgId, Duration>),
+    visibility: VisibilityPolicy,
     with_diagnostics: bool,
 ) -> Result<AgentConfig, lambda_http::Error> {
     let mut tools = tool::built_in();
@@ -195,8 +219,6 @@ fn config(
         conversation_state: chain,
         retrieval,
         visibility,
-        retention_overrides: retention_by_org,
-        sessions_are_indexed: false,
         always_on_tools: always,
     })
 }

@@ -133,8 +133,6 @@ fn build_config(retrieval: Option<DefaultSources>) -> AgentConfig {
         conversation_state: ConversationStatePolicy::default(),
         retrieval,
         visibility: VisibilityPolicy::default(),
-        retention_overrides: std::collections::BTreeMap::new(),
-        sessions_are_indexed: false,
         always_on_tools,
     }
 }

@@ -1,6 +1,6 @@
 //! The agent's configuration: modes, tools and default contexts.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use contracts::{id::OrgId, read::Visibility};
 use protocol::{
@@ -36,10 +36,6 @@ pub struct AgentConfig {
     pub retrieval: Option<DefaultSources>,
     /// Visibility of new sessions within their org.
     pub visibility: VisibilityPolicy,
-    /// Retention of deleted sessions, for orgs that differ from the deployment.
-    pub retention_overrides: BTreeMap<OrgId, Duration>,
-    /// True if there is an index of sessions. It must be updated when a session is renamed or created without a turn.
-    pub sessions_are_indexed: bool,
     /// Server tools of every mode, besides `agent_change_mode`.
     pub always_on_tools: Vec<String>,
 }

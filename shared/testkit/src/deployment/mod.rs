@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, time::Duration};
 use agent::retrieval::NoSources;
 use contracts::{
     UserTurn,
-    id::{AgentContextId, ConversationContextId, OrgId},
+    id::{AgentContextId, ConversationContextId, OrgId, TurnId},
 };
 use protocol::Caller;
 use protocol::{
@@ -17,7 +17,7 @@ use protocol::{
     timing::Timing,
 };
 use turns::{
-    flow::{Executor, Finalizer, SweepSummary},
+    flow::{Executor, Finalizer, SessionEditor, SessionPolicy, SweepSummary},
     ports::{Adapters, AgentAdapters, Unavailable},
     refusal::Refusal,
 };
@@ -114,7 +114,7 @@ impl ClientRequest {
 type Store = Buggy<Table>;
 type Payloads = Buggy<Objects>;
 type Base = Adapters<Store, Payloads, Process>;
-type SimulatedExecutor = Executor<AgentAdapters<Base, Faulty<Queue>, MockModel, NoSources>>;
+type SimulatedAdapters = AgentAdapters<Base, Faulty<Queue>, MockModel, NoSources>;
 
 /// A simulated deployment.
 pub struct Deployment {
@@ -172,15 +172,25 @@ impl Deployment {
         Adapters { store, payloads, host: process.clone(), timing: self.settings.timing }
     }
 
-    fn executor(&self, process: &Process, turn: TurnKey) -> SimulatedExecutor {
+    fn executor(&self, process: &Process, turn: TurnKey) -> Executor<SimulatedAdapters> {
+        Executor::new(self.adapters(process, turn))
+    }
+
+    fn session_editor(&self, process: &Process, session: &SessionKey) -> SessionEditor<SimulatedAdapters> {
+        // No model is called.
+        let nowhere = session.turn(TurnId::new("none").unwrap());
+        SessionEditor::new(self.adapters(process, nowhere), SessionPolicy::default())
+    }
+
+    fn adapters(&self, process: &Process, turn: TurnKey) -> SimulatedAdapters {
         let (script, provider) = (self.settings.script, self.provider.clone());
-        Executor::new(AgentAdapters {
+        AgentAdapters {
             base: self.base(process, Role::Executor),
             queue: Faulty::new(self.queue.clone(), process.clone()),
             model: MockModel { script, provider, process: process.clone(), turn },
             retrieval: NoSources,
             config: build::config(),
-        })
+        }
     }
 
     fn finalizer(&self, process: &Process) -> Finalizer<Base> {

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use contracts::{ToolContinuation, id::TurnId};
+use contracts::ToolContinuation;
 use protocol::id::{SessionKey, TurnKey};
 use protocol::{Caller, queue_message::FinalizeMessage};
 use turns::{
-    flow::{Invocation, Purger},
+    flow::{Canceler, Invocation, Purger},
     ports::Adapters,
     stream::Writer,
 };
@@ -65,12 +65,12 @@ impl Deployment {
     /// Starts to cancel a turn.
     pub fn cancel(&mut self, caller: &Caller, turn: &TurnKey, faults: Faults) -> Process {
         let process = self.process("cancel", faults);
-        let executor = self.executor(&process, turn.clone());
+        let canceler = Canceler::new(self.adapters(&process, turn.clone()));
         let (caller, turn, ledger) = (caller.clone(), turn.clone(), self.ledger.clone());
         self.schedule.spawn(&process, async move {
             let (session, id) = (turn.session.session.clone(), turn.turn.clone());
             let result =
-                executor.cancel(&caller, session, id, &Invocation::with_budget(Duration::ZERO)).await;
+                canceler.cancel(&caller, session, id, &Invocation::with_budget(Duration::ZERO)).await;
             if result.is_ok() {
                 ledger.record(Event::CancelAcknowledged(turn));
             }
@@ -88,15 +88,14 @@ impl Deployment {
         faults: Faults,
     ) -> Process {
         let process = self.process("upkeep", faults);
-        // No model is called.
-        let executor = self.executor(&process, session.turn(TurnId::new("none").unwrap()));
+        let editor = self.session_editor(&process, session);
         let (caller, session) = (caller.clone(), session.session.clone());
         self.schedule.spawn(&process, async move {
             ProcessOutcome::SessionEdited(match edit {
                 SessionEdit::Delete => {
-                    executor.delete(&caller, session, &Invocation::with_budget(Duration::ZERO)).await
+                    editor.delete(&caller, session, &Invocation::with_budget(Duration::ZERO)).await
                 }
-                SessionEdit::Restore => executor.restore(&caller, session).await,
+                SessionEdit::Restore => editor.restore(&caller, session).await,
             })
         });
         process
@@ -125,11 +124,10 @@ impl Deployment {
     /// Starts to order a session's purge.
     pub fn order_purge(&mut self, caller: &Caller, session: &SessionKey, faults: Faults) -> Process {
         let process = self.process("order-purge", faults);
-        let nowhere = session.turn(TurnId::new("none").unwrap());
-        let executor = self.executor(&process, nowhere);
+        let editor = self.session_editor(&process, session);
         let (caller, session) = (caller.clone(), session.session.clone());
         self.schedule.spawn(&process, async move {
-            ProcessOutcome::PurgeOrdered(executor.request_purge(&caller, session).await)
+            ProcessOutcome::PurgeOrdered(editor.request_purge(&caller, session).await)
         });
         process
     }

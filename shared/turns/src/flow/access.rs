@@ -3,13 +3,18 @@
 use contracts::id::SessionId;
 use protocol::{
     Caller,
+    id::TurnKey,
     session::{Session, SessionRole},
+    turn::Turn,
 };
 
-use crate::ports::{Reads, Unavailable};
+use crate::{
+    ports::{Reads, Unavailable},
+    refusal::Refusal,
+};
 
 /// Returns the caller's role in a session.
-pub(super) async fn role_of(
+pub(crate) async fn role_of(
     store: &impl Reads,
     caller: &Caller,
     session: &Session,
@@ -22,7 +27,7 @@ pub(super) async fn role_of(
 }
 
 /// True if the caller may see a session. Reads the participant only when the answer depends on the role.
-pub(super) async fn can_see(
+pub(crate) async fn can_see(
     store: &impl Reads,
     caller: &Caller,
     session: &Session,
@@ -33,9 +38,34 @@ pub(super) async fn can_see(
     Ok(session.is_visible_to(caller, role_of(store, caller, session).await?))
 }
 
+/// Loads a turn that the caller may see, with its session.
+///
+/// # Errors
+/// If this caller has no such turn.
+pub(crate) async fn load_turn(
+    store: &impl Reads,
+    caller: &Caller,
+    key: &TurnKey,
+) -> Result<(Session, Turn), Refusal> {
+    let (session, turn) = store.session_and_turn(key).await?;
+    let (Some(session), Some(turn)) = (session, turn) else { return Err(Refusal::TurnNotFound) };
+    match can_see(store, caller, &session).await? {
+        true => Ok((session, turn)),
+        false => Err(Refusal::TurnNotFound),
+    }
+}
+
+/// Requires the caller to be an operator.
+///
+/// # Errors
+/// If the caller isn't an operator.
+pub fn require_operator(caller: &Caller) -> Result<(), Refusal> {
+    if caller.operator { Ok(()) } else { Err(Refusal::OperatorRequired) }
+}
+
 /// Logs who changed whose session (docs/reference/logs.md). The request's own log fields name the caller and the
 /// session. The role is left out if it can't be read, because the change is done by then.
-pub(super) async fn audit_write(
+pub(crate) async fn audit_write(
     store: &impl Reads,
     action: &'static str,
     caller: &Caller,
@@ -45,19 +75,19 @@ pub(super) async fn audit_write(
 }
 
 /// Logs a read by an operator or by a caller without a role. Reads by the session's own participants aren't logged.
-pub(super) fn audit_read(caller: &Caller, role: SessionRole) {
+pub(crate) fn audit_read(caller: &Caller, role: SessionRole) {
     if caller.operator || role == SessionRole::None {
         audit("read", caller, Some(role));
     }
 }
 
 /// Logs a search, because it may show text from sessions in which the caller has no role.
-pub(super) fn audit_search(caller: &Caller) {
+pub(crate) fn audit_search(caller: &Caller) {
     audit("search", caller, None);
 }
 
 /// Logs the export or import of a whole session, whoever the caller is.
-pub(super) fn audit_session(action: &'static str, caller: &Caller, session: &SessionId) {
+pub(crate) fn audit_session(action: &'static str, caller: &Caller, session: &SessionId) {
     tracing::info!(
         action,
         operator = caller.operator,

@@ -23,7 +23,7 @@ const MAX_HEADS: usize = 200;
 /// Reads a page of the ancestry from this turn back, newest first, and the predecessor of the page. It reads
 /// `at_once` heads and keeps those in the ancestry. An ancestry that leaves its `own` session ends before a session
 /// that is being purged, even if some of its turns still exist.
-pub(super) async fn page(
+pub(crate) async fn page(
     store: &impl Reads,
     own: &SessionKey,
     from: ResolvedParent,
@@ -59,7 +59,7 @@ pub(super) async fn page(
 }
 
 /// Finds the newest completed turn of the ancestry, from this turn back.
-pub(super) async fn last_completed(
+pub(crate) async fn last_completed(
     store: &impl Reads,
     own: &SessionKey,
     from: Option<ResolvedParent>,

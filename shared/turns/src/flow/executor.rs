@@ -1,18 +1,37 @@
-//! The executor of turns, and the context that an invocation gives it.
+//! The executor of turns: starts or resumes a turn, and works on it until it has a response.
 
-use std::time::Duration;
+use agent::outcome::Response;
+use contracts::{
+    ToolContinuation,
+    id::{SessionId, TurnId},
+    request::{RerunRequest, UserTurn},
+};
+use protocol::{Caller, id::SessionKey, transition::begin::Submission};
 
-use protocol::correlation::CorrelationId;
-
-use crate::flow::run::provider_capabilities::CapabilityCache;
-use crate::ports::{AgentDeps, Timer};
+use crate::flow::{
+    invocation::Invocation,
+    retrieval::question::Question,
+    run::{agent_loop::AttemptStart, attempt, models::Models, provider_capabilities::CapabilityCache},
+    start::{
+        rerun,
+        rerun_parent::RerunSource,
+        resumption::Resumption,
+        submission::submission,
+        turn_start::{Claim, TurnStart},
+    },
+};
+use crate::{
+    ports::{AgentDeps, Random},
+    refusal::Refusal,
+    stream::Writer,
+};
 
 /// Runs user turns, and resumes turns that await tool results.
 #[derive(Debug)]
 pub struct Executor<D> {
-    pub(super) deps: D,
+    deps: D,
     /// The capabilities of model providers that this process has detected.
-    pub(super) capabilities: CapabilityCache,
+    capabilities: CapabilityCache,
 }
 
 impl<D: AgentDeps> Executor<D> {
@@ -21,39 +40,101 @@ impl<D: AgentDeps> Executor<D> {
     pub fn new(deps: D) -> Self {
         Self { deps, capabilities: CapabilityCache::default() }
     }
-}
 
-/// The context of a Lambda invocation, besides the request itself.
-#[derive(Debug, Clone)]
-pub struct Invocation {
-    /// The time that the function has left to run.
-    pub budget: Duration,
-    /// Correlates the logs of the functions that handle the request.
-    pub correlation: Option<CorrelationId>,
-}
-
-impl Invocation {
-    /// Creates an invocation without a correlation id.
-    #[must_use]
-    pub fn with_budget(budget: Duration) -> Self {
-        Self { budget, correlation: None }
+    /// Responds to a user turn: runs it, or replays its outcome if the request was sent before.
+    ///
+    /// `stream` receives the answer's text as the model writes it. Streamed text is provisional; the returned
+    /// response is authoritative.
+    ///
+    /// # Errors
+    /// If the request is refused. Then no turn was started, or another call is working on it.
+    pub async fn execute(
+        &self,
+        caller: &Caller,
+        request: &UserTurn,
+        invocation: &Invocation,
+        stream: &Writer,
+    ) -> Result<Response, Refusal> {
+        let submission = submission(caller, request, request.fingerprint(), self.deps.host().attempt_id());
+        Box::pin(self.start(caller, &submission, request, None, invocation, stream)).await
     }
-}
 
-impl Invocation {
-    pub(super) fn scope(&self, timer: &impl Timer) -> RequestScope {
-        RequestScope {
-            deadline: timer.monotonic().saturating_add(self.budget),
-            correlation: self.correlation.clone(),
+    /// Runs a turn again as a new turn of its session. The original stays as it is. The model sees neither it nor the
+    /// turns after it.
+    ///
+    /// # Errors
+    /// As [`Executor::execute`], and if there is no such turn, or it isn't finished.
+    pub async fn rerun(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        turn: TurnId,
+        changes: &RerunRequest,
+        invocation: &Invocation,
+        stream: &Writer,
+    ) -> Result<Response, Refusal> {
+        let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
+        // Boxed: the work follows in the same call, and this future is large.
+        let (source, request) = Box::pin(rerun::load(&self.deps, caller, &key, changes)).await?;
+        let fingerprint = changes.fingerprint(&key.turn, &request);
+        let submission = submission(caller, &request, fingerprint, self.deps.host().attempt_id());
+        Box::pin(self.start(caller, &submission, &request, Some(&source), invocation, stream)).await
+    }
+
+    /// Resumes a turn that awaits these results. Any mismatch rejects the request: nothing is stored, the model isn't
+    /// called, and the turn stays as it is (I6). Results that were accepted before, in any round, get the turn's
+    /// current outcome.
+    ///
+    /// # Errors
+    /// If the results don't match the turn's pending calls, or the turn doesn't await any.
+    pub async fn resume(
+        &self,
+        caller: &Caller,
+        request: &ToolContinuation,
+        invocation: &Invocation,
+        stream: &Writer,
+    ) -> Result<Response, Refusal> {
+        let (deps, scope) = (&self.deps, invocation.scope(self.deps.host()));
+        let claim = Resumption { deps, caller, request, scope: &scope, stream }.claim().await?;
+        self.respond(claim, None, stream).await
+    }
+
+    /// Starts a user turn and works on it.
+    async fn start(
+        &self,
+        caller: &Caller,
+        submission: &Submission,
+        request: &UserTurn,
+        rerun: Option<&RerunSource<'_>>,
+        invocation: &Invocation,
+        stream: &Writer,
+    ) -> Result<Response, Refusal> {
+        let (deps, scope) = (&self.deps, invocation.scope(self.deps.host()));
+        let (models, question) = (self.models(), Question::new(deps, request));
+        let start =
+            TurnStart { deps, models, caller, submission, request, rerun, question, scope: &scope, stream };
+        let claim = start.claim().await?;
+        self.respond(claim, Some(request), stream).await
+    }
+
+    /// Works on a claimed turn, or returns the response that it has already.
+    async fn respond(
+        &self,
+        claim: Claim,
+        request: Option<&UserTurn>,
+        stream: &Writer,
+    ) -> Result<Response, Refusal> {
+        match claim {
+            Claim::Owned(owned, recovery_point) => {
+                let request = request.filter(|_| recovery_point.state.chain.response_id.is_none());
+                let start = AttemptStart { request, recovery_point: *recovery_point };
+                attempt::run(&self.deps, self.models(), &owned, start, stream).await
+            }
+            Claim::Replayed(response) => Ok(response),
         }
     }
-}
 
-/// The deadline and log correlation of one request.
-#[derive(Debug, Clone)]
-pub(super) struct RequestScope {
-    /// The instant at which the function ends, on [`Timer::monotonic`].
-    pub(super) deadline: Duration,
-    /// See [`Invocation::correlation`].
-    pub(super) correlation: Option<CorrelationId>,
+    fn models(&self) -> Models<'_> {
+        Models { config: self.deps.config(), capabilities: &self.capabilities }
+    }
 }

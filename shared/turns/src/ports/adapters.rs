@@ -5,7 +5,12 @@ use std::sync::Arc;
 use agent::{context::config::AgentConfig, model::Model, retrieval::Retrieval};
 use protocol::timing::Timing;
 
-use super::{Clock, FinalizeQueue, Payloads, Random, Store};
+use super::{
+    host::{Clock, Random},
+    payloads::Payloads,
+    queue::FinalizeQueue,
+    store::Store,
+};
 
 /// The dependencies of everything that writes a turn's state.
 pub trait Deps: Send + Sync {
@@ -25,16 +30,20 @@ pub trait Deps: Send + Sync {
     fn timing(&self) -> &Timing;
 }
 
-/// The additional dependencies of the agent loop.
-pub trait AgentDeps: Deps {
+/// The additional dependency of flows that leave work to the finalizer.
+pub trait QueueDeps: Deps {
     /// The finalize queue.
     type Queue: FinalizeQueue;
+    /// The finalize queue.
+    fn queue(&self) -> &Self::Queue;
+}
+
+/// The additional dependencies of the agent loop.
+pub trait AgentDeps: QueueDeps {
     /// The model.
     type Model: Model;
     /// The org's sources.
     type Retrieval: Retrieval;
-    /// The finalize queue.
-    fn queue(&self) -> &Self::Queue;
     /// The model.
     fn model(&self) -> &Self::Model;
     /// The org's sources.
@@ -115,14 +124,17 @@ impl<D: Deps, Q: Send + Sync, M: Send + Sync, R: Send + Sync> Deps for AgentAdap
     }
 }
 
-impl<D: Deps, Q: FinalizeQueue, M: Model, R: Retrieval> AgentDeps for AgentAdapters<D, Q, M, R> {
+impl<D: Deps, Q: FinalizeQueue, M: Send + Sync, R: Send + Sync> QueueDeps for AgentAdapters<D, Q, M, R> {
     type Queue = Q;
-    type Model = M;
-    type Retrieval = R;
 
     fn queue(&self) -> &Q {
         &self.queue
     }
+}
+
+impl<D: Deps, Q: FinalizeQueue, M: Model, R: Retrieval> AgentDeps for AgentAdapters<D, Q, M, R> {
+    type Model = M;
+    type Retrieval = R;
 
     fn model(&self) -> &M {
         &self.model
@@ -134,5 +146,52 @@ impl<D: Deps, Q: FinalizeQueue, M: Model, R: Retrieval> AgentDeps for AgentAdapt
 
     fn config(&self) -> &AgentConfig {
         &self.config
+    }
+}
+
+impl<D: Deps> Deps for Arc<D> {
+    type Store = D::Store;
+    type Payloads = D::Payloads;
+    type Host = D::Host;
+
+    fn store(&self) -> &D::Store {
+        (**self).store()
+    }
+
+    fn payloads(&self) -> &D::Payloads {
+        (**self).payloads()
+    }
+
+    fn host(&self) -> &D::Host {
+        (**self).host()
+    }
+
+    fn timing(&self) -> &Timing {
+        (**self).timing()
+    }
+}
+
+impl<D: QueueDeps> QueueDeps for Arc<D> {
+    type Queue = D::Queue;
+
+    fn queue(&self) -> &D::Queue {
+        (**self).queue()
+    }
+}
+
+impl<D: AgentDeps> AgentDeps for Arc<D> {
+    type Model = D::Model;
+    type Retrieval = D::Retrieval;
+
+    fn model(&self) -> &D::Model {
+        (**self).model()
+    }
+
+    fn retrieval(&self) -> &D::Retrieval {
+        (**self).retrieval()
+    }
+
+    fn config(&self) -> &AgentConfig {
+        (**self).config()
     }
 }

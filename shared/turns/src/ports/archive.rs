@@ -13,7 +13,10 @@ use protocol::{
 };
 use serde_json::{Map, Value};
 
-use super::{Page, Record, Unavailable};
+use super::{
+    errors::Unavailable,
+    store::{Page, Record},
+};
 
 /// A stored item of a session with its key, without the attributes that derive from it.
 pub type RawItem = Map<String, Value>;

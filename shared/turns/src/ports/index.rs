@@ -9,7 +9,7 @@ use contracts::{
 };
 use protocol::{id::SessionKey, purge::DeleteOutcome};
 
-use super::{TimeRange, Unavailable};
+use super::{errors::Unavailable, store::TimeRange};
 
 /// Searches the index.
 pub trait SessionIndex: Send + Sync {

@@ -6,19 +6,19 @@
 
 mod adapters;
 mod archive;
+mod errors;
+mod host;
 mod index;
 mod payloads;
 mod purge;
+mod queue;
 mod store;
 
-use std::{future::Future, time::Duration};
-
-use contracts::Timestamp;
-use protocol::{id::AttemptId, queue_message::FinalizeMessage, version::UnsupportedVersion};
-
-pub use adapters::{Adapters, AgentAdapters, AgentDeps, Deps};
+pub use adapters::{Adapters, AgentAdapters, AgentDeps, Deps, QueueDeps};
 pub use agent::tool::timer::Timer;
 pub use archive::{Archive, ArchiveItem, ArchivedObject, InvalidItem, Object, PayloadArchive, RawItem};
+pub use errors::{ListError, Source, Unavailable, WriteError};
+pub use host::{Clock, Random};
 pub use index::{
     Backfill, Candidate, Candidates, IndexQuery, Indexed, SessionIndex, SessionIndexRemover,
     SessionIndexWriter,
@@ -27,83 +27,5 @@ pub use payloads::{Link, PayloadReads, Payloads};
 pub use purge::{
     PURGE_ITEM_PAGE_SIZE, PURGE_VERSION_PAGE_SIZE, ProviderResponseRemover, PurgePayloads, PurgeStore,
 };
+pub use queue::FinalizeQueue;
 pub use store::{CHECKPOINT_PAGE_SIZE, DUE_SHARDS, Order, Page, Reads, Record, Store, TimeRange};
-
-/// An adapter's error, kept as a source for the log.
-pub type Source = Box<dyn std::error::Error + Send + Sync>;
-
-/// A failed read or write about which nothing more is known.
-#[derive(Debug, thiserror::Error)]
-#[error("{what} is unavailable")]
-pub struct Unavailable {
-    /// The name of the resource.
-    pub what: &'static str,
-    /// The underlying error.
-    #[source]
-    pub source: Source,
-}
-
-impl Unavailable {
-    /// Creates the error for stored data that can't be read. Logs data from a newer deployment here, because callers
-    /// may continue without it. The log line triggers an alarm.
-    pub fn unreadable(what: &'static str, source: impl Into<Source>) -> Self {
-        let unreadable = Self { what, source: source.into() };
-        if let Some(UnsupportedVersion { found, supported: known }) = unreadable.newer() {
-            tracing::error!(what, found, known, "{}", contracts::log::DATA_TOO_NEW);
-        }
-        unreadable
-    }
-
-    /// Returns the version if a newer deployment wrote the data. Retrying doesn't help then.
-    #[must_use]
-    pub fn newer(&self) -> Option<UnsupportedVersion> {
-        let first: &(dyn std::error::Error + 'static) = self.source.as_ref();
-        let mut causes = std::iter::successors(Some(first), |cause| cause.source());
-        causes.find_map(|cause| cause.downcast_ref().copied())
-    }
-}
-
-/// The reason that a conditional write failed.
-#[derive(Debug, thiserror::Error)]
-pub enum WriteError {
-    /// The condition didn't hold. An earlier try of the same write may have changed it (I11).
-    #[error("the write condition failed")]
-    ConditionFailed,
-    /// Throttled, or in conflict with another transaction. Nothing was written, so it can be retried.
-    #[error("the write conflicted with another one")]
-    Contended,
-    /// It is unknown whether the write was applied.
-    #[error("the write may or may not have been applied")]
-    Unknown(#[source] Source),
-}
-
-/// The reason that a list couldn't be read.
-#[derive(Debug, thiserror::Error)]
-pub enum ListError {
-    /// The page token isn't from this list.
-    #[error("the continuation token is not valid")]
-    InvalidToken,
-    /// The table can't be reached.
-    #[error(transparent)]
-    Unavailable(#[from] Unavailable),
-}
-
-/// The finalize queue. A lost message only costs latency.
-pub trait FinalizeQueue: Send + Sync {
-    /// Sends a message, which is delivered after a second.
-    fn send(&self, message: &FinalizeMessage) -> impl Future<Output = Result<(), Unavailable>> + Send;
-}
-
-/// The machine's clocks, which a simulation replaces.
-pub trait Clock: Timer {
-    /// The wall clock, which may jump.
-    fn now(&self) -> Timestamp;
-}
-
-/// The source of randomness, which a simulation replaces.
-pub trait Random: Send + Sync {
-    /// Returns a new attempt id.
-    fn attempt_id(&self) -> AttemptId;
-    /// Returns a random duration below `limit`.
-    fn jitter(&self, limit: Duration) -> Duration;
-}

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use contracts::Timestamp;
 use protocol::payload::Payload;
 
-use super::Unavailable;
+use super::errors::Unavailable;
 
 /// Reads objects.
 pub trait PayloadReads: Send + Sync {

@@ -8,7 +8,11 @@ use protocol::{
     purge::{ProviderResponseRef, Purge, PurgeEntry},
 };
 
-use super::{Page, Payloads, Store, Unavailable, WriteError};
+use super::{
+    errors::{Unavailable, WriteError},
+    payloads::Payloads,
+    store::{Page, Store},
+};
 
 /// The most items that [`PurgeStore::items`] returns.
 pub const PURGE_ITEM_PAGE_SIZE: usize = 25;

@@ -17,7 +17,7 @@ use protocol::{
     turn::Turn,
 };
 
-use super::{ListError, Unavailable, WriteError};
+use super::errors::{ListError, Unavailable, WriteError};
 use crate::checkpoint::Checkpoint;
 
 /// The most checkpoints that [`Reads::checkpoints`] returns.

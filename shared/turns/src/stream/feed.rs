@@ -11,9 +11,8 @@ use futures::{
 };
 
 use super::{
-    Writer,
     conclude::{conclude, refusal_event},
-    writer::Cursor,
+    writer::{Cursor, Writer},
 };
 use crate::refusal::Refusal;
 use agent::outcome::Response;

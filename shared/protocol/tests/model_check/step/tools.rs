@@ -1,6 +1,6 @@
 //! Tool results: exact or nothing (I6).
 //!
-//! The order of effects is that of `flow/tool_results.rs`: read, end the turn if the results are too late, compare,
+//! The order of effects is that of `flow/start/resumption.rs`: read, end the turn if the results are too late, compare,
 //! store the results under a fresh attempt id, and resume on the condition that the head is unchanged.
 
 use std::sync::Arc;

@@ -9,17 +9,18 @@ use protocol::{
     Caller,
     id::SessionKey,
     transition::settle,
-    turn::{EndReason, Phase, Turn, Verdict},
+    turn::{EndReason, Turn, Verdict},
 };
 
 use crate::flow::{
     access,
-    executor::{Executor, Invocation},
-    finish::evidence,
+    admin::ownership_wait::wait_until_noticed,
+    finish::{announcement::announce, partial_work},
+    invocation::Invocation,
     write::{self, WriteOutcome},
 };
 use crate::{
-    ports::{AgentDeps, Clock, Reads, Timer},
+    ports::{Clock, QueueDeps},
     refusal::Refusal,
 };
 
@@ -56,7 +57,19 @@ impl CancelOutcome {
     }
 }
 
-impl<D: AgentDeps> Executor<D> {
+/// Cancels turns.
+#[derive(Debug, Clone)]
+pub struct Canceler<D> {
+    deps: D,
+}
+
+impl<D: QueueDeps> Canceler<D> {
+    /// Creates a canceler over these dependencies.
+    #[must_use]
+    pub fn new(deps: D) -> Self {
+        Self { deps }
+    }
+
     /// Settles a turn as cancelled. A turn that is settled already keeps its outcome. The running attempt notices at
     /// its next ownership check. Once this returns, the attempt starts no further model call or tool effect.
     ///
@@ -72,31 +85,20 @@ impl<D: AgentDeps> Executor<D> {
         let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
         for _ in 0..MAX_TRIES {
             let store = self.deps.store();
-            let (session, turn) = store.session_and_turn(&key).await?;
-            let (Some(session), Some(turn)) = (session, turn) else { return Err(Refusal::TurnNotFound) };
-            if !access::can_see(store, caller, &session).await? {
-                return Err(Refusal::TurnNotFound);
-            }
+            let (session, turn) = access::load_turn(store, caller, &key).await?;
             let (now, timing) = (self.deps.host().now(), self.deps.timing());
             let Ok(change) = settle::end(&turn, EndReason::Cancelled, now, timing) else {
                 return Ok(CancelOutcome::from_settled(&turn));
             };
-            let left = evidence::partial_work(store, self.deps.payloads(), &turn).await;
+            let left = partial_work::find(store, self.deps.payloads(), &turn).await;
             let change = change.ended_by(&caller.user.id).with_partial_work(left);
             if let WriteOutcome::Applied = write::turn(&self.deps, &change).await? {
-                let announced = self.announce(&turn, invocation.correlation.as_ref());
+                let announced = announce(&self.deps, &turn, invocation.correlation.as_ref());
                 let audited = access::audit_write(store, "cancel", caller, &session);
-                join3(announced, audited, self.wait_until_noticed(&turn)).await;
+                join3(announced, audited, wait_until_noticed(&self.deps, &turn)).await;
                 return Ok(CancelOutcome::Cancelled);
             }
         }
         Err(Refusal::Contended)
-    }
-
-    /// Waits until the running attempt can no longer rely on its last ownership check.
-    pub(in crate::flow) async fn wait_until_noticed(&self, turn: &Turn) {
-        if turn.state.phase() == Phase::Running {
-            self.deps.host().sleep(self.deps.timing().ownership_check_ttl).await;
-        }
     }
 }

@@ -4,15 +4,14 @@ use std::time::Duration;
 
 use contracts::{
     id::{SessionId, TurnId},
-    read::{ListResponse, TurnFeedback},
+    read::TurnFeedback,
     request::FeedbackRequest,
 };
 use protocol::{Caller, detail::Feedback, id::SessionKey, transition::wait};
 
-use crate::flow::executor::Executor;
-use crate::flow::read::session_reader::SessionReader;
+use crate::flow::access;
 use crate::{
-    ports::{AgentDeps, Clock, PayloadReads, Random, Reads, Store, Timer, Unavailable, WriteError},
+    ports::{Clock, Deps, Random, Store, Timer, Unavailable, WriteError},
     refusal::Refusal,
     view,
 };
@@ -22,12 +21,24 @@ const MAX_TRIES: usize = 6;
 /// The longest pause between two tries.
 const MAX_PAUSE: Duration = Duration::from_millis(100);
 
-impl<D: AgentDeps> Executor<D> {
+/// Writes feedback.
+#[derive(Debug, Clone)]
+pub struct FeedbackWriter<D> {
+    deps: D,
+}
+
+impl<D: Deps> FeedbackWriter<D> {
+    /// Creates a writer over these dependencies.
+    #[must_use]
+    pub fn new(deps: D) -> Self {
+        Self { deps }
+    }
+
     /// Stores the caller's feedback on a turn.
     ///
     /// # Errors
     /// If this caller has no such turn, or it isn't finished.
-    pub async fn submit_feedback(
+    pub async fn submit(
         &self,
         caller: &Caller,
         session: SessionId,
@@ -35,7 +46,7 @@ impl<D: AgentDeps> Executor<D> {
         request: FeedbackRequest,
     ) -> Result<TurnFeedback, Refusal> {
         let turn = SessionKey { org: caller.org.clone(), session }.turn(turn);
-        let head = self.turn_for(caller, &turn).await?;
+        let (_, head) = access::load_turn(self.deps.store(), caller, &turn).await?;
         let now = self.deps.host().now();
         if head.settlement().is_none() {
             let retry_after = wait::estimate_wait(&head, now, self.deps.timing());
@@ -57,32 +68,5 @@ impl<D: AgentDeps> Executor<D> {
             }
         }
         Err(Refusal::Contended)
-    }
-}
-
-impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
-    /// Lists the feedback on a turn.
-    ///
-    /// # Errors
-    /// If this caller has no such turn, or the token isn't from this list.
-    pub async fn feedback(
-        &self,
-        caller: &Caller,
-        session: SessionId,
-        turn: TurnId,
-        page_size: u32,
-        token: Option<&str>,
-    ) -> Result<ListResponse<TurnFeedback>, Refusal> {
-        let after = token.map(str::parse).transpose().map_err(|_| Refusal::InvalidContinuationToken)?;
-        let turn = SessionKey { org: caller.org.clone(), session }.turn(turn);
-        let (session, head) = self.store.session_and_turn(&turn).await?;
-        self.visible(caller, session).await?.and(head).ok_or(Refusal::TurnNotFound)?;
-        let limit = usize::try_from(page_size).unwrap_or(usize::MAX);
-        // One item more than the page shows if another page follows.
-        let mut found = self.store.feedback(&turn, after.as_ref(), limit.saturating_add(1)).await?;
-        let more = found.len() > limit;
-        found.truncate(limit);
-        let next = found.last().filter(|_| more).map(|last| last.by.id.to_string());
-        Ok(ListResponse::new(found.into_iter().map(view::feedback).collect(), page_size, next))
     }
 }

@@ -10,17 +10,26 @@ use protocol::{
     turn::State,
 };
 
-use crate::flow::{
-    access,
-    executor::Executor,
-    finish::evidence::{self, Evidence},
-};
+use crate::flow::{access, admin::index_notice, finish::evidence::TurnEvidence};
 use crate::{
-    ports::{AgentDeps, Clock, Reads, Store, Unavailable},
+    ports::{Clock, QueueDeps, Reads, Store, Unavailable},
     refusal::Refusal,
 };
 
-impl<D: AgentDeps> Executor<D> {
+/// Forks sessions.
+#[derive(Debug, Clone)]
+pub struct Forker<D> {
+    deps: D,
+    sessions_are_indexed: bool,
+}
+
+impl<D: QueueDeps> Forker<D> {
+    /// Creates a forker over these dependencies, for a deployment with or without an index of sessions.
+    #[must_use]
+    pub fn new(deps: D, sessions_are_indexed: bool) -> Self {
+        Self { deps, sessions_are_indexed }
+    }
+
     /// Creates the session. The same request again is a no-op.
     ///
     /// # Errors
@@ -52,15 +61,16 @@ impl<D: AgentDeps> Executor<D> {
         if !matches!(source_turn.state, State::Settled(_) | State::Finalized(_)) {
             return Err(Refusal::TurnNotCompleted);
         }
-        let evidence = evidence::load(store, self.deps.payloads(), &source_turn).await?;
-        let summary = evidence.as_ref().map(Evidence::outcome_summary).unwrap_or_default();
+        let evidence = TurnEvidence::load(store, self.deps.payloads(), &source_turn).await?;
+        let summary = evidence.summary().unwrap_or_default();
         let mode = summary.modes.last().map_or(&source_turn.mode, |staged| &staged.mode).clone();
         let fork_request =
             ForkRequest { key: key.clone(), by: caller.user.clone(), name: request.name.clone() };
         let commit =
             fork::fork(&original, &source_turn, &summary.report, mode, fork_request, self.deps.host().now())
                 .map_err(|_| Refusal::TurnNotCompleted)?;
-        let (written, ()) = join(store.commit(&commit), self.notify_index(&key)).await;
+        let notice = index_notice::send(&self.deps, self.sessions_are_indexed, &key);
+        let (written, ()) = join(store.commit(&commit), notice).await;
         let Err(error) = written else { return Ok(()) };
         // I11: the stored session tells if this write, another one, or none was applied.
         match store.session(&key).await? {

@@ -6,15 +6,14 @@
 
 use std::collections::BTreeSet;
 
-use contracts::{error::causes, id::OrgId};
+use contracts::id::OrgId;
 use futures::future::try_join;
-use protocol::{id::SessionKey, queue_message::FinalizeMessage, session::Session};
+use protocol::{id::SessionKey, session::Session};
 
-use crate::flow::executor::Executor;
 use crate::{
     ports::{
-        AgentDeps, Archive, Backfill, FinalizeQueue, Indexed, ListError, Page, Reads, Record,
-        SessionIndexWriter, TimeRange, Unavailable,
+        Archive, Backfill, Indexed, ListError, Page, Reads, Record, SessionIndexWriter, TimeRange,
+        Unavailable,
     },
     prefix_terms::{MAX_TERMS, add_terms},
 };
@@ -160,19 +159,5 @@ fn add_texts(record: &Record, entry: &mut Indexed) {
     let answer = record.result.as_ref().and_then(|result| result.report.answer_summary.as_ref());
     for text in [&record.request.instruction_summary].into_iter().chain(answer) {
         add_terms(text, &mut entry.terms);
-    }
-}
-
-impl<D: AgentDeps> Executor<D> {
-    /// Requests that a session be indexed again, if there is an index.
-    pub(in crate::flow) async fn notify_index(&self, key: &SessionKey) {
-        if !self.deps.config().sessions_are_indexed {
-            return;
-        }
-        let (org, session) = (key.org.clone(), Some(key.session.clone()));
-        if let Err(error) = self.deps.queue().send(&FinalizeMessage::SessionIndex { org, session }).await {
-            // The session is indexed with its next turn.
-            tracing::warn!(error = %causes(&error), "{}", contracts::log::INDEX_NOTICE_FAILED);
-        }
     }
 }

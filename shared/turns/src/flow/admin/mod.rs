@@ -1,10 +1,12 @@
-//! Changes sessions at a user's request: cancel, edit, fork, import, feedback and purge.
+//! Changes sessions at a user's request: cancel, edit, fork, import, feedback, purge and indexing.
 
-pub(in crate::flow) mod cancel;
-pub(in crate::flow) mod feedback;
-pub(in crate::flow) mod fork;
-pub(in crate::flow) mod import;
-pub(in crate::flow) mod indexing;
-pub(in crate::flow) mod purge;
-pub(in crate::flow) mod purged_ancestor;
-pub(in crate::flow) mod session_edits;
+pub(super) mod cancel;
+pub(super) mod export_reader;
+pub(super) mod feedback;
+pub(super) mod fork;
+pub(super) mod import;
+mod index_notice;
+pub(super) mod indexing;
+mod ownership_wait;
+pub(super) mod purge;
+pub(super) mod session_edits;

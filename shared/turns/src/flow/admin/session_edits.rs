@@ -1,8 +1,12 @@
 //! Edits, deletes, purges and restores sessions at a user's request (rule 12).
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
-use contracts::{error::causes, id::SessionId, request::SessionEdit};
+use contracts::{
+    error::causes,
+    id::{OrgId, SessionId},
+    request::SessionEdit,
+};
 use futures::future::join;
 use protocol::{
     Caller,
@@ -19,19 +23,42 @@ use protocol::{
 
 use crate::flow::{
     access,
-    executor::{Executor, Invocation},
-    finish::evidence,
+    admin::{index_notice, ownership_wait::wait_until_noticed},
+    finish::{announcement::announce, partial_work},
+    invocation::Invocation,
     write::{self, WriteOutcome},
 };
 use crate::{
-    ports::{AgentDeps, Clock, FinalizeQueue, Reads},
+    ports::{Clock, FinalizeQueue, QueueDeps, Reads},
     refusal::Refusal,
 };
 
 /// The most times a change decides again because the session changed meanwhile.
 const MAX_TRIES: usize = 8;
 
-impl<D: AgentDeps> Executor<D> {
+/// The deployment's settings that concern changes of sessions.
+#[derive(Debug, Clone, Default)]
+pub struct SessionPolicy {
+    /// The retention of deleted sessions by org, in place of the default.
+    pub retention_overrides: BTreeMap<OrgId, Duration>,
+    /// True if the deployment has an index of sessions.
+    pub sessions_are_indexed: bool,
+}
+
+/// Edits, deletes, purges and restores sessions.
+#[derive(Debug, Clone)]
+pub struct SessionEditor<D> {
+    deps: D,
+    policy: SessionPolicy,
+}
+
+impl<D: QueueDeps> SessionEditor<D> {
+    /// Creates an editor over these dependencies.
+    #[must_use]
+    pub fn new(deps: D, policy: SessionPolicy) -> Self {
+        Self { deps, policy }
+    }
+
     /// Edits a session. Everyone who sees it may change its name and description. Only its owner or an operator may
     /// change its visibility.
     ///
@@ -50,7 +77,7 @@ impl<D: AgentDeps> Executor<D> {
             let renames = edit.name.is_some() || edit.description.is_some();
             let index_notified = async {
                 if renames {
-                    self.notify_index(&key).await;
+                    index_notice::send(&self.deps, self.policy.sessions_are_indexed, &key).await;
                 }
             };
             if let WriteOutcome::Applied = join(write::commit(&self.deps, &commit), index_notified).await.0? {
@@ -83,7 +110,7 @@ impl<D: AgentDeps> Executor<D> {
             let Some(mut commit) = deletion else { return Ok(()) };
             let ended = open.filter(|_| !commit.turns.is_empty());
             if let Some(turn) = &ended {
-                let left = evidence::partial_work(self.deps.store(), self.deps.payloads(), turn).await;
+                let left = partial_work::find(self.deps.store(), self.deps.payloads(), turn).await;
                 let with_work = |change: TurnChange| change.with_partial_work(left.clone());
                 commit.turns = commit.turns.into_iter().map(with_work).collect();
             }
@@ -91,8 +118,8 @@ impl<D: AgentDeps> Executor<D> {
                 access::audit_write(self.deps.store(), "delete", caller, &session).await;
                 if let Some(turn) = ended {
                     join(
-                        self.announce(&turn, invocation.correlation.as_ref()),
-                        self.wait_until_noticed(&turn),
+                        announce(&self.deps, &turn, invocation.correlation.as_ref()),
+                        wait_until_noticed(&self.deps, &turn),
                     )
                     .await;
                 }
@@ -131,7 +158,7 @@ impl<D: AgentDeps> Executor<D> {
                 let ended = open.filter(|_| !commit.turns.is_empty());
                 join(announced, async {
                     if let Some(turn) = &ended {
-                        self.wait_until_noticed(turn).await;
+                        wait_until_noticed(&self.deps, turn).await;
                     }
                 })
                 .await;
@@ -170,7 +197,7 @@ impl<D: AgentDeps> Executor<D> {
             None => None,
         };
         let of_context = of_context.and_then(|context| context.retention());
-        let of_org = self.deps.config().retention_overrides.get(org).copied();
+        let of_org = self.policy.retention_overrides.get(org).copied();
         Ok(of_context.or(of_org).unwrap_or(self.deps.timing().retention))
     }
 

@@ -1,220 +1,102 @@
-//! Evidence of a turn's work, from its outcome objects and recorded steps. A takeover continues from it, and a turn
-//! that was ended from outside is reported from it.
+//! Evidence of a turn's work, from its outcome objects, recorded steps and streamed text. Reads and finalizations load
+//! it, project it to a report or a history, and render that.
 
 use agent::{attempt::RecoveryPoint, outcome::Outcome, text::excerpt::excerpt_of};
-use contracts::{ToolContinuation, error::causes, json_bytes, response::ToolResult};
-use futures::future::{join, try_join, try_join_all};
+use futures::future::try_join;
 use protocol::{
-    change::PartialWork,
     detail::{OutcomeSummary, Report},
-    id::AttemptId,
-    payload::{Kind, Payload},
-    turn::{AcceptedResults, EvidenceSource, Stage, State, StepRef, Turn},
+    turn::{EvidenceSource, State, Turn},
 };
 
-use crate::flow::finish::{outcomes, partial_answer};
+use crate::flow::finish::{outcomes, partial_answer, steps};
 use crate::ports::{PayloadReads, Reads, Unavailable};
 
-/// The number of recorded steps to look for at a time.
-const STEPS_BATCH: u32 = 8;
-
-/// The evidence of a turn's work so far.
-pub(in crate::flow) struct Evidence {
-    /// The source that shows its work.
-    pub(in crate::flow) source: Option<WorkRecord>,
+/// The evidence of a turn's work so far. Empty if the turn was ended from outside before there was any.
+pub(crate) struct TurnEvidence {
+    /// The object that shows its work.
+    pub(crate) work: Option<WorkRecord>,
     /// The partial answer, if the turn was ended from outside.
-    pub(in crate::flow) partial_answer: Option<String>,
+    pub(crate) partial_answer: Option<String>,
 }
 
 /// The object that shows a turn's progress, as its head names it.
-pub(in crate::flow) enum WorkRecord {
+pub(crate) enum WorkRecord {
     /// An outcome object.
     Outcome(Box<Outcome>),
     /// A recorded step.
     RecoveryPoint(Box<RecoveryPoint>),
 }
 
-impl Evidence {
-    /// Returns the summary that a finalization needs.
-    pub(in crate::flow) fn outcome_summary(&self) -> OutcomeSummary {
-        let found = match &self.source {
-            Some(WorkRecord::Outcome(outcome)) => outcome.outcome_summary(),
-            Some(WorkRecord::RecoveryPoint(step)) => step.outcome_summary(),
-            None => OutcomeSummary::default(),
+impl TurnEvidence {
+    /// Loads the evidence of a turn. Every reader of a turn that isn't running gets the same, because the head names
+    /// the objects and the end of the streamed text. For a running turn, it is the latest step that its attempts
+    /// recorded.
+    pub(crate) async fn load(
+        store: &impl Reads,
+        payloads: &impl PayloadReads,
+        turn: &Turn,
+    ) -> Result<Self, Unavailable> {
+        if let State::Running { .. } = turn.state {
+            // Boxed: only reads of a running turn's history get here, and this future is large.
+            let latest = Box::pin(steps::latest(payloads, turn)).await?;
+            return Ok(Self { work: latest.map(|latest| latest.step.into()), partial_answer: None });
+        }
+        let (work, partial) =
+            try_join(load_work(payloads, turn), partial_answer::load_text(store, payloads, turn)).await?;
+        // Text that accompanies tool calls is part of the recorded step.
+        let is_included = |text: &String| matches!(&work, Some(WorkRecord::RecoveryPoint(step)) if step.state.rounds.has_reply_starting_with(text));
+        let partial_answer = partial.filter(|text| !is_included(text));
+        Ok(Self { work, partial_answer })
+    }
+
+    /// Returns the summary that a finalization needs; none if the evidence is empty.
+    pub(crate) fn summary(&self) -> Option<OutcomeSummary> {
+        let summary = match &self.work {
+            Some(WorkRecord::Outcome(outcome)) => Some(outcome.outcome_summary()),
+            Some(WorkRecord::RecoveryPoint(step)) => Some(step.outcome_summary()),
+            None => None,
         };
         match self.partial_answer.as_deref().map(excerpt_of) {
             Some(partial) => {
-                OutcomeSummary { report: Report { partial_answer: Some(partial), ..found.report }, ..found }
+                let summary = summary.unwrap_or_default();
+                let report = Report { partial_answer: Some(partial), ..summary.report };
+                Some(OutcomeSummary { report, ..summary })
             }
-            None => found,
+            None => summary,
         }
     }
 
-    /// Returns the outcome object, if that is the source.
-    pub(in crate::flow) fn outcome(&self) -> Option<&Outcome> {
-        match self.source.as_ref()? {
+    /// Returns the outcome object, if that shows the work.
+    pub(crate) fn outcome(&self) -> Option<&Outcome> {
+        match self.work.as_ref()? {
             WorkRecord::Outcome(outcome) => Some(outcome),
             WorkRecord::RecoveryPoint(_) => None,
         }
     }
 }
 
-/// Loads the evidence of a turn; none if it was ended from outside before there was any. Every reader gets the same,
-/// because the head names the objects and the end of the streamed text.
-pub(in crate::flow) async fn load(
-    store: &impl Reads,
-    payloads: &impl PayloadReads,
-    turn: &Turn,
-) -> Result<Option<Evidence>, Unavailable> {
-    let (source, partial) =
-        try_join(load_source(payloads, turn), partial_answer::load_text(store, payloads, turn)).await?;
-    // Text that accompanies tool calls is part of the recorded step.
-    let is_included = |text: &String| matches!(&source, Some(WorkRecord::RecoveryPoint(step)) if step.state.rounds.has_reply_starting_with(text));
-    let partial = partial.filter(|text| !is_included(text));
-    Ok((source.is_some() || partial.is_some()).then_some(Evidence { source, partial_answer: partial }))
+impl From<Outcome> for WorkRecord {
+    fn from(outcome: Outcome) -> Self {
+        Self::Outcome(Box::new(outcome))
+    }
 }
 
-async fn load_source(payloads: &impl PayloadReads, turn: &Turn) -> Result<Option<WorkRecord>, Unavailable> {
+impl From<RecoveryPoint> for WorkRecord {
+    fn from(step: RecoveryPoint) -> Self {
+        Self::RecoveryPoint(Box::new(step))
+    }
+}
+
+async fn load_work(payloads: &impl PayloadReads, turn: &Turn) -> Result<Option<WorkRecord>, Unavailable> {
     let Some(source) = turn.evidence_source() else { return Ok(None) };
     Ok(match source {
-        EvidenceSource::Outcome(writer) => {
-            let outcome = outcomes::load(payloads, &turn.key, writer).await?;
-            Some(WorkRecord::Outcome(Box::new(outcome)))
+        EvidenceSource::Outcome(writer) => Some(outcomes::load(payloads, &turn.key, writer).await?.into()),
+        EvidenceSource::Results(accepted) => {
+            steps::with_results(payloads, turn, accepted).await?.map(WorkRecord::from)
         }
-        EvidenceSource::Results(accepted) => step_with_results(payloads, turn, accepted)
-            .await?
-            .map(|step| WorkRecord::RecoveryPoint(Box::new(step))),
         EvidenceSource::Step(recorded) => {
-            let step = recorded_step(payloads, turn, &recorded.attempt, recorded.step).await?;
-            step.map(|step| WorkRecord::RecoveryPoint(Box::new(step)))
+            let step = steps::recorded(payloads, turn, &recorded.attempt, recorded.step).await?;
+            step.map(WorkRecord::from)
         }
     })
-}
-
-/// The latest step of a running turn, to continue from.
-pub(in crate::flow) struct LatestStep {
-    /// Its record; none for the step of a suspension, completed with the tool results.
-    pub(in crate::flow) recorded: Option<StepRef>,
-    /// The recovered step.
-    pub(in crate::flow) step: RecoveryPoint,
-}
-
-/// Returns references to a running turn's stored work, for the head that ends it. Failures to read are only logged,
-/// so they can't prevent the end.
-pub(in crate::flow) async fn partial_work(
-    store: &impl Reads,
-    payloads: &impl PayloadReads,
-    turn: &Turn,
-) -> PartialWork {
-    let (last_step, checkpoint) =
-        join(last_recorded(payloads, turn), partial_answer::end_of_text(store, turn)).await;
-    PartialWork { last_step, checkpoint }
-}
-
-async fn last_recorded(payloads: &impl PayloadReads, turn: &Turn) -> Option<StepRef> {
-    match latest_step(payloads, turn).await {
-        Ok(found) => found.and_then(|found| found.recorded),
-        Err(error) => {
-            tracing::warn!(error = %causes(&error), "{}", contracts::log::RECOVERY_POINT_UNREADABLE);
-            None
-        }
-    }
-}
-
-/// Finds the latest step of a running turn; none if it has to start with the user's request.
-///
-/// A slow attempt may still write until it is fenced, so the result is final only for the turn's owner.
-pub(in crate::flow) async fn latest_step(
-    payloads: &impl PayloadReads,
-    turn: &Turn,
-) -> Result<Option<LatestStep>, Unavailable> {
-    let State::Running { stage, .. } = &turn.state else { return Ok(None) };
-    let resumed = match &turn.accepted_results {
-        Some(accepted) => step_with_results(payloads, turn, accepted).await?,
-        None => None,
-    };
-    let already_done = resumed.as_ref().map_or(0, |step| step.state.recovery_points());
-    let recorded = furthest_recorded(payloads, turn, stage, already_done).await?;
-    Ok(recorded.or(resumed.map(|step| LatestStep { recorded: None, step })))
-}
-
-/// Finds the furthest step of the newest attempt that recorded any.
-async fn furthest_recorded(
-    payloads: &impl PayloadReads,
-    turn: &Turn,
-    stage: &Stage,
-    already_done: u32,
-) -> Result<Option<LatestStep>, Unavailable> {
-    for writer in stage.attempts.iter().rev() {
-        let mut last = None;
-        let mut from = already_done + 1;
-        loop {
-            let steps =
-                (from..from + STEPS_BATCH).map(|number| recorded_step(payloads, turn, writer, number));
-            let newest = try_join_all(steps).await?.into_iter().flatten().last();
-            if newest.is_none() {
-                break;
-            }
-            last = newest;
-            from += STEPS_BATCH;
-        }
-        if let Some(step) = last {
-            let recorded = StepRef { attempt: writer.clone(), step: step.state.recovery_points() };
-            return Ok(Some(LatestStep { recorded: Some(recorded), step }));
-        }
-    }
-    Ok(None)
-}
-
-/// Loads a recorded step.
-pub(in crate::flow) async fn recorded_step(
-    payloads: &impl PayloadReads,
-    turn: &Turn,
-    writer: &AttemptId,
-    number: u32,
-) -> Result<Option<RecoveryPoint>, Unavailable> {
-    let payload = Payload { turn: turn.key.clone(), kind: Kind::Step(writer.clone(), number) };
-    let stored = payloads.get(&payload).await?;
-    // The work continues without a step that can't be read: its tools run again.
-    Ok(stored.and_then(|bytes| json_bytes::from_slice(&bytes).ok()))
-}
-
-/// Loads the step of the turn's last suspension, completed with its tool results.
-pub(in crate::flow) async fn resumed_step(
-    payloads: &impl PayloadReads,
-    turn: &Turn,
-) -> Result<Option<RecoveryPoint>, Unavailable> {
-    match &turn.accepted_results {
-        Some(accepted) => step_with_results(payloads, turn, accepted).await,
-        None => Ok(None),
-    }
-}
-
-/// Loads the step of a suspension, completed with its tool results.
-async fn step_with_results(
-    payloads: &impl PayloadReads,
-    turn: &Turn,
-    accepted: &AcceptedResults,
-) -> Result<Option<RecoveryPoint>, Unavailable> {
-    let suspended = outcomes::load(payloads, &turn.key, &accepted.suspended_by);
-    let results = tool_results(payloads, turn, &accepted.resumed_by);
-    let (suspended, results) = try_join(suspended, results).await?;
-    let filled = |step: RecoveryPoint| RecoveryPoint {
-        state: step.state.with_tool_results(&results, accepted.results),
-        ..step
-    };
-    Ok(suspended.into_recovery_point().map(filled))
-}
-
-async fn tool_results(
-    payloads: &impl PayloadReads,
-    turn: &Turn,
-    resumed_by: &AttemptId,
-) -> Result<Vec<ToolResult>, Unavailable> {
-    let payload = Payload { turn: turn.key.clone(), kind: Kind::ToolResults(resumed_by.clone()) };
-    let missing = |source| Unavailable { what: "the tool results", source };
-    let stored = payloads.get(&payload).await?.ok_or_else(|| missing("they are missing".into()))?;
-    let results =
-        ToolContinuation::from_canonical(&stored).map_err(|_| missing("they can't be read".into()))?;
-    Ok(results.tool_results.into_vec())
 }

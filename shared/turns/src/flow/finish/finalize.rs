@@ -11,10 +11,7 @@ use protocol::{
 };
 
 use crate::flow::{
-    finish::{
-        evidence::{self, Evidence},
-        partial_answer, turn_event,
-    },
+    finish::{evidence::TurnEvidence, partial_answer, turn_event},
     write::{self, WriteOutcome},
 };
 use crate::ports::{Deps, Reads, Store, Unavailable};
@@ -25,7 +22,7 @@ const MAX_TRIES: usize = 8;
 /// Makes settled turns terminal, and sweeps overdue turns.
 #[derive(Debug)]
 pub struct Finalizer<D> {
-    pub(in crate::flow) deps: D,
+    pub(crate) deps: D,
 }
 
 impl<D: Deps> Finalizer<D> {
@@ -59,16 +56,15 @@ impl<D: Deps> Finalizer<D> {
 
     /// Tries once: writes the details, then the transaction that makes the turn terminal.
     async fn try_finalize(&self, session: &Session, turn: &Turn) -> Result<bool, Unavailable> {
-        let evidence = evidence::load(self.deps.store(), self.deps.payloads(), turn).await?;
-        let summary = evidence.as_ref().map(Evidence::outcome_summary);
-        let Ok(finalized) = finalize(session, turn, summary.as_ref()) else {
+        let evidence = TurnEvidence::load(self.deps.store(), self.deps.payloads(), turn).await?;
+        let Ok(finalized) = finalize(session, turn, evidence.summary().as_ref()) else {
             return Ok(false);
         };
-        publish_details(&self.deps, turn, evidence.as_ref(), &finalized.result).await?;
+        publish_details(&self.deps, turn, &evidence, &finalized.result).await?;
         let written = write::commit(&self.deps, &finalized.clone().commit(session)).await?;
         let applied = matches!(written, WriteOutcome::Applied);
         if applied {
-            turn_event::log_terminal(&finalized, evidence.as_ref().and_then(Evidence::outcome));
+            turn_event::log_terminal(&finalized, evidence.outcome());
         }
         Ok(applied)
     }
@@ -76,24 +72,20 @@ impl<D: Deps> Finalizer<D> {
 
 /// Writes the details of a settled turn. A settlement is irrevocable, so any number of writers write the same. The
 /// client's response doesn't wait for this.
-pub(in crate::flow) async fn publish_details(
+pub(crate) async fn publish_details(
     deps: &impl Deps,
     turn: &Turn,
-    evidence: Option<&Evidence>,
+    evidence: &TurnEvidence,
     result: &ResultDetail,
 ) -> Result<(), Unavailable> {
     let result = deps.store().put_result_detail(result);
-    let partial = partial_answer::store(
-        deps.payloads(),
-        turn,
-        evidence.and_then(|evidence| evidence.partial_answer.as_deref()),
-    );
+    let partial = partial_answer::store(deps.payloads(), turn, evidence.partial_answer.as_deref());
     try_join3(result, partial, touch_participant(deps, turn)).await.map(|_| ())
 }
 
 /// Updates the participant's last activity, which orders a user's list of sessions. The session's first turn wrote it
 /// with the session, except in a fork, which exists before its first turn.
-pub(in crate::flow) async fn touch_participant(deps: &impl Deps, turn: &Turn) -> Result<(), Unavailable> {
+pub(crate) async fn touch_participant(deps: &impl Deps, turn: &Turn) -> Result<(), Unavailable> {
     if turn.sequence == 1 && turn.base_depth == 0 {
         return Ok(());
     }

@@ -1,10 +1,16 @@
-//! Finishes turns: settles an outcome, publishes it, and recovers turns whose attempts died.
+//! Finishes turns: settles an outcome, publishes it, and salvages turns whose attempts died.
 
-pub(in crate::flow) mod evidence;
-pub(in crate::flow) mod finalize;
-pub(in crate::flow) mod outcomes;
-pub(in crate::flow) mod partial_answer;
-pub(in crate::flow) mod salvage;
-pub(in crate::flow) mod settle;
-pub(in crate::flow) mod sweep;
-pub(in crate::flow) mod turn_event;
+pub(super) mod announcement;
+pub(super) mod evidence;
+pub(super) mod finalize;
+pub(super) mod outcomes;
+pub(super) mod partial_answer;
+pub(super) mod partial_work;
+pub(super) mod replay;
+pub(super) mod report;
+pub(super) mod salvage;
+pub(super) mod settle;
+pub(super) mod steps;
+pub(super) mod sweep;
+pub(super) mod transition;
+pub(super) mod turn_event;

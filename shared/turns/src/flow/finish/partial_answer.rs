@@ -17,7 +17,7 @@ use protocol::{
 use crate::ports::{PayloadReads, Payloads, Reads, Unavailable};
 
 /// Returns the position at which the streamed text of a running turn ends; none if its latest round has no text.
-pub(in crate::flow) async fn end_of_text(store: &impl Reads, turn: &Turn) -> Option<StreamPosition> {
+pub(crate) async fn end_of_text(store: &impl Reads, turn: &Turn) -> Option<StreamPosition> {
     if !turn.streamed || turn.state.phase() != Phase::Running {
         return None;
     }
@@ -31,7 +31,7 @@ pub(in crate::flow) async fn end_of_text(store: &impl Reads, turn: &Turn) -> Opt
 }
 
 /// Loads the partial answer, if the head refers to one. It is lost if the checkpoints expired meanwhile.
-pub(in crate::flow) async fn load_text(
+pub(crate) async fn load_text(
     store: &impl Reads,
     payloads: &impl PayloadReads,
     turn: &Turn,
@@ -52,7 +52,7 @@ pub(in crate::flow) async fn load_text(
 }
 
 /// Stores the text permanently. Any number of writers store the same.
-pub(in crate::flow) async fn store(
+pub(crate) async fn store(
     payloads: &impl Payloads,
     turn: &Turn,
     text: Option<&str>,

@@ -6,7 +6,7 @@ use contracts::ErrorCode;
 use protocol::{transition::finalize::Finalization, turn::Verdict};
 
 /// Logs that a turn became terminal: once, by the writer whose transaction made it so.
-pub(in crate::flow) fn log_terminal(finalized: &Finalization, outcome: Option<&Outcome>) {
+pub(crate) fn log_terminal(finalized: &Finalization, outcome: Option<&Outcome>) {
     let (turn, report) = (&finalized.turn.after, &finalized.result.report);
     let Some(settlement) = turn.settlement() else { return };
     let code = match &settlement.verdict {

@@ -3,15 +3,13 @@
 //! A caller who may read a session may export what reads show of it. Operators also get the stored items that an
 //! import needs.
 
-use std::{future::Future, time::Duration};
+use std::time::Duration;
 
-use bytes::Bytes;
 use contracts::{
     id::{SessionId, UserId},
     paths,
     read::{AgentSession, AgentSessionTurn, ExportFormat, ExportedPayload, PayloadKind, PayloadValue},
 };
-use futures::{SinkExt, Stream, StreamExt, channel::mpsc, stream};
 use protocol::{
     Caller,
     id::{SessionKey, TurnKey},
@@ -21,8 +19,16 @@ use protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::flow::read::session_reader::{SessionReader, TurnsPage, report_of};
-use crate::flow::{access, finish::outcomes, read::lists::SessionFilter};
+use crate::flow::{
+    access,
+    finish::{outcomes, report},
+    read::{
+        export_writer::{ExportError, ExportWriter, JsonList},
+        lists::SessionFilter,
+        session_reader::SessionReader,
+        sessions::TurnsPage,
+    },
+};
 use crate::{
     ports::{Archive, ArchivedObject, Order, PayloadArchive, Payloads, Reads, Record, Timer, Unavailable},
     refusal::Refusal,
@@ -43,91 +49,6 @@ pub enum PayloadMode {
     Inline,
     /// As links.
     Links,
-}
-
-/// An error that ends an export early. The document written so far is incomplete.
-#[derive(Debug, thiserror::Error)]
-pub enum ExportError {
-    /// The client disconnected.
-    #[error("the client disconnected")]
-    Disconnected,
-    /// A read failed or was refused.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-}
-
-impl From<Unavailable> for ExportError {
-    fn from(error: Unavailable) -> Self {
-        Self::Refused(error.into())
-    }
-}
-
-/// The writer of an export. It buffers one chunk that isn't read yet.
-#[derive(Debug)]
-pub struct ExportWriter {
-    sender: mpsc::Sender<Bytes>,
-    written: u64,
-}
-
-/// Returns the output of `write` as a stream. `write` runs only while the stream is read.
-pub fn export_stream<F>(
-    write: impl FnOnce(ExportWriter) -> F,
-) -> impl Stream<Item = Result<Bytes, ExportError>>
-where
-    F: Future<Output = Result<(), ExportError>>,
-{
-    let (pieces, read) = mpsc::channel(0);
-    let work = stream::once(write(ExportWriter { sender: pieces, written: 0 }));
-    let failed = work.filter_map(|done| async { done.err().map(Err) });
-    stream::select(read.map(Ok), failed)
-}
-
-impl ExportWriter {
-    async fn text(&mut self, text: &'static str) -> Result<(), ExportError> {
-        self.bytes(Bytes::from_static(text.as_bytes())).await
-    }
-
-    async fn bytes(&mut self, bytes: Bytes) -> Result<(), ExportError> {
-        self.written = self.written.saturating_add(bytes.len() as u64);
-        self.sender.send(bytes).await.map_err(|_| ExportError::Disconnected)
-    }
-
-    async fn json(&mut self, value: &impl Serialize) -> Result<(), ExportError> {
-        // The contract's types consist of strings, numbers and lists, so they always serialize.
-        self.bytes(serde_json::to_vec(value).unwrap_or_default().into()).await
-    }
-
-    /// Writes a value as one line of JSON.
-    ///
-    /// # Errors
-    /// If the client disconnected.
-    pub async fn line(&mut self, value: &impl Serialize) -> Result<(), ExportError> {
-        self.json(value).await?;
-        self.text("\n").await
-    }
-
-    fn list(&mut self) -> JsonList<'_> {
-        JsonList { out: self, has_items: false }
-    }
-}
-
-/// A JSON array's items, separated by commas.
-struct JsonList<'a> {
-    out: &'a mut ExportWriter,
-    has_items: bool,
-}
-
-impl JsonList<'_> {
-    async fn next(&mut self) -> Result<&mut ExportWriter, ExportError> {
-        if std::mem::replace(&mut self.has_items, true) {
-            self.out.text(",").await?;
-        }
-        Ok(self.out)
-    }
-
-    async fn item(&mut self, value: &impl Serialize) -> Result<(), ExportError> {
-        self.next().await?.json(value).await
-    }
 }
 
 /// The position of an org's export: a page of the session list, and the last session of it that was written.
@@ -236,7 +157,7 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
         values: PayloadMode,
         out: &mut ExportWriter,
     ) -> Result<(), ExportError> {
-        let report = report_of(&self.store, &self.payloads, record).await?;
+        let report = report::load(&self.store, &self.payloads, record).await?;
         let turn: AgentSessionTurn = view::turn(record, &report, caller.operator);
         out.text("{\"Turn\":").await?;
         out.json(&turn).await?;
@@ -366,14 +287,6 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
             }
         }
     }
-}
-
-/// Requires the caller to be an operator.
-///
-/// # Errors
-/// If the caller isn't an operator.
-pub fn require_operator(caller: &Caller) -> Result<(), Refusal> {
-    if caller.operator { Ok(()) } else { Err(Refusal::OperatorRequired) }
 }
 
 fn kind_of(payload: &Payload) -> PayloadKind {

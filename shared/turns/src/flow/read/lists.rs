@@ -12,9 +12,15 @@ use contracts::{
 use futures::{StreamExt, TryStreamExt, stream};
 use protocol::{Caller, id::SessionKey, session::Session};
 
-use crate::flow::access;
-use crate::flow::read::session_reader::{
-    MAX_CONCURRENT_READS, SessionReader, WithWarnings, context_names, parse_sequence, report_of,
+use crate::flow::{
+    access,
+    finish::report,
+    read::{
+        context_names,
+        paging::{MAX_CONCURRENT_READS, parse_sequence},
+        session_reader::SessionReader,
+        warnings::WithWarnings,
+    },
 };
 use crate::{
     ports::{Order, PayloadReads, Reads, Record, TimeRange, Unavailable},
@@ -59,7 +65,7 @@ pub struct TurnFilter {
 }
 
 impl SessionFilter {
-    pub(in crate::flow) fn matches(&self, session: &Session) -> bool {
+    pub(crate) fn matches(&self, session: &Session) -> bool {
         let status = session.last_turn.as_ref().map(|last| last.status);
         (self.with_deleted || session.deleted.is_none())
             && self.status.is_none_or(|wanted| status == Some(wanted))
@@ -112,7 +118,8 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
             found.sort_by_key(|session| Reverse(session.last_activity));
         }
         let contexts = found.iter().map(|item| &item.contexts);
-        let WithWarnings { result: names, warnings } = context_names(&self.store, caller, contexts).await;
+        let WithWarnings { result: names, warnings } =
+            context_names::load(&self.store, caller, contexts).await;
         let items = found.iter().map(|session| view::session_summary(session, &names)).collect();
         Ok(WithWarnings { result: ListResponse::new(items, page_size, token), warnings })
     }
@@ -150,7 +157,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         }
         let mut items = Vec::with_capacity(found.len());
         for record in &found {
-            items.push(view::turn_summary(record, &report_of(&self.store, &self.payloads, record).await?));
+            items.push(view::turn_summary(record, &report::load(&self.store, &self.payloads, record).await?));
         }
         let next = after.filter(|_| !is_last).map(|after| after.to_string());
         Ok(ListResponse::new(items, page_size, next))

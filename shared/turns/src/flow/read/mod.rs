@@ -1,11 +1,20 @@
 //! Reads sessions, turns and payloads as the caller may see them. Nothing here changes the table.
 
-pub mod export;
-pub(in crate::flow) mod lists;
-pub(in crate::flow) mod payload_access;
-pub(in crate::flow) mod projection;
-pub(in crate::flow) mod search;
-pub(in crate::flow) mod search_walk;
-pub(in crate::flow) mod session_reader;
-pub(in crate::flow) mod turn_history;
-pub(in crate::flow) mod turn_steps;
+mod context_names;
+pub(super) mod export;
+pub(super) mod export_writer;
+mod feedback;
+mod follow;
+pub(super) mod lists;
+mod mode_history;
+mod paging;
+pub(super) mod payload_access;
+mod projection;
+mod search;
+mod search_walk;
+pub(super) mod session_reader;
+pub(super) mod sessions;
+mod turn_history;
+mod turn_steps;
+mod turns;
+pub(super) mod warnings;

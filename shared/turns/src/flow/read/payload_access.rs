@@ -4,18 +4,51 @@
 //! object contains them anyway (docs/internals/decisions/0002-answer-object-on-request.md).
 
 use contracts::{
+    FileAddress,
     id::{SessionId, TurnId},
     read::PayloadValue,
     request::limits::MAX_INLINE_BYTES,
 };
-use protocol::Caller;
+use protocol::{
+    Caller,
+    id::AttemptId,
+    payload::{Kind, Payload},
+};
 
-use crate::flow::finish::outcomes;
-use crate::flow::read::session_reader::{PayloadName, SessionReader};
+use crate::flow::{
+    finish::{outcomes, report},
+    read::{session_reader::SessionReader, turn_history},
+};
 use crate::{
-    ports::{Link, PayloadArchive, Payloads, Reads},
+    ports::{Link, PayloadArchive, PayloadReads, Payloads, Reads, Record},
     refusal::Refusal,
 };
+
+/// The name of a turn's payload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PayloadName {
+    /// The request in full.
+    Instruction,
+    /// The answer in full.
+    Answer,
+    /// The raw request of a reply, or of the turn's last model call. For operators.
+    ModelRequest {
+        /// The reply, by round.
+        round: Option<u32>,
+    },
+    /// The provider's raw response to it. For operators.
+    ModelResponse {
+        /// The reply, by round.
+        round: Option<u32>,
+    },
+    /// A published file.
+    File {
+        /// The hash of its bytes.
+        address: FileAddress,
+        /// Its name.
+        name: String,
+    },
+}
 
 impl<R: Reads, P: Payloads> SessionReader<R, P> {
     /// Returns a short-lived link to a payload.
@@ -59,5 +92,56 @@ impl<R: Reads, P: Payloads + PayloadArchive> SessionReader<R, P> {
         let found = found.ok_or(Refusal::PayloadNotFound)?;
         let bytes = found.bytes.ok_or(Refusal::InlineTooLarge { size: found.size })?;
         Ok(PayloadValue::new(payload.kind.file_name().to_owned(), found.media_type, &bytes))
+    }
+}
+
+impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
+    /// Resolves the name of a payload to its object.
+    async fn resolve_payload(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        turn: TurnId,
+        name: PayloadName,
+    ) -> Result<Payload, Refusal> {
+        let raw = matches!(name, PayloadName::ModelRequest { .. } | PayloadName::ModelResponse { .. });
+        if raw && !caller.operator {
+            return Err(Refusal::PayloadNotFound);
+        }
+        let record = self.visible_record(caller, session, turn).await?;
+        let kind = match name {
+            PayloadName::Instruction => Kind::Instruction(record.turn.stored_request()),
+            PayloadName::Answer => record.turn.answer().ok_or(Refusal::PayloadNotFound)?.kind,
+            PayloadName::File { address, name } => Kind::File { address, name },
+            PayloadName::ModelRequest { round } => {
+                self.raw_payload_kind(&record, round, Kind::ModelRequest).await?
+            }
+            PayloadName::ModelResponse { round } => {
+                self.raw_payload_kind(&record, round, Kind::ModelResponse).await?
+            }
+        };
+        Ok(Payload { turn: record.turn.key, kind })
+    }
+
+    /// Resolves the raw payload of a reply, or of the turn's last model call.
+    async fn raw_payload_kind(
+        &self,
+        record: &Record,
+        round: Option<u32>,
+        kind: fn(AttemptId, u32) -> Kind,
+    ) -> Result<Kind, Refusal> {
+        if let Some(round) = round {
+            // Boxed: only operators ask for this, and the history's future is large.
+            let history = Box::pin(turn_history::load(&self.store, &self.payloads, &record.turn)).await?;
+            let model_call = history.call_info(round).ok_or(Refusal::PayloadNotFound)?;
+            return Ok(kind(model_call.attempt_id.clone(), model_call.number));
+        }
+        let call = report::load(&self.store, &self.payloads, record).await?.last_raw_payload;
+        let settled = record.turn.settlement();
+        let writer = settled.and_then(|settlement| settlement.verdict.writer());
+        let (Some(call), Some(writer)) = (call, writer) else {
+            return Err(Refusal::PayloadNotFound);
+        };
+        Ok(kind(writer.clone(), call))
     }
 }

@@ -5,33 +5,32 @@ use std::collections::HashMap;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use protocol::{
-    detail::ModeChange,
+    detail::{ModeChange, Report},
     id::TurnKey,
     session::Session,
     transition::finalize::{finalize, project},
     turn::{State, Turn},
 };
 
-use crate::flow::finish::evidence::{self, Evidence};
-use crate::flow::read::session_reader::{MAX_CONCURRENT_READS, SessionReader};
+use crate::flow::finish::evidence::TurnEvidence;
+use crate::flow::read::{paging::MAX_CONCURRENT_READS, session_reader::SessionReader};
 use crate::ports::{PayloadReads, Reads, Unavailable};
 
 /// A session with the settled outcome of its open turn applied.
-pub(in crate::flow) struct Projection {
+pub(crate) struct Projection {
     /// The session as the finalization will leave it.
-    pub(in crate::flow) session: Session,
+    pub(crate) session: Session,
     /// The open turn.
-    pub(in crate::flow) turn: Turn,
+    pub(crate) turn: Turn,
+    /// The report that the finalization will store; none if it did so meanwhile.
+    pub(crate) report: Option<Report>,
     /// Mode changes that aren't in the stored history yet.
-    pub(in crate::flow) mode_changes: Vec<ModeChange>,
+    pub(crate) mode_changes: Vec<ModeChange>,
 }
 
 impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     /// Returns the projection of a session, if its open turn is settled.
-    pub(in crate::flow) async fn projection_of(
-        &self,
-        session: &Session,
-    ) -> Result<Option<Projection>, Unavailable> {
+    pub(crate) async fn projection_of(&self, session: &Session) -> Result<Option<Projection>, Unavailable> {
         let Some(open) = &session.open_turn else { return Ok(None) };
         let turn = self.store.turn(&session.key.turn(open.clone())).await?;
         match turn {
@@ -42,7 +41,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
 
     /// Applies the settled outcomes of open turns to sessions, whether or not they are finalized. Reads outcome
     /// objects only if `with_mode` is set, because only they contain the mode.
-    pub(in crate::flow) async fn project_all(
+    pub(crate) async fn project_all(
         &self,
         sessions: Vec<Session>,
         with_mode: bool,
@@ -74,19 +73,24 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         match &turn.state {
             State::Running { .. } | State::AwaitingTools { .. } => Ok(None),
             State::Settled(_) => {
-                let evidence = evidence::load(&self.store, &self.payloads, &turn).await?;
-                let finalized =
-                    finalize(session, &turn, evidence.as_ref().map(Evidence::outcome_summary).as_ref());
+                let evidence = TurnEvidence::load(&self.store, &self.payloads, &turn).await?;
+                let finalized = finalize(session, &turn, evidence.summary().as_ref());
                 Ok(finalized.ok().map(|finalized| Projection {
                     session: finalized.session,
                     turn,
+                    report: Some(finalized.result.report),
                     mode_changes: finalized.mode_changes,
                 }))
             }
             // The turn was finalized after the session was read.
             State::Finalized(_) => {
                 let session = self.store.session(&session.key).await?;
-                Ok(session.map(|session| Projection { session, turn, mode_changes: Vec::new() }))
+                Ok(session.map(|session| Projection {
+                    session,
+                    turn,
+                    report: None,
+                    mode_changes: Vec::new(),
+                }))
             }
         }
     }

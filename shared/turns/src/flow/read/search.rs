@@ -11,12 +11,13 @@ use contracts::{
 use futures::{StreamExt, TryStreamExt, stream};
 use protocol::{Caller, session::Session};
 
-use crate::flow::read::session_reader::{
-    MAX_CONCURRENT_READS, SessionReader, WithWarnings, context_names, report_of,
-};
 use crate::flow::{
     access,
-    read::{lists::SessionFilter, search_walk::SearchCursor},
+    finish::report,
+    read::{
+        context_names, lists::SessionFilter, paging::MAX_CONCURRENT_READS, search_walk::SearchCursor,
+        session_reader::SessionReader, warnings::WithWarnings,
+    },
 };
 use crate::{
     ports::{Archive, Page, PayloadReads, Reads, Record, SessionIndex, Unavailable},
@@ -71,7 +72,7 @@ impl<R: Reads + Archive, P: PayloadReads> SessionReader<R, P> {
                 let stopped_after = loop {
                     turns += page.items.len();
                     for record in &page.items {
-                        let report = report_of(&self.store, &self.payloads, record).await?;
+                        let report = report::load(&self.store, &self.payloads, record).await?;
                         session_matches.add_turn(words, record, report.answer_summary.as_deref());
                     }
                     let Some(after) = page.next.take() else { break None };
@@ -96,7 +97,7 @@ impl<R: Reads + Archive, P: PayloadReads> SessionReader<R, P> {
         access::audit_search(caller);
         let contexts = found.iter().map(|(session, _)| &session.contexts);
         let WithWarnings { result: names, warnings: of_names } =
-            context_names(&self.store, caller, contexts).await;
+            context_names::load(&self.store, caller, contexts).await;
         warnings.extend(of_names);
         let items = found
             .into_iter()

@@ -16,8 +16,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use protocol::{Caller, id::SessionKey, session::Session};
 use serde::{Deserialize, Serialize};
 
-use crate::flow::read::lists::SessionFilter;
-use crate::flow::read::session_reader::{MAX_CONCURRENT_READS, SessionReader};
+use crate::flow::read::{lists::SessionFilter, paging::MAX_CONCURRENT_READS, session_reader::SessionReader};
 use crate::{
     ports::{Candidate, Candidates, IndexQuery, PayloadReads, Reads, SessionIndex, TimeRange, Unavailable},
     refusal::Refusal,
@@ -33,7 +32,7 @@ const WITHOUT_INDEX: &str = "The index of sessions could not be reached just now
 /// The cursor of a search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(in crate::flow) enum SearchCursor {
+pub(crate) enum SearchCursor {
     /// A page of the session list, the last session of it that was started, and the last turn of that session that
     /// was examined; none if the session is complete.
     Listed(Option<String>, Option<SessionId>, Option<TurnId>),
@@ -43,18 +42,18 @@ pub(in crate::flow) enum SearchCursor {
 }
 
 impl SearchCursor {
-    pub(in crate::flow) fn parse(text: &str) -> Result<Self, Refusal> {
+    pub(crate) fn parse(text: &str) -> Result<Self, Refusal> {
         serde_json::from_str(text).map_err(|_| Refusal::InvalidContinuationToken)
     }
 
-    pub(in crate::flow) fn encode(&self) -> Option<String> {
+    pub(crate) fn encode(&self) -> Option<String> {
         serde_json::to_string(self).ok()
     }
 }
 
 /// The state of a walk.
 #[derive(Debug)]
-pub(in crate::flow) enum SearchWalk {
+pub(crate) enum SearchWalk {
     /// In the list: the current page, and the next one.
     Listed { active: TimeRange, page: Option<String>, next: Option<String> },
     /// Among the index's candidates: the current page, and those after it. The continuation is the cursor after all
@@ -63,7 +62,7 @@ pub(in crate::flow) enum SearchWalk {
 }
 
 /// A walk, the session that was started, its last examined turn, and the warnings for the caller.
-pub(in crate::flow) type StartedWalk = (SearchWalk, Option<SessionId>, Option<TurnId>, Vec<Warning>);
+pub(crate) type StartedWalk = (SearchWalk, Option<SessionId>, Option<TurnId>, Vec<Warning>);
 
 impl SearchWalk {
     /// Creates a walk over these candidates that come after the cursor.
@@ -91,11 +90,7 @@ impl SearchWalk {
     }
 
     /// Returns the cursor after a session of this page, or after one of its turns.
-    pub(in crate::flow) fn cursor_after(
-        &self,
-        session: &SessionId,
-        turn: Option<TurnId>,
-    ) -> Option<SearchCursor> {
+    pub(crate) fn cursor_after(&self, session: &SessionId, turn: Option<TurnId>) -> Option<SearchCursor> {
         match self {
             Self::Listed { page, .. } => {
                 Some(SearchCursor::Listed(page.clone(), Some(session.clone()), turn))
@@ -108,7 +103,7 @@ impl SearchWalk {
     }
 
     /// Returns the cursor after this page; none after the last one.
-    pub(in crate::flow) fn cursor_after_page(&self) -> Option<SearchCursor> {
+    pub(crate) fn cursor_after_page(&self) -> Option<SearchCursor> {
         match self {
             Self::Listed { next, .. } => {
                 next.clone().map(|next| SearchCursor::Listed(Some(next), None, None))
@@ -121,7 +116,7 @@ impl SearchWalk {
     }
 
     /// Advances to the next page, if this call can.
-    pub(in crate::flow) fn advance(&mut self) -> bool {
+    pub(crate) fn advance(&mut self) -> bool {
         match self {
             Self::Listed { page, next, .. } => {
                 *page = next.take();
@@ -139,7 +134,7 @@ fn cursor_after_candidate(candidate: &Candidate) -> SearchCursor {
 
 impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     /// Starts or resumes a walk.
-    pub(in crate::flow) async fn start_walk(
+    pub(crate) async fn start_walk(
         &self,
         caller: &Caller,
         words: &SearchTerms,
@@ -182,7 +177,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     }
 
     /// Loads the walk's page of sessions. Also returns the number of sessions that it looked up.
-    pub(in crate::flow) async fn load_page(
+    pub(crate) async fn load_page(
         &self,
         caller: &Caller,
         filter: &SessionFilter,

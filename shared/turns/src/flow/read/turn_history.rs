@@ -8,8 +8,8 @@ use contracts::read::StepKind;
 use protocol::turn::{State, Turn};
 
 use crate::flow::finish::{
-    evidence::{self, WorkRecord},
-    outcomes,
+    evidence::{TurnEvidence, WorkRecord},
+    steps,
 };
 use crate::{
     ports::{PayloadReads, Reads, Unavailable},
@@ -17,25 +17,12 @@ use crate::{
 };
 
 /// Loads a turn's history. For a running turn, it is what the attempts recorded so far.
-pub(in crate::flow) async fn load(
+pub(crate) async fn load(
     store: &impl Reads,
     payloads: &impl PayloadReads,
     turn: &Turn,
 ) -> Result<TurnHistory, Unavailable> {
-    let (work, partial) = match &turn.state {
-        State::Running { .. } => {
-            let found = evidence::latest_step(payloads, turn).await?;
-            (found.map(|found| WorkRecord::RecoveryPoint(Box::new(found.step))), None)
-        }
-        State::AwaitingTools { .. } => {
-            let suspended = outcomes::load(payloads, &turn.key, &turn.attempt).await?;
-            (Some(WorkRecord::Outcome(Box::new(suspended))), None)
-        }
-        State::Settled(_) | State::Finalized(_) => {
-            let evidence = evidence::load(store, payloads, turn).await?;
-            evidence.map_or((None, None), |evidence| (evidence.source, evidence.partial_answer))
-        }
-    };
+    let TurnEvidence { work, partial_answer } = TurnEvidence::load(store, payloads, turn).await?;
     let history = match work {
         None => TurnHistory::default(),
         Some(WorkRecord::RecoveryPoint(step)) => from_step(turn, &step),
@@ -46,8 +33,12 @@ pub(in crate::flow) async fn load(
             }
         },
     };
-    let partial =
-        partial.map(|text| FinalReply { kind: StepKind::PartialAnswer, text, model: None, model_call: None });
+    let partial = partial_answer.map(|text| FinalReply {
+        kind: StepKind::PartialAnswer,
+        text,
+        model: None,
+        model_call: None,
+    });
     Ok(TurnHistory { last: partial.or(history.last), ..history })
 }
 
@@ -100,15 +91,12 @@ async fn with_full_values(
         return Ok(history);
     };
     // The last round's results may come from the client, and those have no recorded step of their own.
-    let recorded =
-        match evidence::recorded_step(payloads, turn, &model_call.attempt_id, model_call.recovery_point)
-            .await?
-        {
-            None => evidence::resumed_step(payloads, turn)
-                .await?
-                .filter(|step| step.state.rounds.count == history.of),
-            recorded => recorded,
-        };
+    let recorded = match steps::recorded(payloads, turn, &model_call.attempt_id, model_call.recovery_point)
+        .await?
+    {
+        None => steps::resumed(payloads, turn).await?.filter(|step| step.state.rounds.count == history.of),
+        recorded => recorded,
+    };
     let rounds = recorded.map(|step| step.state.rounds.for_replay(step.state.effects.mode(turn)));
     Ok(match rounds {
         Some(rounds) => TurnHistory { rounds, ..history },

@@ -6,8 +6,7 @@ use contracts::{
 };
 use protocol::Caller;
 
-use crate::flow::read::session_reader::{SessionReader, parse_sequence};
-use crate::flow::read::turn_history;
+use crate::flow::read::{paging::parse_sequence, session_reader::SessionReader, turn_history};
 use crate::{
     ports::{PayloadReads, Reads},
     refusal::Refusal,

@@ -4,376 +4,280 @@
 //! takeover continues from there. After a crash, server tools can run twice, under different call ids. Their effects
 //! are pure, staged, or addressed by content (rule 8).
 
-use std::time::Duration;
+use std::ops::ControlFlow::{self, Break, Continue};
 
 use agent::{
-    attempt::{AttemptState, RecoveryPoint, ReplyInfo, TurnSpec, millis},
-    model::{Error, FunctionCall, Model, Observer},
+    attempt::{AttemptState, RecoveryPoint, ReplyInfo, TurnSpec, prompt_state::PromptState},
+    model::{Error, Reply, Request},
     outcome::answer::{self, Answer, File, embedded_link},
     output_filter::{Blob, FilteredText, filter_in_chunks},
-    prompt::compose::ComposedRequest,
-    retrieval::SEARCH_SKIPPED,
-    tool::{
-        self, Effect, ExecutedBy, ExecutedCall, Limits, PublishFile, ToolError,
-        rounds::{AssistantMessage, ModelCallInfo, ToolCallRecord},
-    },
+    prompt::{compose::ComposedRequest, conversation::Conversation},
+    tool::rounds::{AssistantMessage, ModelCallInfo},
 };
-use bytes::Bytes;
 use contracts::{
-    error::causes,
-    read::RanBy,
     request::UserTurn,
-    response::FileRef,
     stream::{Phase, ResetReason},
 };
-use futures::future::{join, join3};
-use protocol::{
-    payload::{Kind, Payload},
-    turn::{StepRef, Turn},
-};
+use futures::future::join;
+use protocol::turn::Turn;
 
 use crate::flow::{
-    executor::Executor,
     owned_turn::OwnedTurn,
     run::{
-        fallback::FailedCall,
-        retrieve::RetrievalSkipped,
+        compaction::compact,
+        compose::compose,
+        fallback::{FailedCall, try_recover},
+        interruption::Interruption,
+        model_call::ModelCall,
+        models::Models,
+        optional_files, step_record, tools,
         watch::{self, OwnershipLost},
     },
 };
 use crate::{
-    ports::{AgentDeps, Clock, Payloads, Timer, Unavailable},
+    ports::{AgentDeps, Clock},
     stream::Writer,
 };
 
-/// The most bytes to keep of an answer that breaks off.
-const MAX_PARTIAL_BYTES: usize = 1 << 20;
-
 /// The starting point of an attempt.
-pub(in crate::flow) struct AttemptStart<'a> {
+pub(crate) struct AttemptStart<'a> {
     /// The user's request, if the attempt starts with it.
-    pub(in crate::flow) request: Option<&'a UserTurn>,
+    pub(crate) request: Option<&'a UserTurn>,
     /// The resolved settings, and the progress of earlier attempts.
-    pub(in crate::flow) recovery_point: RecoveryPoint,
+    pub(crate) recovery_point: RecoveryPoint,
 }
 
-/// The reason why an attempt ended without an outcome of its own.
-#[derive(Debug)]
-pub(in crate::flow) enum Interruption {
-    /// Another attempt owns the turn, or it is settled.
-    OwnershipLost,
-    /// Required parts of the prompt can't be read.
-    Unavailable(Unavailable),
+/// The loop of an attempt.
+pub(super) struct AgentLoop<'a, D> {
+    deps: &'a D,
+    models: Models<'a>,
+    owned: &'a OwnedTurn,
+    stream: &'a Writer,
+    spec: TurnSpec,
+    state: AttemptState,
+    conversation: Conversation,
+    /// The number of recovery points that earlier attempts recorded.
+    already_recorded: u32,
+    /// The raw payloads of the last model call. They are stored while the next one runs, or with the outcome.
+    raw_payloads: Vec<File>,
+    /// The long values of the last round, stored in the same way.
+    long_values: Vec<File>,
 }
 
-impl From<OwnershipLost> for Interruption {
-    fn from(_: OwnershipLost) -> Self {
-        Self::OwnershipLost
+/// The outcome of a model call, with the record of the call.
+enum CallOutcome {
+    /// The reply is the answer.
+    Answer(Reply, ModelCallInfo),
+    /// The reply calls tools.
+    ToolCalls(Reply, ModelCallInfo),
+    /// The call failed.
+    Failure(Box<Failure>),
+}
+
+/// A failed model call, with its request and record.
+struct Failure {
+    error: Error,
+    request: Request,
+    call: ModelCall,
+    info: ModelCallInfo,
+}
+
+impl<'a, D: AgentDeps> AgentLoop<'a, D> {
+    /// Creates the loop of an attempt that starts here.
+    pub(super) fn new(
+        deps: &'a D,
+        models: Models<'a>,
+        owned: &'a OwnedTurn,
+        AttemptStart { request, recovery_point: RecoveryPoint { spec, state } }: AttemptStart<'_>,
+        stream: &'a Writer,
+    ) -> Self {
+        Self {
+            deps,
+            models,
+            owned,
+            stream,
+            conversation: models.new_conversation(&owned.turn, &spec, &state, request.cloned()),
+            already_recorded: state.recovery_points(),
+            raw_payloads: Vec::new(),
+            long_values: long_values(&owned.turn, &state),
+            spec,
+            state,
+        }
     }
-}
 
-impl From<Unavailable> for Interruption {
-    fn from(error: Unavailable) -> Self {
-        Self::Unavailable(error)
-    }
-}
-
-impl<D: AgentDeps> Executor<D> {
-    /// Runs the loop until the turn has an outcome.
-    pub(in crate::flow) async fn run_agent_loop(
-        &self,
-        owned: &OwnedTurn,
-        start: AttemptStart<'_>,
-        stream: &Writer,
-    ) -> Result<Answer, Interruption> {
-        let (turn, RecoveryPoint { mut spec, mut state }) = (&owned.turn, start.recovery_point);
-        let (config, host) = (self.deps.config(), self.deps.host());
-        let mut conversation = self.new_conversation(turn, &spec, &state, start.request.cloned());
-        let (already_recorded, mut raw) = (state.recovery_points(), Vec::new());
-        let mut long = long_values(turn, &state);
+    /// Runs until the turn has an outcome.
+    pub(super) async fn run(mut self) -> Result<Answer, Interruption> {
         loop {
-            let round = state.rounds.count.saturating_add(1);
-            if conversation.missing_data(&spec, &state).history.is_some() {
-                stream.status(turn, round, Phase::RebuildingHistory);
-            }
-            let (composed, compaction_raw) =
-                self.compose_with_compaction(owned, &spec, &mut state, &mut conversation).await?;
-            let ComposedRequest { request, prompt_state, compaction: _ } = composed;
-            raw.extend(compaction_raw);
-            // Don't pay for a model call if the turn has a new owner or is settled.
-            watch::ensure_owned(&self.deps, owned).await?;
-            stream.status(turn, round, Phase::Thinking);
-            let (started, requested_at) = (host.monotonic(), host.now());
-            let (mut first_text, mut written) = (None, String::new());
-            let mut on_text = |delta: &str| {
-                first_text.get_or_insert_with(|| host.monotonic().saturating_sub(started));
-                if written.len() < MAX_PARTIAL_BYTES {
-                    written.push_str(delta);
-                }
-                stream.push_text(&turn.key, delta);
+            let composed = self.compose().await?;
+            let next = match self.call_model(composed).await? {
+                CallOutcome::Answer(reply, info) => Break(self.on_answer(&reply, info).await),
+                CallOutcome::ToolCalls(reply, info) => self.on_tools(reply, info).await?,
+                CallOutcome::Failure(failure) => self.on_failure(*failure).await,
             };
-            let mut on_pause = |pause: Option<Duration>| match pause {
-                Some(pause) => stream.retrying(turn, round, pause),
-                None => stream.status(turn, round, Phase::Thinking),
-            };
-            let mut observer = Observer::new(&mut on_text)
-                .with_pauses(&mut on_pause)
-                .with_raw_payloads(spec.store_raw_payloads);
-            let reply = self.deps.model().reply(&request, self.time_left(owned), &mut observer);
-            let recording = self.record_step(owned, &spec, &state, already_recorded);
-            let reply_timed = async { (reply.await, host.monotonic().saturating_sub(started)) };
-            raw.append(&mut long);
-            let (reply, elapsed) = join3(reply_timed, recording, self.store_best_effort(&raw)).await.0;
-            let Observer { usage, has_output, failed_response_id: failed_id, raw: captured, .. } = observer;
-            state.totals.add_model_call(usage, elapsed, first_text);
-            let model_call = ModelCallInfo {
-                attempt_id: turn.attempt.clone(),
-                attempt_number: turn.takeovers.saturating_add(1),
-                requested_at,
-                duration_ms: millis(elapsed),
-                usage,
-                number: state.totals.model_calls,
-                has_raw_payloads: spec.store_raw_payloads,
-                has_long_values: true,
-                recovery_point: 0,
-            };
-            raw = captured
-                .map_or_else(Vec::new, |raw| answer::raw_payloads(turn, state.totals.model_calls, raw));
-            let reply = match reply {
-                Ok(reply) if conversation.lost_context(&spec, &request, &reply) => Err(Error::ChainLost),
-                other => other,
-            };
-            let reply = match reply {
-                Ok(reply) => reply,
-                Err(error) => {
-                    let failed = FailedCall { error: &error, request: &request, has_output };
-                    if self.try_recover(owned, &failed, &mut spec, &mut state, &mut conversation) {
-                        stream.reset(ResetReason::Retry);
-                        stream.status(turn, round, Phase::Retrying);
-                        continue;
-                    }
-                    tracing::warn!(%error, "{}", contracts::log::TURN_MODEL_FAILED);
-                    state.chain.response_id = failed_id.or(state.chain.response_id);
-                    let partial = guard_text(turn, &written).await;
-                    let failed = answer::failed(answer::client_error(&error), state, &spec, host.now())
-                        .with_model_call(model_call);
-                    return Ok(failed.with_partial_answer(&turn.key, partial).with_optional_files(raw));
-                }
-            };
-            let provider = self.provider_id(&spec);
-            for capability in conversation.record_reply(&spec, &request, &reply, &mut state) {
-                self.capabilities.record(&provider, capability);
-            }
-            state.prompt = prompt_state;
-            state.chain.response_id = Some(reply.response_id);
-            state.chain.reply = Some(ReplyInfo {
-                previous_response_id: request.previous_response_id().map(str::to_owned),
-                provider: provider.clone(),
-                model: spec.route.model.clone(),
-                response_model: Some(reply.model).filter(|model| !model.is_empty()),
-                received_at: host.now(),
-            });
-            if reply.is_truncated {
-                state.effects.warn(answer::TOKEN_LIMIT_REACHED);
-            }
-            if reply.replaces_stream {
-                stream.reset(ResetReason::Restated);
-                stream.push_text(&turn.key, &reply.text);
-            }
-            if reply.calls.is_empty() {
-                answer::check_text_format(&reply.text, &spec, &mut state);
-                let mode = config.catalog.display_name(state.effects.mode(turn));
-                let text = guard_text(turn, &reply.text).await;
-                let (now, timing) = (host.now(), self.deps.timing());
-                let answer = answer::completed(turn, &mode, text, state, &spec, now, timing)
-                    .with_model_call(model_call);
-                return Ok(answer.with_segment(stream.segment()).with_optional_files(raw));
-            }
-            stream.reset(ResetReason::Tools);
-            if state.rounds.count >= spec.tools.max_rounds {
-                let error = answer::tool_rounds_exceeded(&spec);
-                return Ok(answer::failed(error, state, &spec, host.now()).with_optional_files(raw));
-            }
-            let message = AssistantMessage {
-                text: reply.text.clone(),
-                text_file: None,
-                reasoning: reply.reasoning,
-                hosted: reply.hosted,
-                model: spec.route.model.clone(),
-                provider,
-            };
-            state.start_round(reply.calls, message, model_call);
-            state = self.run_tools(owned, &spec, state, stream).await?;
-            long = long_values(turn, &state);
-            if state.rounds.pending_calls().next().is_some() {
-                stream.status(turn, round, Phase::WaitingForTools);
-                let mode = config.catalog.display_name(state.effects.mode(turn));
-                let text = guard_text(turn, &reply.text).await;
-                let now = host.now();
-                raw.append(&mut long);
-                return Ok(answer::suspended(turn, &mode, text, state, spec, now).with_optional_files(raw));
+            if let Break(answer) = next {
+                return Ok(answer);
             }
         }
     }
 
-    /// Returns the time left for models and tools before the turn must be settled.
-    pub(in crate::flow) fn time_left(&self, owned: &OwnedTurn) -> Duration {
-        let settle_by = owned.scope.deadline.saturating_sub(self.deps.timing().settle_reserve);
-        settle_by.saturating_sub(self.deps.host().monotonic())
+    /// Composes the next request, and first compacts the history that it leaves out, if that is enabled and not done
+    /// yet. The request depends on the summary, so nothing runs concurrently.
+    async fn compose(&mut self) -> Result<ComposedRequest, Interruption> {
+        let Self { deps, owned, spec, state, conversation, .. } = self;
+        if conversation.missing_data(spec, state).history.is_some() {
+            self.stream.status(&owned.turn, round(state), Phase::RebuildingHistory);
+        }
+        let composed = compose(*deps, &owned.turn, spec, state, conversation).await?;
+        let Some(range) = composed.compaction else { return Ok(composed) };
+        // Boxed: few requests leave anything out.
+        let raw = Box::pin(compact(*deps, owned, spec, range, state, conversation)).await?;
+        self.raw_payloads.extend(raw);
+        Ok(compose(*deps, &owned.turn, spec, state, conversation).await?)
     }
 
-    /// Records the turn's progress, if it is further than at the start of the attempt. This runs concurrently with
-    /// the model call and adds no latency. If it fails, a takeover repeats the step.
-    async fn record_step(
-        &self,
-        owned: &OwnedTurn,
-        spec: &TurnSpec,
-        state: &AttemptState,
-        already_recorded: u32,
-    ) {
-        let (turn, number) = (&owned.turn, state.recovery_points());
-        if number == already_recorded {
-            return;
-        }
-        let recovery_point = RecoveryPoint { spec: spec.clone(), state: state.clone() };
-        let kind = Kind::Step(turn.attempt.clone(), number);
-        let body = Bytes::from(serde_json::to_vec(&recovery_point).unwrap_or_default());
-        let payload = Payload { turn: turn.key.clone(), kind };
-        match self.deps.payloads().put(&payload, body).await {
-            Ok(()) => owned.set_recorded(Some(StepRef { attempt: turn.attempt.clone(), step: number })),
-            Err(error) => tracing::warn!(error = %causes(&error), "{}", contracts::log::STEP_NOT_STORED),
-        }
-    }
-
-    /// Runs the server's tools, rejects calls that match no tool, and leaves the client's calls open.
-    ///
-    /// Tools are limited to the time that the turn has left. Ownership is checked while they run, because their
-    /// effects and the next model call require it.
-    async fn run_tools(
-        &self,
-        owned: &OwnedTurn,
-        spec: &TurnSpec,
-        mut state: AttemptState,
-        stream: &Writer,
-    ) -> Result<AttemptState, OwnershipLost> {
-        let (turn, config, host) = (&owned.turn, self.deps.config(), self.deps.host());
-        let limits = Limits::default().capped_at(self.time_left(owned));
-        let calls: Vec<FunctionCall> = state.rounds.calls().iter().map(ToolCallRecord::to_call).collect();
-        let routes = tool::route_calls(&spec.tools.definitions, &calls, &limits);
-        let is_server = |(call, routes)| (routes == &ExecutedBy::Server).then_some(call);
-        let server_calls: Vec<FunctionCall> =
-            calls.iter().zip(&routes).filter_map(is_server).cloned().collect();
-        let facts = config.facts(state.effects.mode(turn));
-        server_calls.iter().take(limits.calls).for_each(|call| stream.tool(turn, state.rounds.count, call));
-        let running =
-            tool::run_calls(&config.tools, &spec.tools.definitions, &server_calls, &facts, &limits, host);
-        let ownership = async {
-            match server_calls.is_empty() {
-                true => Ok(()),
-                false => watch::check_briefly(&self.deps, owned).await,
+    /// Calls the model. Concurrently records the turn's progress, and stores the optional files of the last round.
+    async fn call_model(
+        &mut self,
+        ComposedRequest { request, prompt_state, compaction: _ }: ComposedRequest,
+    ) -> Result<CallOutcome, OwnershipLost> {
+        let (turn, round) = (&self.owned.turn, round(&self.state));
+        // Don't pay for a model call if the turn has a new owner or is settled.
+        watch::ensure_owned(self.deps, self.owned).await?;
+        self.stream.status(turn, round, Phase::Thinking);
+        self.raw_payloads.append(&mut self.long_values);
+        let beside = join(
+            step_record::store(self.deps, self.owned, &self.spec, &self.state, self.already_recorded),
+            optional_files::store(self.deps.payloads(), &self.raw_payloads),
+        );
+        let capture = self.spec.store_raw_payloads;
+        let (reply, mut call) =
+            ModelCall::run(self.deps, self.owned, (&request, capture), (self.stream, round), beside).await;
+        let info = call.record(turn, &self.spec, &mut self.state.totals);
+        let captured = call.raw_payloads.take();
+        self.raw_payloads =
+            captured.map_or_else(Vec::new, |raw| answer::raw_payloads(turn, info.number, raw));
+        let reply = match reply {
+            Ok(reply) if self.conversation.lost_context(&self.spec, &request, &reply) => {
+                Err(Error::ChainLost)
             }
+            other => other,
         };
-        let (executed, ownership) = join(running, ownership).await;
-        ownership?;
-        let before = state.effects.modes.len();
-        let (mut finished, mut searches) = (Vec::new(), 0);
-        for executed in executed {
-            searches += usize::from(executed.has_search());
-            if executed.has_search() && searches > tool::MAX_SEARCHES {
-                finished.push(executed.into_failed(&tool::search_limit_message()));
-                continue;
+        Ok(match reply {
+            Err(error) => CallOutcome::Failure(Box::new(Failure { error, request, call, info })),
+            Ok(mut reply) => {
+                self.record_reply(&mut reply, &request, prompt_state);
+                match reply.calls.is_empty() {
+                    true => CallOutcome::Answer(reply, info),
+                    false => CallOutcome::ToolCalls(reply, info),
+                }
             }
-            if !executed.effects.is_empty() {
-                watch::ensure_owned(&self.deps, owned).await?;
-            }
-            finished.push(self.apply_effects(owned, spec, executed, &mut state).await);
-        }
-        if state.effects.modes.len() > before
-            && let Some(last) = state.effects.modes.last().cloned()
-        {
-            if state.effects.modes.len() > 1 {
-                let warning = tool::multiple_changes_warning(&last);
-                tracing::warn!(warning, "{}", contracts::log::MODE_CHANGED_REPEATEDLY);
-                state.effects.warnings.push(warning);
-            }
-            state.effects.warnings.extend(tool::branch_suggestion(&last));
-        }
-        state.effects.tool_results.extend(finished.iter().map(ExecutedCall::result));
-        let durations = finished.iter().map(|executed| executed.execution_ms);
-        state.totals.server_tool_ms = durations.fold(state.totals.server_tool_ms, u64::saturating_add);
-        for (call, routes) in state.rounds.calls_mut().iter_mut().zip(&routes) {
-            call.ran_by = Some(match routes {
-                ExecutedBy::Server => RanBy::Server,
-                ExecutedBy::Client => RanBy::Client,
-            });
-        }
-        let server_records = state
-            .rounds
-            .calls_mut()
-            .iter_mut()
-            .zip(routes)
-            .filter(|(_, routes)| *routes == ExecutedBy::Server);
-        for ((call, _), executed) in server_records.zip(finished) {
-            (call.outcome, call.execution_ms) = (Some(executed.outcome), Some(executed.execution_ms));
-        }
-        Ok(state)
+        })
     }
 
-    /// Applies the effects of a tool call. The call fails if an effect can't be applied.
-    async fn apply_effects(
-        &self,
-        owned: &OwnedTurn,
-        spec: &TurnSpec,
-        mut executed: ExecutedCall,
-        state: &mut AttemptState,
-    ) -> ExecutedCall {
-        let turn = &owned.turn;
-        for effect in std::mem::take(&mut executed.effects) {
-            match effect {
-                Effect::SearchSources(query) => {
-                    let time_left = self.time_left(owned);
-                    match Box::pin(self.search_for_model(
-                        turn,
-                        spec.inputs.sources.as_ref(),
-                        &query,
-                        time_left,
-                    ))
-                    .await
-                    {
-                        Ok(result) => {
-                            state.add_chunks(result.refs);
-                            executed = executed.with_result(&result.result);
-                        }
-                        Err(RetrievalSkipped) => {
-                            state.effects.warn(SEARCH_SKIPPED);
-                            return executed.into_failed(&ToolError::Unavailable("The index").to_string());
-                        }
-                    }
-                }
-                Effect::StageMode(change) => {
-                    if !state.effects.stage_mode(change.into_staged(self.deps.host().now())) {
-                        return executed.into_failed(&tool::mode_change_limit_message());
-                    }
-                }
-                Effect::Warn(warning) => state.effects.warnings.push(warning),
-                Effect::PublishFile(file) => match self.publish_file(turn, &file).await {
-                    Ok(file) => state.effects.files.push(file),
-                    Err(error) => {
-                        tracing::warn!(error = %causes(&error), "{}", contracts::log::PUBLISHED_FILE_NOT_STORED);
-                        return executed.into_failed("The file could not be stored. Try again.");
-                    }
-                },
-            }
+    /// Records what a reply shows, for the next request and the report.
+    fn record_reply(&mut self, reply: &mut Reply, request: &Request, prompt_state: PromptState) {
+        let (state, spec, stream) = (&mut self.state, &self.spec, self.stream);
+        let provider = self.models.provider_id(spec);
+        for capability in self.conversation.record_reply(spec, request, reply, state) {
+            self.models.capabilities.record(&provider, capability);
         }
-        executed
+        state.prompt = prompt_state;
+        state.chain.response_id = Some(std::mem::take(&mut reply.response_id));
+        state.chain.reply = Some(ReplyInfo {
+            previous_response_id: request.previous_response_id().map(str::to_owned),
+            provider,
+            model: spec.route.model.clone(),
+            response_model: Some(std::mem::take(&mut reply.model)).filter(|model| !model.is_empty()),
+            received_at: self.deps.host().now(),
+        });
+        if reply.is_truncated {
+            state.effects.warn(answer::TOKEN_LIMIT_REACHED);
+        }
+        if reply.replaces_stream {
+            stream.reset(ResetReason::Restated);
+            stream.push_text(&self.owned.turn.key, &reply.text);
+        }
     }
 
-    /// Stores a published file under its content's hash, which is idempotent.
-    async fn publish_file(&self, turn: &Turn, file: &PublishFile) -> Result<FileRef, Unavailable> {
-        let (stored, file) = answer::published_file(&turn.key, file);
-        self.deps.payloads().put_file(&stored).await?;
-        Ok(file)
+    /// Prepares another request, or ends the turn as failed.
+    async fn on_failure(&mut self, Failure { error, request, call, info }: Failure) -> ControlFlow<Answer> {
+        let (turn, time_left) = (&self.owned.turn, self.owned.time_left(self.deps));
+        let failed = FailedCall { error: &error, request: &request, has_output: call.has_output, time_left };
+        let Self { models, spec, state, conversation, .. } = self;
+        if try_recover(*models, turn, &failed, spec, state, conversation) {
+            self.stream.reset(ResetReason::Retry);
+            self.stream.status(turn, round(state), Phase::Retrying);
+            return Continue(());
+        }
+        tracing::warn!(%error, "{}", contracts::log::TURN_MODEL_FAILED);
+        let mut state = std::mem::take(state);
+        state.chain.response_id = call.failed_response_id.or(state.chain.response_id);
+        let partial = guard_text(turn, &call.written).await;
+        let now = self.deps.host().now();
+        let failed =
+            answer::failed(answer::client_error(&error), state, &self.spec, now).with_model_call(info);
+        Break(failed.with_partial_answer(&turn.key, partial).with_optional_files(self.take_optional_files()))
     }
+
+    /// Ends the turn with the reply as its answer.
+    async fn on_answer(&mut self, reply: &Reply, info: ModelCallInfo) -> Answer {
+        let (turn, host, timing) = (&self.owned.turn, self.deps.host(), self.deps.timing());
+        answer::check_text_format(&reply.text, &self.spec, &mut self.state);
+        let state = std::mem::take(&mut self.state);
+        let mode = self.deps.config().catalog.display_name(state.effects.mode(turn));
+        let text = guard_text(turn, &reply.text).await;
+        answer::completed(turn, &mode, text, state, &self.spec, host.now(), timing)
+            .with_model_call(info)
+            .with_segment(self.stream.segment())
+            .with_optional_files(self.take_optional_files())
+    }
+
+    /// Runs the server's tools. Suspends the turn if the reply also calls tools of the client.
+    async fn on_tools(
+        &mut self,
+        reply: Reply,
+        info: ModelCallInfo,
+    ) -> Result<ControlFlow<Answer>, OwnershipLost> {
+        let (turn, round) = (&self.owned.turn, round(&self.state));
+        self.stream.reset(ResetReason::Tools);
+        if self.state.rounds.count >= self.spec.tools.max_rounds {
+            let (error, state) = (answer::tool_rounds_exceeded(&self.spec), std::mem::take(&mut self.state));
+            let failed = answer::failed(error, state, &self.spec, self.deps.host().now());
+            return Ok(Break(failed.with_optional_files(self.take_optional_files())));
+        }
+        let message = AssistantMessage {
+            text: reply.text.clone(),
+            text_file: None,
+            reasoning: reply.reasoning,
+            hosted: reply.hosted,
+            model: self.spec.route.model.clone(),
+            provider: self.models.provider_id(&self.spec),
+        };
+        self.state.start_round(reply.calls, message, info);
+        tools::run(self.deps, self.owned, &self.spec, &mut self.state, self.stream).await?;
+        self.long_values = long_values(turn, &self.state);
+        if self.state.rounds.pending_calls().next().is_none() {
+            return Ok(Continue(()));
+        }
+        self.stream.status(turn, round, Phase::WaitingForTools);
+        let (state, spec) = (std::mem::take(&mut self.state), self.spec.clone());
+        let mode = self.deps.config().catalog.display_name(state.effects.mode(turn));
+        let text = guard_text(turn, &reply.text).await;
+        let suspended = answer::suspended(turn, &mode, text, state, spec, self.deps.host().now());
+        Ok(Break(suspended.with_optional_files(self.take_optional_files())))
+    }
+
+    /// Takes the files to store with the outcome.
+    fn take_optional_files(&mut self) -> Vec<File> {
+        let mut files = std::mem::take(&mut self.raw_payloads);
+        files.append(&mut self.long_values);
+        files
+    }
+}
+
+/// Returns the number of the round that the next model call belongs to.
+fn round(state: &AttemptState) -> u32 {
+    state.rounds.count.saturating_add(1)
 }
 
 /// Returns the long values of the last round, to be stored while the next model call runs.

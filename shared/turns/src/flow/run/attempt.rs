@@ -9,10 +9,14 @@ use protocol::id::TurnKey;
 
 use crate::checkpoint::CHECKPOINT_INTERVAL;
 use crate::flow::{
-    executor::Executor,
-    owned_turn::{OwnedTurn, keep_lease},
+    finish::{replay, settle},
+    owned_turn::OwnedTurn,
     run::{
-        agent_loop::{AttemptStart, Interruption},
+        agent_loop::{AgentLoop, AttemptStart},
+        interruption::Interruption,
+        keep_lease::keep_lease,
+        models::Models,
+        optional_files,
         watch::watch,
     },
 };
@@ -22,56 +26,52 @@ use crate::{
     stream::Writer,
 };
 
-impl<D: AgentDeps> Executor<D> {
-    /// Works on a turn while the lease holds, and responds with the turn's final outcome, whoever decided it.
-    pub(in crate::flow) async fn run_attempt(
-        &self,
-        owned: &OwnedTurn,
-        work: AttemptStart<'_>,
-        stream: &Writer,
-    ) -> Result<Response, Refusal> {
-        tracing::Span::current().record("attempt", owned.turn.attempt.as_str());
-        stream.begin(&owned.turn);
-        let result = {
-            let work = pin!(async {
-                let answer = {
-                    // Ownership is watched until the work has an outcome. From then on, the conditional write
-                    // decides.
-                    let lost = pin!(watch(&self.deps, owned));
-                    let work = pin!(while_storing_files(
-                        &self.deps,
-                        stream,
-                        self.run_agent_loop(owned, work, stream)
-                    ));
-                    match select(work, lost).await {
-                        Either::Left((answer, _)) => answer?,
-                        Either::Right((lost, _)) => return Err(Interruption::from(lost)),
-                    }
-                };
-                let optional_files = answer.optional_files;
-                let settled = self.settle(owned, answer.outcome, &answer.files, stream);
-                Ok(join(settled, self.store_best_effort(&optional_files)).await.0)
-            });
-            let lease = pin!(keep_lease(&self.deps, owned));
-            let checkpoints = pin!(write_checkpoints(&self.deps, &owned.turn.key, stream));
-            let keep = select(lease, checkpoints);
-            // The lease is polled before the work each time, so no model call begins under an expired lease. That
-            // includes the first call, if the write that won the turn took that long.
-            match select(keep, work).await {
-                Either::Right((answer, _)) => answer,
-                Either::Left(_) => Err(Interruption::OwnershipLost),
-            }
-        };
-        match result {
-            Ok(answer) => answer,
-            // Nothing was decided: the turn stays as it is, and the same request continues it.
-            Err(Interruption::Unavailable(error)) => Err(error.into()),
-            // The turn is lost. Leaving the block above dropped the work before anything is awaited here. That ends
-            // the model call, so it costs nothing further.
-            Err(Interruption::OwnershipLost) => {
-                let stored = self.deps.store().turn(&owned.turn.key).await?;
-                self.replay_stored(stored.ok_or(Refusal::TurnNotFound)?, stream).await
-            }
+/// Works on a turn while the lease holds, and responds with the turn's final outcome, whoever decided it.
+pub(crate) async fn run(
+    deps: &impl AgentDeps,
+    models: Models<'_>,
+    owned: &OwnedTurn,
+    start: AttemptStart<'_>,
+    stream: &Writer,
+) -> Result<Response, Refusal> {
+    tracing::Span::current().record("attempt", owned.turn.attempt.as_str());
+    stream.begin(&owned.turn);
+    let result = {
+        let work = pin!(async {
+            let agent_loop = AgentLoop::new(deps, models, owned, start, stream);
+            let answer = {
+                // Ownership is watched until the work has an outcome. From then on, the conditional write
+                // decides.
+                let lost = pin!(watch(deps, owned));
+                let work = pin!(while_storing_files(deps, stream, agent_loop.run()));
+                match select(work, lost).await {
+                    Either::Left((answer, _)) => answer?,
+                    Either::Right((lost, _)) => return Err(Interruption::from(lost)),
+                }
+            };
+            let optional_files = answer.optional_files;
+            let settled = settle::settle(deps, owned, answer.outcome, &answer.files, stream);
+            Ok(join(settled, optional_files::store(deps.payloads(), &optional_files)).await.0)
+        });
+        let lease = pin!(keep_lease(deps, owned));
+        let checkpoints = pin!(write_checkpoints(deps, &owned.turn.key, stream));
+        let keep = select(lease, checkpoints);
+        // The lease is polled before the work each time, so no model call begins under an expired lease. That
+        // includes the first call, if the write that won the turn took that long.
+        match select(keep, work).await {
+            Either::Right((answer, _)) => answer,
+            Either::Left(_) => Err(Interruption::OwnershipLost),
+        }
+    };
+    match result {
+        Ok(answer) => answer,
+        // Nothing was decided: the turn stays as it is, and the same request continues it.
+        Err(Interruption::Unavailable(error)) => Err(error.into()),
+        // The turn is lost. Leaving the block above dropped the work before anything is awaited here. That ends
+        // the model call, so it costs nothing further.
+        Err(Interruption::OwnershipLost) => {
+            let stored = deps.store().turn(&owned.turn.key).await?;
+            replay::replay_stored(deps, stored.ok_or(Refusal::TurnNotFound)?, stream).await
         }
     }
 }

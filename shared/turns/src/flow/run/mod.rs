@@ -1,10 +1,19 @@
-//! Runs an attempt of a turn: retrieval, model calls and tools, until there is an outcome.
+//! Runs an attempt of a turn: model calls and tools, until there is an outcome.
 
-pub(in crate::flow) mod agent_loop;
-pub(in crate::flow) mod attempt;
-pub(in crate::flow) mod compaction;
-pub(in crate::flow) mod compose;
-pub(in crate::flow) mod fallback;
-pub(in crate::flow) mod provider_capabilities;
-pub(in crate::flow) mod retrieve;
-pub(in crate::flow) mod watch;
+pub(super) mod agent_loop;
+pub(super) mod attempt;
+mod compaction;
+mod compose;
+mod effects;
+mod fallback;
+mod history;
+mod interruption;
+mod keep_lease;
+mod model_call;
+pub(super) mod models;
+mod optional_files;
+pub(super) mod provider_capabilities;
+mod source_search;
+mod step_record;
+mod tools;
+mod watch;

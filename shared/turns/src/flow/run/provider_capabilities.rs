@@ -14,7 +14,7 @@ const STATELESS_AFTER_REFUSALS: u32 = 2;
 /// The capabilities of providers, by provider id. Each process detects them itself. Facts that matter to one session
 /// are stored with the session.
 #[derive(Debug, Default)]
-pub(in crate::flow) struct CapabilityCache(Mutex<BTreeMap<String, Capabilities>>);
+pub(crate) struct CapabilityCache(Mutex<BTreeMap<String, Capabilities>>);
 
 #[derive(Debug, Default)]
 struct Capabilities {
@@ -25,17 +25,17 @@ struct Capabilities {
 
 impl CapabilityCache {
     /// True if the provider doesn't store responses, so that a request can't continue from one.
-    pub(in crate::flow) fn is_stateless(&self, provider: &str) -> bool {
+    pub(crate) fn is_stateless(&self, provider: &str) -> bool {
         self.with_entry(provider, |entry| entry.is_stateless)
     }
 
     /// True if the provider refuses requests that ask for a model's reasoning.
-    pub(in crate::flow) fn refuses_reasoning(&self, provider: &str) -> bool {
+    pub(crate) fn refuses_reasoning(&self, provider: &str) -> bool {
         self.with_entry(provider, |entry| entry.refuses_reasoning)
     }
 
     /// Records what a reply shows about the provider.
-    pub(in crate::flow) fn record(&self, provider: &str, capability: ObservedCapability) {
+    pub(crate) fn record(&self, provider: &str, capability: ObservedCapability) {
         self.with_entry(provider, |entry| match capability {
             ObservedCapability::ContinuesResponses => entry.refusals = 0,
             ObservedCapability::StoresNothing => entry.is_stateless = true,

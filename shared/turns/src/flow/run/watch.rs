@@ -15,7 +15,7 @@ use crate::ports::{Deps, Reads, Timer};
 
 /// The attempt no longer owns its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::flow) struct OwnershipLost;
+pub(crate) struct OwnershipLost;
 
 /// Succeeds if the attempt may continue with a model call or a tool's effects. It costs nothing if ownership was
 /// confirmed within [`Timing::ownership_check_ttl`](protocol::timing::Timing::ownership_check_ttl), and waits at most
@@ -23,7 +23,7 @@ pub(in crate::flow) struct OwnershipLost;
 ///
 /// A cancel delays its response by the same time, so nothing starts after that response: checks before the cancel's
 /// write have led to their action by then, and later checks see the cancel.
-pub(in crate::flow) async fn ensure_owned(deps: &impl Deps, owned: &OwnedTurn) -> Result<(), OwnershipLost> {
+pub(crate) async fn ensure_owned(deps: &impl Deps, owned: &OwnedTurn) -> Result<(), OwnershipLost> {
     let (host, lasts) = (deps.host(), deps.timing().ownership_check_ttl);
     if host.monotonic().saturating_sub(owned.lease.last_confirmed()) >= lasts {
         check_briefly(deps, owned).await?;
@@ -35,7 +35,7 @@ pub(in crate::flow) async fn ensure_owned(deps: &impl Deps, owned: &OwnedTurn) -
 }
 
 /// Checks once, concurrently with other work. A table that doesn't respond in time isn't waited for.
-pub(in crate::flow) async fn check_briefly(deps: &impl Deps, owned: &OwnedTurn) -> Result<(), OwnershipLost> {
+pub(crate) async fn check_briefly(deps: &impl Deps, owned: &OwnedTurn) -> Result<(), OwnershipLost> {
     let check = pin!(check_ownership(deps, owned));
     let timeout = pin!(deps.host().sleep(deps.timing().ownership_check_ttl));
     match select(check, timeout).await {
@@ -45,7 +45,7 @@ pub(in crate::flow) async fn check_briefly(deps: &impl Deps, owned: &OwnedTurn) 
 }
 
 /// Checks periodically, and returns once ownership is lost.
-pub(in crate::flow) async fn watch(deps: &impl Deps, owned: &OwnedTurn) -> OwnershipLost {
+pub(crate) async fn watch(deps: &impl Deps, owned: &OwnedTurn) -> OwnershipLost {
     loop {
         deps.host().sleep(deps.timing().ownership_check_interval).await;
         if let Err(lost) = check_ownership(deps, owned).await {

@@ -1,8 +1,17 @@
 //! Starts turns: a new one from a request, and a suspended one from its tool results.
 
-pub(in crate::flow) mod replay;
-pub(in crate::flow) mod rerun;
-pub(in crate::flow) mod rerun_parent;
-pub(in crate::flow) mod setup;
-pub(in crate::flow) mod tool_results;
-pub(in crate::flow) mod user_turn;
+mod begin_turn;
+mod claim;
+mod closing;
+mod contexts;
+mod initial_step;
+mod purged_ancestor;
+pub(super) mod rerun;
+pub(super) mod rerun_parent;
+pub(super) mod resumption;
+mod setup;
+mod staged_request;
+pub(super) mod submission;
+mod take_over;
+mod takeover_setup;
+pub(super) mod turn_start;

@@ -1,62 +1,29 @@
-//! Reruns a turn as a new turn, which continues from the same parent as the original.
+//! Reads the turn to run again.
 
-use agent::outcome::Response;
-use contracts::{
-    id::{SessionId, TurnId},
-    request::{RerunRequest, UserTurn},
-};
-use protocol::{
-    Caller,
-    id::{SessionKey, TurnKey},
-    transition::wait,
-    turn::Turn,
-};
+use contracts::request::{RerunRequest, UserTurn};
+use protocol::{Caller, id::TurnKey, transition::wait};
 
-use crate::flow::{
-    access,
-    executor::{Executor, Invocation},
-    start::{rerun_parent::RerunSource, user_turn::submission},
-};
+use crate::flow::{access, start::rerun_parent::RerunSource, stored_request};
 use crate::{
-    ports::{AgentDeps, Clock, Reads},
+    ports::{Clock, Deps},
     refusal::Refusal,
-    stream::Writer,
 };
 
-impl<D: AgentDeps> Executor<D> {
-    /// Runs a turn again as a new turn of its session. The original stays as it is. The model sees neither it nor the
-    /// turns after it.
-    ///
-    /// # Errors
-    /// As [`Executor::execute`], and if there is no such turn, or it isn't finished.
-    pub async fn rerun(
-        &self,
-        caller: &Caller,
-        session: SessionId,
-        turn: TurnId,
-        changes: &RerunRequest,
-        invocation: &Invocation,
-        stream: &Writer,
-    ) -> Result<Response, Refusal> {
-        let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
-        // Boxed: the work follows in the same call, and this future is large.
-        let original = Box::pin(self.turn_for(caller, &key)).await?;
-        if original.settlement().is_none() {
-            let retry_after = wait::estimate_wait(&original, self.deps.host().now(), self.deps.timing());
-            return Err(Refusal::SessionBusy { turn: key.turn, retry_after });
-        }
-        let request: UserTurn = self.load_request(&original).await?.with_rerun(changes);
-        let fingerprint = changes.fingerprint(&key.turn, &request);
-        let submission = submission(caller, &request, fingerprint, self.attempt_id());
-        let source = RerunSource { original, request: changes };
-        Box::pin(self.run(caller, submission, &request, Some(&source), invocation, stream)).await
+/// Reads the turn to run again, and its request with the changes.
+///
+/// # Errors
+/// If this caller has no such turn, or it isn't finished.
+pub(crate) async fn load<'a>(
+    deps: &impl Deps,
+    caller: &Caller,
+    key: &TurnKey,
+    changes: &'a RerunRequest,
+) -> Result<(RerunSource<'a>, UserTurn), Refusal> {
+    let (_, original) = access::load_turn(deps.store(), caller, key).await?;
+    if original.settlement().is_none() {
+        let retry_after = wait::estimate_wait(&original, deps.host().now(), deps.timing());
+        return Err(Refusal::SessionBusy { turn: key.turn.clone(), retry_after });
     }
-
-    /// Reads a turn that the caller may see.
-    pub(in crate::flow) async fn turn_for(&self, caller: &Caller, key: &TurnKey) -> Result<Turn, Refusal> {
-        let store = self.deps.store();
-        let (session, turn) = store.session_and_turn(key).await?;
-        let (Some(session), Some(turn)) = (session, turn) else { return Err(Refusal::TurnNotFound) };
-        if access::can_see(store, caller, &session).await? { Ok(turn) } else { Err(Refusal::TurnNotFound) }
-    }
+    let request = stored_request::load(deps.payloads(), &original).await?.with_rerun(changes);
+    Ok((RerunSource { original, request: changes }, request))
 }

@@ -13,81 +13,74 @@ use protocol::{
     turn::Turn,
 };
 
-use crate::flow::read::session_reader::report_of;
-use crate::flow::{ancestry, executor::Executor};
+use crate::flow::{ancestry, finish::report};
 use crate::{
-    ports::{AgentDeps, Reads, Unavailable},
+    ports::{AgentDeps, Deps, Reads, Unavailable},
     refusal::Refusal,
 };
 
 /// A turn to run again, and the request that says what changes.
-pub(in crate::flow) struct RerunSource<'a> {
-    pub(in crate::flow) original: Turn,
-    pub(in crate::flow) request: &'a RerunRequest,
+pub(crate) struct RerunSource<'a> {
+    pub(crate) original: Turn,
+    pub(crate) request: &'a RerunRequest,
 }
 
 /// The parent of a rerun.
-pub(in crate::flow) struct RerunParent {
+pub(crate) struct RerunParent {
     /// The completed turn, if there is one.
-    pub(in crate::flow) turn: Option<TurnKey>,
+    pub(crate) turn: Option<TurnKey>,
     /// The provider response that the parent left, to continue from.
-    pub(in crate::flow) chain: Option<ChainHead>,
+    pub(crate) chain: Option<ChainHead>,
 }
 
-impl<D: AgentDeps> Executor<D> {
-    /// Resolves the parent, mode and model of a rerun. Also returns the parent's key.
-    pub(in crate::flow) async fn prepare_rerun(
-        &self,
-        RerunSource { original, request }: &RerunSource<'_>,
-        cutoff_depth: u64,
-    ) -> Result<(Rerun, Option<TurnKey>), Refusal> {
-        let catalog = &self.deps.config().catalog;
-        let mode = match &request.mode {
-            None => original.mode.clone(),
-            Some(requested) => {
-                let offered = || catalog.modes().filter(|mode| mode.is_offered());
-                let offered_mode = offered().find(|mode| mode.key == *requested);
-                let not_offered =
-                    || Refusal::ModeNotOffered(offered().map(|mode| mode.key.clone()).collect());
-                offered_mode.ok_or_else(not_offered)?.key.clone()
-            }
-        };
-        let RerunParent { turn, chain } = self.parent_of(original, cutoff_depth).await?;
-        let rerun_of = RerunOf { turn: original.key.turn.clone(), model: request.model.clone() };
-        let parent = ParentState { turn: original.parent.clone(), chain, mode };
-        Ok((Rerun { rerun_of, parent }, turn))
-    }
+/// Resolves the parent, mode and model of a rerun. Also returns the parent's key.
+pub(crate) async fn prepare_rerun(
+    deps: &impl AgentDeps,
+    RerunSource { original, request }: &RerunSource<'_>,
+    cutoff_depth: u64,
+) -> Result<(Rerun, Option<TurnKey>), Refusal> {
+    let catalog = &deps.config().catalog;
+    let mode = match &request.mode {
+        None => original.mode.clone(),
+        Some(requested) => {
+            let offered = || catalog.modes().filter(|mode| mode.is_offered());
+            let offered_mode = offered().find(|mode| mode.key == *requested);
+            let not_offered = || Refusal::ModeNotOffered(offered().map(|mode| mode.key.clone()).collect());
+            offered_mode.ok_or_else(not_offered)?.key.clone()
+        }
+    };
+    let RerunParent { turn, chain } = parent_of(deps, original, cutoff_depth).await?;
+    let rerun_of = RerunOf { turn: original.key.turn.clone(), model: request.model.clone() };
+    let parent = ParentState { turn: original.parent.clone(), chain, mode };
+    Ok((Rerun { rerun_of, parent }, turn))
+}
 
-    /// Finds the parent of a rerun, which differs from the session's latest turn. The provider response of a turn
-    /// before `cutoff_depth` isn't used, because it contains purged history.
-    pub(in crate::flow) async fn parent_of(
-        &self,
-        turn: &Turn,
-        cutoff_depth: u64,
-    ) -> Result<RerunParent, Unavailable> {
-        let store = self.deps.store();
-        let completed =
-            Box::pin(ancestry::last_completed(store, &turn.key.session, turn.resolved_parent())).await?;
-        let Some(turn) = completed else {
-            return Ok(RerunParent { turn: None, chain: None });
-        };
-        let chain = match store.record(&turn.key).await? {
-            Some(_) if turn.depth() < cutoff_depth => None,
-            Some(record) => chain_head(&report_of(self.deps.store(), self.deps.payloads(), &record).await?),
-            None => None,
-        };
-        Ok(RerunParent { turn: Some(turn.key), chain })
-    }
+/// Finds the parent of a rerun, which differs from the session's latest turn. The provider response of a turn
+/// before `cutoff_depth` isn't used, because it contains purged history.
+pub(crate) async fn parent_of(
+    deps: &impl Deps,
+    turn: &Turn,
+    cutoff_depth: u64,
+) -> Result<RerunParent, Unavailable> {
+    let store = deps.store();
+    let completed =
+        Box::pin(ancestry::last_completed(store, &turn.key.session, turn.resolved_parent())).await?;
+    let Some(turn) = completed else {
+        return Ok(RerunParent { turn: None, chain: None });
+    };
+    let chain = match store.record(&turn.key).await? {
+        Some(_) if turn.depth() < cutoff_depth => None,
+        Some(record) => chain_head(&report::load(store, deps.payloads(), &record).await?),
+        None => None,
+    };
+    Ok(RerunParent { turn: Some(turn.key), chain })
 }
 
 /// Returns the settings with this model selected.
 ///
 /// # Errors
 /// If the context doesn't offer the model.
-pub(in crate::flow) fn with_model(
-    effective: ResolvedContext,
-    model: &str,
-) -> Result<ResolvedContext, Refusal> {
+pub(crate) fn with_model(effective: ResolvedContext, model: &str) -> Result<ResolvedContext, Refusal> {
     let names: Vec<String> = effective.models().map(str::to_owned).collect();
     effective.with_primary_model(model).ok_or(Refusal::ModelNotOffered(names))
 }

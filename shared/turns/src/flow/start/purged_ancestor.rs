@@ -13,7 +13,7 @@ use crate::ports::{Reads, Unavailable};
 const MAX_DEPTH: usize = 16;
 
 /// Finds the nearest ancestor that was purged since the previous turn; none if the session already knows of it.
-pub(in crate::flow) async fn find(
+pub(crate) async fn find(
     store: &impl Reads,
     session: &Session,
 ) -> Result<Option<PurgedAncestor>, Unavailable> {

@@ -18,15 +18,18 @@ use protocol::{
 
 use crate::flow::{
     access,
-    executor::{Executor, Invocation, RequestScope},
-    finish::outcomes,
+    finish::{
+        announcement::announce,
+        outcomes,
+        replay::{self, WaitOutcome},
+    },
+    invocation::RequestScope,
     owned_turn::{Lease, OwnedTurn},
-    run::agent_loop::AttemptStart,
-    start::replay::{self, WaitOutcome},
+    start::{take_over::take_over, turn_start::Claim},
     write::{self, WriteOutcome},
 };
 use crate::{
-    ports::{AgentDeps, Clock, Payloads, Random, Reads, Timer},
+    ports::{Clock, Payloads, QueueDeps, Random, Timer},
     refusal::Refusal,
     stream::Writer,
 };
@@ -34,52 +37,52 @@ use crate::{
 /// The most times a resume decides again because the turn changed meanwhile.
 const MAX_TRIES: usize = 8;
 
-impl<D: AgentDeps> Executor<D> {
-    /// Resumes a turn that awaits these results. Any mismatch rejects the request: nothing is stored, the model isn't
-    /// called, and the turn stays as it is (I6). Results that were accepted before, in any round, get the turn's
-    /// current outcome.
+/// Tool results that resume a suspended turn.
+pub(crate) struct Resumption<'a, D> {
+    /// The dependencies.
+    pub(crate) deps: &'a D,
+    /// The caller.
+    pub(crate) caller: &'a Caller,
+    /// The results.
+    pub(crate) request: &'a ToolContinuation,
+    /// The scope of the request.
+    pub(crate) scope: &'a RequestScope,
+    /// The stream of the answer.
+    pub(crate) stream: &'a Writer,
+}
+
+impl<D: QueueDeps> Resumption<'_, D> {
+    /// Claims the turn that awaits these results, or replays its outcome if they were accepted before.
     ///
     /// # Errors
     /// If the results don't match the turn's pending calls, or the turn doesn't await any.
-    pub async fn resume(
-        &self,
-        caller: &Caller,
-        request: &ToolContinuation,
-        invocation: &Invocation,
-        stream: &Writer,
-    ) -> Result<Response, Refusal> {
-        let scope = invocation.scope(self.deps.host());
+    pub(crate) async fn claim(&self) -> Result<Claim, Refusal> {
+        let Self { deps, caller, request, scope, stream } = *self;
         let session = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
         let key = session.turn(request.turn_id.clone());
         for _ in 0..MAX_TRIES {
-            let store = self.deps.store();
-            let (session, turn) = store.session_and_turn(&key).await?;
-            let (Some(session), Some(turn)) = (session, turn) else { return Err(Refusal::TurnNotFound) };
-            if !access::can_see(store, caller, &session).await? {
-                return Err(Refusal::TurnNotFound);
-            }
+            let (session, turn) = access::load_turn(deps.store(), caller, &key).await?;
             if turn.requested_by != caller.user.id {
                 return Err(Refusal::AnotherUsersTurn);
             }
             stream.inherit_streaming(&turn);
-            if let Some(response) = self.end_overdue(&turn, stream, &scope).await? {
-                return Ok(response);
+            if let Some(response) = self.end_overdue(&turn).await? {
+                return Ok(Claim::Replayed(response));
             }
-            let (owned, step) = match self.check_results(&turn, request).await? {
-                ResultsCheck::Repeated => match replay::wait(&self.deps, turn.clone(), stream).await? {
-                    WaitOutcome::Ready(turn) => return self.replay(&turn, stream).await,
+            let claimed = match self.check_results(&turn).await? {
+                ResultsCheck::Repeated => match replay::wait(deps, turn.clone(), stream).await? {
+                    WaitOutcome::Ready(turn) => {
+                        return replay::replay(deps, &turn, stream).await.map(Claim::Replayed);
+                    }
                     WaitOutcome::Running { retry_after } => {
                         return Err(Refusal::TurnInProgress { retry_after });
                     }
-                    WaitOutcome::Dead => match self.take_over(&turn, &scope).await? {
-                        Some((owned, Some(step))) => (owned, step),
-                        _ => continue,
+                    WaitOutcome::Dead => match take_over(deps, &turn, scope).await? {
+                        Some((owned, Some(step))) => Some((owned, step)),
+                        _ => None,
                     },
                 },
-                ResultsCheck::Matching(step) => match self.accept(&turn, request, *step, &scope).await? {
-                    Some(accepted) => accepted,
-                    None => continue,
-                },
+                ResultsCheck::Matching(step) => self.accept(&turn, *step).await?,
                 // Results that were accepted before are answered above. A deleted session accepts no others.
                 ResultsCheck::Ended(_) | ResultsCheck::Unexpected | ResultsCheck::Mismatch(_)
                     if session.deleted.is_some() =>
@@ -88,22 +91,22 @@ impl<D: AgentDeps> Executor<D> {
                 }
                 ResultsCheck::Ended(reason) => {
                     stream.set_round(&turn);
-                    return Ok(Response::from_end_reason(reason));
+                    return Ok(Claim::Replayed(Response::from_end_reason(reason)));
                 }
                 ResultsCheck::Unexpected => return Err(Refusal::NotAwaitingTools),
                 ResultsCheck::Mismatch(mismatch) => return Err(Refusal::ToolResultsMismatch(mismatch)),
             };
-            return self
-                .run_attempt(&owned, AttemptStart { request: None, recovery_point: step }, stream)
-                .await;
+            if let Some((owned, step)) = claimed {
+                return Ok(Claim::owned(owned, step));
+            }
         }
         Err(Refusal::Contended)
     }
 
     /// Compares the results with the turn. The head remembers the latest accepted results, and the outcome object of
     /// the latest suspension remembers those before.
-    async fn check_results(&self, turn: &Turn, request: &ToolContinuation) -> Result<ResultsCheck, Refusal> {
-        let results = request.fingerprint();
+    async fn check_results(&self, turn: &Turn) -> Result<ResultsCheck, Refusal> {
+        let results = self.request.fingerprint();
         if let Some(Settlement { verdict: Verdict::Ended(reason), .. }) = turn.settlement() {
             return Ok(ResultsCheck::Ended(*reason));
         }
@@ -122,7 +125,10 @@ impl<D: AgentDeps> Executor<D> {
         }
         Ok(match &turn.state {
             State::AwaitingTools { .. } => {
-                match result_validation::validate(step.state.rounds.pending_calls(), &request.tool_results) {
+                match result_validation::validate(
+                    step.state.rounds.pending_calls(),
+                    &self.request.tool_results,
+                ) {
                     Ok(()) => ResultsCheck::Matching(Box::new(step)),
                     Err(mismatch) => ResultsCheck::Mismatch(mismatch),
                 }
@@ -133,19 +139,14 @@ impl<D: AgentDeps> Executor<D> {
 
     /// Ends the turn if these results come too late, as a sweep would. None if they are in time, or if another writer
     /// was first.
-    async fn end_overdue(
-        &self,
-        turn: &Turn,
-        stream: &Writer,
-        scope: &RequestScope,
-    ) -> Result<Option<Response>, Refusal> {
+    async fn end_overdue(&self, turn: &Turn) -> Result<Option<Response>, Refusal> {
         let Some(change) = settle::end_overdue(turn, self.deps.host().now(), self.deps.timing()) else {
             return Ok(None);
         };
-        let announced = self.announce(turn, scope.correlation.as_ref());
-        let (written, ()) = join(write::turn(&self.deps, &change), announced).await;
+        let announced = announce(self.deps, turn, self.scope.correlation.as_ref());
+        let (written, ()) = join(write::turn(self.deps, &change), announced).await;
         match written? {
-            WriteOutcome::Applied => self.replay(&change.after, stream).await.map(Some),
+            WriteOutcome::Applied => replay::replay(self.deps, &change.after, self.stream).await.map(Some),
             WriteOutcome::Superseded(_) => Ok(None),
         }
     }
@@ -154,26 +155,26 @@ impl<D: AgentDeps> Executor<D> {
     async fn accept(
         &self,
         turn: &Turn,
-        request: &ToolContinuation,
         step: RecoveryPoint,
-        scope: &RequestScope,
     ) -> Result<Option<(OwnedTurn, RecoveryPoint)>, Refusal> {
         let (payloads, host, timing) = (self.deps.payloads(), self.deps.host(), self.deps.timing());
         let (requested, attempt) = (host.monotonic(), host.attempt_id());
         let payload = Payload { turn: turn.key.clone(), kind: Kind::ToolResults(attempt.clone()) };
         // I10: the head that points at the results is written after them.
-        payloads.put(&payload, Bytes::from(request.canonical_json())).await?;
-        let results = request.fingerprint();
+        payloads.put(&payload, Bytes::from(self.request.canonical_json())).await?;
+        let results = self.request.fingerprint();
         let Ok(change) = resume(turn, attempt, results, host.now(), timing) else {
             return Ok(None);
         };
-        if let WriteOutcome::Superseded(_) = write::turn(&self.deps, &change).await? {
+        if let WriteOutcome::Superseded(_) = write::turn(self.deps, &change).await? {
             return Ok(None);
         }
-        let step =
-            RecoveryPoint { state: step.state.with_tool_results(&request.tool_results, results), ..step };
+        let step = RecoveryPoint {
+            state: step.state.with_tool_results(&self.request.tool_results, results),
+            ..step
+        };
         let lease = Lease::starting_at(requested, timing);
-        Ok(Some((OwnedTurn::new(change.after, lease, scope), step)))
+        Ok(Some((OwnedTurn::new(change.after, lease, self.scope), step)))
     }
 }
 

@@ -1,0 +1,121 @@
+//! Recorded steps of a turn: find and load.
+
+use agent::attempt::RecoveryPoint;
+use contracts::{ToolContinuation, json_bytes, response::ToolResult};
+use futures::future::{try_join, try_join_all};
+use protocol::{
+    id::AttemptId,
+    payload::{Kind, Payload},
+    turn::{AcceptedResults, Stage, State, StepRef, Turn},
+};
+
+use crate::flow::finish::outcomes;
+use crate::ports::{PayloadReads, Unavailable};
+
+/// The number of recorded steps to look for at a time.
+const STEPS_BATCH: u32 = 8;
+
+/// The latest step of a running turn, to continue from.
+pub(crate) struct LatestStep {
+    /// Its record; none for the step of a suspension, completed with the tool results.
+    pub(crate) recorded: Option<StepRef>,
+    /// The recovered step.
+    pub(crate) step: RecoveryPoint,
+}
+
+/// Finds the latest step of a running turn; none if it has to start with the user's request.
+///
+/// A slow attempt may still write until it is fenced, so the result is final only for the turn's owner.
+pub(crate) async fn latest(
+    payloads: &impl PayloadReads,
+    turn: &Turn,
+) -> Result<Option<LatestStep>, Unavailable> {
+    let State::Running { stage, .. } = &turn.state else { return Ok(None) };
+    let resumed = match &turn.accepted_results {
+        Some(accepted) => with_results(payloads, turn, accepted).await?,
+        None => None,
+    };
+    let already_done = resumed.as_ref().map_or(0, |step| step.state.recovery_points());
+    let furthest = furthest_recorded(payloads, turn, stage, already_done).await?;
+    Ok(furthest.or(resumed.map(|step| LatestStep { recorded: None, step })))
+}
+
+/// Finds the furthest step of the newest attempt that recorded any.
+async fn furthest_recorded(
+    payloads: &impl PayloadReads,
+    turn: &Turn,
+    stage: &Stage,
+    already_done: u32,
+) -> Result<Option<LatestStep>, Unavailable> {
+    for writer in stage.attempts.iter().rev() {
+        let mut last = None;
+        let mut from = already_done + 1;
+        loop {
+            let steps = (from..from + STEPS_BATCH).map(|number| recorded(payloads, turn, writer, number));
+            let newest = try_join_all(steps).await?.into_iter().flatten().last();
+            if newest.is_none() {
+                break;
+            }
+            last = newest;
+            from += STEPS_BATCH;
+        }
+        if let Some(step) = last {
+            let recorded = StepRef { attempt: writer.clone(), step: step.state.recovery_points() };
+            return Ok(Some(LatestStep { recorded: Some(recorded), step }));
+        }
+    }
+    Ok(None)
+}
+
+/// Loads a recorded step.
+pub(crate) async fn recorded(
+    payloads: &impl PayloadReads,
+    turn: &Turn,
+    writer: &AttemptId,
+    number: u32,
+) -> Result<Option<RecoveryPoint>, Unavailable> {
+    let payload = Payload { turn: turn.key.clone(), kind: Kind::Step(writer.clone(), number) };
+    let stored = payloads.get(&payload).await?;
+    // The work continues without a step that can't be read: its tools run again.
+    Ok(stored.and_then(|bytes| json_bytes::from_slice(&bytes).ok()))
+}
+
+/// Loads the step of the turn's last suspension, completed with its tool results.
+pub(crate) async fn resumed(
+    payloads: &impl PayloadReads,
+    turn: &Turn,
+) -> Result<Option<RecoveryPoint>, Unavailable> {
+    match &turn.accepted_results {
+        Some(accepted) => with_results(payloads, turn, accepted).await,
+        None => Ok(None),
+    }
+}
+
+/// Loads the step of a suspension, completed with its tool results.
+pub(super) async fn with_results(
+    payloads: &impl PayloadReads,
+    turn: &Turn,
+    accepted: &AcceptedResults,
+) -> Result<Option<RecoveryPoint>, Unavailable> {
+    let suspended = outcomes::load(payloads, &turn.key, &accepted.suspended_by);
+    let results = tool_results(payloads, turn, &accepted.resumed_by);
+    let (suspended, results) = try_join(suspended, results).await?;
+    let filled = |step: RecoveryPoint| RecoveryPoint {
+        state: step.state.with_tool_results(&results, accepted.results),
+        ..step
+    };
+    Ok(suspended.into_recovery_point().map(filled))
+}
+
+async fn tool_results(
+    payloads: &impl PayloadReads,
+    turn: &Turn,
+    resumed_by: &AttemptId,
+) -> Result<Vec<ToolResult>, Unavailable> {
+    let payload = Payload { turn: turn.key.clone(), kind: Kind::ToolResults(resumed_by.clone()) };
+    let missing = |source| Unavailable { what: "the tool results", source };
+    let stored = payloads.get(&payload).await?.ok_or_else(|| missing("they are missing".into()))?;
+    let results =
+        ToolContinuation::from_canonical(&stored).map_err(|_| missing("they can't be read".into()))?;
+    Ok(results.tool_results.into_vec())
+}

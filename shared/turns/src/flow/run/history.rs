@@ -1,0 +1,118 @@
+//! The history of a conversation: the completed turns before this one, back to where the prompt begins.
+
+use agent::{
+    attachments,
+    history::{AncestryWalk, Exchange, LoadedHistory, Truncation},
+};
+use contracts::error::causes;
+use futures::future::{join_all, try_join};
+use protocol::{
+    ancestry::ResolvedParent,
+    id::SessionKey,
+    session::SolutionContext,
+    turn::{Turn, Verdict},
+};
+
+use crate::flow::{ancestry, finish::outcomes, stored_request};
+use crate::ports::{Deps, Reads, Unavailable};
+
+/// The number of turns to read concurrently. Each may be a few megabytes.
+const MAX_CONCURRENT_READS: usize = 4;
+
+/// An earlier turn's exchange of request and answer; none if it has no answer.
+type ExchangeResult = Result<Option<Exchange>, Unavailable>;
+
+/// Loads the completed turns before this one, back to where the history window begins or the token budget ends.
+pub(super) async fn load(
+    deps: &impl Deps,
+    turn: &Turn,
+    walk: AncestryWalk,
+    latched: Option<&SolutionContext>,
+) -> LoadedHistory {
+    let mut history = walk_ancestry(deps, &turn.key.session, turn.resolved_parent(), walk).await;
+    // The turn that brought the solution context of the system message may lie before those turns.
+    let needed = history.window.as_ref().and_then(|window| window.solution.clone());
+    let is_loaded = |named: &SolutionContext| {
+        history.solution_texts.contains_key(&named.text)
+            || latched.is_some_and(|latched| latched.text == named.text)
+    };
+    if let Some(named) = needed.filter(|named| !is_loaded(named)) {
+        let hash = named.text;
+        let read = stored_request::load_solution(deps.payloads(), turn, named).await;
+        let text = ok_or_warn(read, contracts::log::SOLUTION_CONTEXT_UNREADABLE);
+        history.solution_texts.extend(text.map(|text| (hash, text)));
+    }
+    history
+}
+
+/// Walks the ancestry from this turn back, and collects the completed turns.
+pub(super) async fn walk_ancestry(
+    deps: &impl Deps,
+    own: &SessionKey,
+    from: Option<ResolvedParent>,
+    mut walk: AncestryWalk,
+) -> LoadedHistory {
+    let mut next = from;
+    while let Some(from) = next.filter(|next| next.depth >= walk.oldest_wanted()) {
+        let Some((page, before)) =
+            ok_or_warn(load_page(deps, own, from).await, contracts::log::HISTORY_UNREADABLE)
+        else {
+            return walk.finish(Truncation::Unreadable);
+        };
+        for (head, exchange) in page {
+            if head.depth() < walk.oldest_wanted() {
+                break;
+            }
+            let Some(exchange) = ok_or_warn(exchange, contracts::log::EARLIER_TURN_UNREADABLE) else {
+                walk.skip_unreadable(head.depth(), file_names_of(deps.store(), &head).await);
+                return walk.finish(Truncation::Unreadable);
+            };
+            if exchange.is_some_and(|exchange| !walk.push(exchange)) {
+                return walk.finish(Truncation::TokenBudget);
+            }
+        }
+        next = before;
+    }
+    walk.finish(Truncation::None)
+}
+
+/// Reads one page of the ancestry, newest first, with each turn's exchange. Also returns the predecessor of the
+/// page.
+async fn load_page(
+    deps: &impl Deps,
+    own: &SessionKey,
+    from: ResolvedParent,
+) -> Result<(Vec<(Turn, ExchangeResult)>, Option<ResolvedParent>), Unavailable> {
+    let (heads, before) = ancestry::page(deps.store(), own, from, MAX_CONCURRENT_READS).await?;
+    let read = join_all(heads.iter().map(|head| load_exchange(deps, head))).await;
+    Ok((heads.into_iter().zip(read).collect(), before))
+}
+
+/// Returns the names of the files of a turn that can't be read otherwise.
+async fn file_names_of(store: &impl Reads, turn: &Turn) -> Vec<String> {
+    let detail = store.request_detail(&turn.key).await;
+    let detail = ok_or_warn(detail, contracts::log::EARLIER_FILES_UNREADABLE).flatten();
+    detail.map(|detail| attachments::file_names(&detail.active_file_refs).collect()).unwrap_or_default()
+}
+
+/// Loads the exchange of a completed turn; none if the turn has no answer.
+async fn load_exchange(deps: &impl Deps, turn: &Turn) -> Result<Option<Exchange>, Unavailable> {
+    let Some(Verdict::Completed { writer }) = turn.settlement().map(|settlement| &settlement.verdict) else {
+        return Ok(None);
+    };
+    let outcome_read = outcomes::load(deps.payloads(), &turn.key, writer);
+    let inputs = async {
+        let request = stored_request::load(deps.payloads(), turn).await?;
+        let detail = match request.input_artifacts.is_empty() {
+            true => None,
+            false => deps.store().request_detail(&turn.key).await?,
+        };
+        Ok((request, detail.map(|detail| detail.active_file_refs).unwrap_or_default()))
+    };
+    let ((request, files), outcome) = try_join(inputs, outcome_read).await?;
+    Ok(Exchange::new(turn, &request, &files, &outcome))
+}
+
+fn ok_or_warn<T>(read: Result<T, Unavailable>, message: &str) -> Option<T> {
+    read.inspect_err(|error| tracing::warn!(error = %causes(error), "{message}")).ok()
+}

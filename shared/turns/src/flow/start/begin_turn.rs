@@ -1,0 +1,108 @@
+//! Begins a turn: resolves its settings, commits its start, and searches for its question concurrently.
+
+use agent::attempt::RecoveryPoint;
+use contracts::stream::Phase;
+use protocol::{
+    change::Commit,
+    session::Session,
+    transition::begin::{self, Setup, Snapshot},
+    turn::Turn,
+};
+
+use crate::flow::{
+    finish::turn_event,
+    owned_turn::{Lease, OwnedTurn},
+    retrieval::excerpts::{join_search, retrieve},
+    start::{
+        closing,
+        initial_step::{InitialInputs, initial_step},
+        setup::{self, ResolvedTurn},
+        turn_start::TurnStart,
+    },
+    write::{self, WriteOutcome},
+};
+use crate::{
+    ports::{AgentDeps, Clock, Random, Reads, Timer},
+    refusal::Refusal,
+};
+
+impl<D: AgentDeps> TurnStart<'_, D> {
+    /// Starts the turn and retrieves excerpts for it; none if another writer changed the session first.
+    pub(super) async fn begin(
+        &self,
+        snapshot: &Snapshot,
+        open: Option<Turn>,
+    ) -> Result<Option<(OwnedTurn, RecoveryPoint)>, Refusal> {
+        let Self { deps, submission, request, .. } = *self;
+        let before = snapshot.session.as_ref();
+        let resolved = Box::pin(setup::resolve(deps, self.models, before, submission, request, self.rerun));
+        let ResolvedTurn { effective, setup, sources } = resolved.await?;
+        let retrieval =
+            Box::pin(retrieve(deps, self.question.as_ref(), &submission.key.session.org, sources.as_ref()));
+        let committed = Box::pin(self.commit_begin(before, open, &setup));
+        // Nothing is streamed before the turn exists, so a refusal until then keeps its HTTP status.
+        let on_search = |(commit, _): &(Commit, Lease)| {
+            if let Some(change) = commit.turns.first() {
+                self.stream.status(&change.after, 1, Phase::Retrieving);
+            }
+        };
+        let Some(((commit, lease), retrieval)) = join_search(committed, retrieval, on_search).await? else {
+            return Ok(None);
+        };
+        let session = commit.session.after;
+        Ok(commit.turns.into_iter().next().map(|change| {
+            let turn = change.after;
+            let chain = match &setup.rerun {
+                Some(rerun) => rerun.parent.chain.as_ref(),
+                None => session.chain.as_ref(),
+            };
+            let history_owner = setup.target.upstream_for(&session).history_owner;
+            let inputs =
+                InitialInputs { start: turn.chain.clone(), chain, files: setup.files, history_owner };
+            let step = initial_step(deps.config(), &turn, inputs, &session, &effective, request);
+            (OwnedTurn::new(turn, lease, self.scope), retrieval.apply_to(step, sources))
+        }))
+    }
+
+    /// Commits the start of the turn; none if another writer changed the session first.
+    async fn commit_begin(
+        &self,
+        before: Option<&Session>,
+        open: Option<Turn>,
+        setup: &Setup,
+    ) -> Result<Option<(Commit, Lease)>, Refusal> {
+        let (deps, submission) = (self.deps, self.submission);
+        let (closing, closed) = match (before, open) {
+            (Some(session), Some(open)) => match closing::prepare(deps, session, &open).await? {
+                Some((closing, evidence)) => {
+                    let closed = (closing.finalized().clone(), evidence);
+                    (Some(closing), Some(closed))
+                }
+                None => return Ok(None),
+            },
+            _ => (None, None),
+        };
+        let newcomer = self.is_newcomer(before).await?;
+        let (host, timing) = (deps.host(), deps.timing());
+        let (requested, attempt) = (host.monotonic(), host.attempt_id());
+        let commit = begin::begin(before, closing, submission, setup, attempt, newcomer, host.now(), timing);
+        if let WriteOutcome::Superseded(_) = write::commit(deps, &commit).await? {
+            return Ok(None);
+        }
+        if let Some((finalized, evidence)) = &closed {
+            turn_event::log_terminal(finalized, evidence.outcome());
+        }
+        Ok(Some((commit, Lease::starting_at(requested, timing))))
+    }
+
+    /// Returns true if the caller doesn't take part in the session yet.
+    async fn is_newcomer(&self, session: Option<&Session>) -> Result<bool, Refusal> {
+        match session {
+            None => Ok(true),
+            Some(session) if session.owner.id == self.submission.requested_by.id => Ok(false),
+            Some(session) => {
+                Ok(!self.deps.store().is_participant(&session.key, &self.submission.requested_by.id).await?)
+            }
+        }
+    }
+}

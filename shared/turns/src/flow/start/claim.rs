@@ -1,0 +1,141 @@
+//! Claims the turn of a request: starts it, takes it over, or replays its response.
+
+use futures::future::join;
+use protocol::transition::begin::{self, Decision, Snapshot};
+
+use crate::flow::{
+    access,
+    finish::{
+        replay::{self, WaitOutcome},
+        salvage,
+    },
+    retrieval::question::while_embedding,
+    start::{
+        staged_request::StagedRequest,
+        take_over::take_over,
+        takeover_setup::resolve_after_takeover,
+        turn_start::{Claim, TurnStart},
+    },
+};
+use crate::{
+    ports::{AgentDeps, Clock, Reads},
+    refusal::Refusal,
+};
+
+/// The most times a start decides again because the session changed meanwhile.
+const MAX_TRIES: usize = 12;
+
+impl<D: AgentDeps> TurnStart<'_, D> {
+    /// Claims the turn, with the request staged and the question embedded concurrently.
+    ///
+    /// # Errors
+    /// If the request is refused. Then no turn was started, or another call is working on it.
+    pub(crate) async fn claim(&self) -> Result<Claim, Refusal> {
+        // Boxed: `join` and `select` copy their futures, and this one is large.
+        let claiming = Box::pin(async {
+            let staging = StagedRequest::stage(self.deps.payloads(), self.submission, self.request);
+            let (snapshot, mut staged) = join(self.load_snapshot(), staging).await;
+            let claim = match snapshot {
+                Ok(snapshot) => self.decide(snapshot, &mut staged).await,
+                Err(refusal) => Err(refusal),
+            };
+            (claim, staged)
+        });
+        let (claim, mut staged) = while_embedding(self.question.as_ref(), claiming).await;
+        match claim {
+            Ok(claim) => Ok(claim),
+            // If a store is unreachable, a turn that needs the request may have been started.
+            Err(refusal @ Refusal::Unavailable(_)) => Err(refusal),
+            Err(refusal) => {
+                staged.discard().await;
+                Err(refusal)
+            }
+        }
+    }
+
+    /// Loads the session and the turn in one read, and then the session's open turn, if it has another one. A session
+    /// that the caller may not see is refused before anything else, so that the refusal reveals nothing.
+    async fn load_snapshot(&self) -> Result<Snapshot, Refusal> {
+        let (store, key) = (self.deps.store(), &self.submission.key);
+        let (session, turn) = store.session_and_turn(key).await?;
+        if let Some(session) = &session
+            && !access::can_see(store, self.caller, session).await?
+        {
+            return Err(Refusal::SessionNotFound);
+        }
+        let open = match session.as_ref().and_then(|session| session.open_turn.clone()) {
+            Some(open) if open != key.turn || turn.is_none() => store.turn(&key.session.turn(open)).await?,
+            _ => None,
+        };
+        Ok(Snapshot { session, turn, open })
+    }
+
+    /// Decides until this call owns the turn or has a response to replay. Each round decides on the latest snapshot:
+    /// start the turn, take it over, wait for the attempt that owns it, replay its outcome, or refuse.
+    async fn decide(
+        &self,
+        mut snapshot: Snapshot,
+        staged: &mut StagedRequest<'_, D::Payloads>,
+    ) -> Result<Claim, Refusal> {
+        let Self { deps, submission, stream, .. } = *self;
+        for _ in 0..MAX_TRIES {
+            let turn = snapshot.turn_for(submission);
+            if turn.is_some_and(|turn| turn.stored_request() == submission.stored_request()) {
+                // This call started the turn, didn't learn of it, and lost it to a takeover since.
+                staged.release();
+            }
+            let claimed = match begin::decide(&snapshot, submission, deps.host().now(), deps.timing()) {
+                Decision::Begin => {
+                    staged.commit()?;
+                    self.begin(&snapshot, None).await?
+                }
+                Decision::BeginClosing(open) => {
+                    staged.commit()?;
+                    self.begin(&snapshot, Some(open)).await?
+                }
+                Decision::SalvageFirst(open) => {
+                    salvage::salvage(deps, &open).await?;
+                    None
+                }
+                // Another submission started the turn and stored its request.
+                Decision::Replay(turn) => {
+                    let replayed = staged.discard_during(replay::replay(deps, &turn, stream)).await?;
+                    return Ok(Claim::Replayed(replayed));
+                }
+                Decision::Wait(turn) => {
+                    match staged.discard_during(replay::wait(deps, turn, stream)).await? {
+                        WaitOutcome::Ready(turn) => {
+                            return replay::replay(deps, &turn, stream).await.map(Claim::Replayed);
+                        }
+                        WaitOutcome::Running { retry_after } => {
+                            return Err(Refusal::TurnInProgress { retry_after });
+                        }
+                        WaitOutcome::Dead => None,
+                    }
+                }
+                Decision::TakeOver(turn) => {
+                    match staged.discard_during(take_over(deps, &turn, self.scope)).await? {
+                        Some((owned, Some(step))) => Some((owned, step)),
+                        Some((owned, None)) => {
+                            let step =
+                                resolve_after_takeover(self, &owned.turn, snapshot.session.as_ref()).await?;
+                            Some((owned, step))
+                        }
+                        None => None,
+                    }
+                }
+                Decision::Conflict => return Err(Refusal::TurnIdConflict),
+                Decision::Busy { turn, wait } => {
+                    return Err(Refusal::SessionBusy { turn, retry_after: wait });
+                }
+                Decision::Deleted => return Err(Refusal::SessionDeleted),
+                Decision::ContextMismatch => return Err(Refusal::ContextMismatch),
+            };
+            if let Some((owned, step)) = claimed {
+                return Ok(Claim::owned(owned, step));
+            }
+            snapshot = self.load_snapshot().await?;
+        }
+        Err(Refusal::Contended)
+    }
+}

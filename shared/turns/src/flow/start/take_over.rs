@@ -1,0 +1,69 @@
+//! Takes over a turn whose attempt died (I4, rules 5 and 9).
+
+use agent::attempt::RecoveryPoint;
+use protocol::{
+    transition::take_over::{self, Purpose},
+    turn::{State, Turn},
+};
+
+use crate::flow::{
+    finish::{
+        announcement::announce,
+        outcomes, salvage,
+        steps::{self, LatestStep},
+        transition,
+    },
+    invocation::RequestScope,
+    owned_turn::{Lease, OwnedTurn},
+    write::{self, WriteOutcome},
+};
+use crate::{
+    ports::{Clock, QueueDeps, Random, Timer},
+    refusal::Refusal,
+};
+
+/// Takes over a turn whose attempt died. Settles it from an earlier outcome, or returns it with the latest
+/// recorded step, if any, for this process to continue. None if there is nothing to work on; reading the turn
+/// again shows why.
+pub(crate) async fn take_over(
+    deps: &impl QueueDeps,
+    dead: &Turn,
+    scope: &RequestScope,
+) -> Result<Option<(OwnedTurn, Option<RecoveryPoint>)>, Refusal> {
+    let (host, timing) = (deps.host(), deps.timing());
+    let requested = host.monotonic();
+    let fence = match take_over::take_over(dead, host.attempt_id(), Purpose::Retry, host.now(), timing) {
+        Ok(fence) => fence,
+        Err(take_over::TakeOverError::NoAttemptLeft) => {
+            if let Some(turn) = salvage::salvage(deps, dead).await? {
+                announce(deps, &turn, scope.correlation.as_ref()).await;
+            }
+            return Ok(None);
+        }
+        Err(
+            take_over::TakeOverError::LeaseActive { .. } | take_over::TakeOverError::IllegalTransition(_),
+        ) => return Ok(None),
+    };
+    if let WriteOutcome::Superseded(_) = write::turn(deps, &fence).await? {
+        return Ok(None);
+    }
+    let lease = Lease::starting_at(requested, timing);
+    let owned = OwnedTurn::new(fence.after, lease, scope);
+    let State::Running { stage, .. } = &owned.turn.state else {
+        return Ok(None);
+    };
+    let Some((writer, outcome)) = outcomes::find(deps.payloads(), &owned.turn.key, stage).await? else {
+        let outcome = steps::latest(deps.payloads(), &owned.turn).await?;
+        let step = outcome.map(|LatestStep { recorded, step }| {
+            owned.set_recorded(recorded);
+            step
+        });
+        return Ok(Some((owned, step)));
+    };
+    // I4, I9: a durable answer is used, not paid for again.
+    if let Ok(change) = transition::of_outcome(deps, &owned.turn, writer, &outcome) {
+        write::turn(deps, &change).await?;
+        announce(deps, &owned.turn, scope.correlation.as_ref()).await;
+    }
+    Ok(None)
+}

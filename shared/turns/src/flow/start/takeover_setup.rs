@@ -1,0 +1,60 @@
+//! Sets up a turn again that was taken over before its first reply.
+
+use agent::attempt::RecoveryPoint;
+use futures::future::try_join;
+use protocol::{chain, session::Session, turn::Turn};
+
+use crate::flow::{
+    retrieval::excerpts::retrieve,
+    start::{
+        contexts::effective_settings,
+        initial_step::{InitialInputs, initial_step},
+        rerun_parent::parent_of,
+        turn_start::TurnStart,
+    },
+};
+use crate::{
+    ports::{AgentDeps, Reads},
+    refusal::Refusal,
+};
+
+/// Resolves the initial step of a turn that was taken over before its first reply. Its contexts may have changed
+/// since, so the provider's conversation state may no longer apply.
+pub(super) async fn resolve_after_takeover<D: AgentDeps>(
+    start: &TurnStart<'_, D>,
+    turn: &Turn,
+    session: Option<&Session>,
+) -> Result<RecoveryPoint, Refusal> {
+    let (deps, models, request) = (start.deps, start.models, start.request);
+    let session = session.ok_or(Refusal::SessionNotFound)?;
+    let (mut effective, original) =
+        try_join(effective_settings(deps, &turn.key.session.org, &session.contexts), async {
+            Ok(deps.store().request_detail(&turn.key).await?)
+        })
+        .await?;
+    let (original, files, rerun_of) = match original {
+        Some(original) => (Some(original.upstream), original.active_file_refs, original.rerun_of),
+        None => (None, Vec::new(), None),
+    };
+    // If the context no longer offers the model of a rerun, the context's own model answers.
+    if let Some(model) = rerun_of.as_ref().and_then(|rerun_of| rerun_of.model.as_deref()) {
+        effective = effective.clone().with_primary_model(model).unwrap_or(effective);
+    }
+    let chain = match &rerun_of {
+        Some(_) => Box::pin(parent_of(deps, turn, session.cutoff_depth())).await?.chain,
+        None => session.chain.clone(),
+    };
+    let current_target = models.target(&effective).upstream_for(session);
+    let with = original.unwrap_or_else(|| current_target.clone());
+    let chain_start = chain::after_takeover(&turn.chain, &with, &current_target);
+    let sources = deps.config().sources(&effective, &session.hints, &turn.mode);
+    let retrieval =
+        Box::pin(retrieve(deps, start.question.as_ref(), &turn.key.session.org, sources.as_ref())).await;
+    let inputs = InitialInputs {
+        start: chain_start,
+        chain: chain.as_ref(),
+        files,
+        history_owner: current_target.history_owner,
+    };
+    Ok(retrieval.apply_to(initial_step(deps.config(), turn, inputs, session, &effective, request), sources))
+}
