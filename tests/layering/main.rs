@@ -121,6 +121,15 @@ fn functions_without_a_model_use_only_their_part_of_service() {
     }
 }
 
+/// A patch of a dependency and an optimization level of one package need a gain that a user feels.
+#[test]
+fn build_has_no_patch_and_at_most_six_levels() {
+    let manifest = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml")).unwrap();
+    let levels = manifest.lines().filter(|line| line.starts_with("opt-level")).count();
+    assert!(!manifest.contains("[patch"), "a dependency is patched");
+    assert!((1..=6).contains(&levels), "{levels} optimization levels");
+}
+
 /// Returns the normal dependencies of every package of the workspace.
 fn dependencies() -> BTreeMap<String, Vec<String>> {
     let metadata = metadata();
