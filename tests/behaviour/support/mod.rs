@@ -60,7 +60,7 @@ impl Drop for RequestValidityCheck {
 }
 
 /// A lease that tests can wait for.
-pub const LEASE: Duration = Duration::from_secs(2);
+pub const LEASE: Duration = Duration::from_secs(5);
 
 /// The longest wait of a test. It only ends tests that hang.
 pub const PATIENCE: Duration = Duration::from_secs(30);
