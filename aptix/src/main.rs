@@ -193,10 +193,16 @@ async fn serve(arguments: Serve) -> Result<(), Failure> {
 
 async fn console(arguments: Console) -> Result<(), Failure> {
     let mut signals = ShutdownSignals::listen()?;
-    let Console { api_url, token, port } = arguments;
+    let Console { api_url, token, port, folder } = arguments;
+    let Some(api_url) = api_url else {
+        let url = local::api_url(&folder.data).ok_or_else(|| local::NotRunning::on(&folder.data))?;
+        let key = local::data_folder::console_key(&folder.data)?;
+        return Ok(print(&format!("{}\n", local::console::page_url(&url, &key)))?);
+    };
     let token = token.filter(|token| !token.is_empty());
     let server = local::console::serve(&api_url, token, port).await?;
-    print(&format!("The console for {api_url} is running at {}. Press Ctrl-C to stop it.\n", server.url()))?;
+    let page = server.page_url();
+    print(&format!("The console for {api_url} is running at {page}. Press Ctrl-C to stop it.\n"))?;
     signals.wait().await;
     Ok(())
 }
@@ -263,7 +269,7 @@ fn banner(cloud: &Cloud, data: &Data, model: &Model, oidc: Option<&Oidc>) -> Res
         "The local cloud is running. Press Ctrl-C to stop it.
 
   API       {api}
-  Console   {api}/
+  Console   {console}
   Docs      {api}/docs (OpenAPI document: {api}/openapi.yaml)
   DynamoDB  {dynamodb}
   S3        {s3}
@@ -277,6 +283,7 @@ Run a turn {caller}:
 curl -sS {api}{execute} -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' -d '{{\"SessionId\":\"{session}\",\"TurnId\":\"{turn}\",\"Instruction\":\"Hello! What are you?\"}}'
 ",
         api = endpoints.api,
+        console = cloud.console_url(),
         execute = contracts::paths::EXECUTE,
         dynamodb = endpoints.dynamodb,
         s3 = endpoints.s3,

@@ -38,6 +38,7 @@ mod hosted_tools;
 mod http_caching;
 mod import;
 mod indexing;
+mod local_access;
 mod logs;
 mod modes;
 mod named_providers;

@@ -29,8 +29,10 @@ mod lambda;
 mod listener;
 mod options;
 pub mod preflight;
+mod private_file;
 mod quick_ack;
 pub mod sam_env;
+pub mod secret;
 mod services;
 pub mod sources;
 mod sweep_timer;
@@ -38,12 +40,14 @@ pub mod token;
 
 pub use cloud::Cloud;
 pub use demo::demo;
+pub use discovery::NotRunning;
 pub use endpoints::Endpoints;
 pub use environment::MANAGED_SETTINGS;
 pub use error::Error;
 pub use function::Function;
 pub use function_process::run as run_function;
 pub use options::{Data, Logs, Model, Oidc, Options, Vectors};
+pub use services::{ServiceKeys, SigningError};
 
 /// Returns the API URL of the local cloud on a data folder. The cloud may have stopped since, so callers have to try
 /// the URL.

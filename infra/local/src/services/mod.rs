@@ -6,10 +6,12 @@ mod account;
 mod checksum;
 mod dynamodb;
 mod error;
+mod keys;
 mod model_provider;
 pub(crate) mod provision;
 pub(crate) mod qdrant;
 mod s3;
+mod signature;
 mod sqs;
 
 use std::path::Path;
@@ -17,9 +19,10 @@ use std::path::Path;
 use crate::data_folder::DataFolder;
 use crate::endpoints::Endpoints;
 use crate::options::Options;
-pub(crate) use account::{ACCESS_KEY, ACCOUNT, REGION, SECRET_KEY};
+pub(crate) use account::{ACCESS_KEY, ACCOUNT, REGION};
 use dynamodb::DynamoDb;
 pub(crate) use error::Error;
+pub use keys::{ServiceKeys, SigningError};
 use model_provider::ModelProvider;
 use provision::{DEAD_LETTERS, QUEUE};
 use qdrant::Qdrant;
@@ -44,13 +47,14 @@ impl Services {
     pub(crate) async fn start(
         options: &Options,
         folder: &DataFolder,
+        keys: &ServiceKeys,
         executable: &Path,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, crate::Error> {
         let at = options.service_addresses();
         Ok(Self {
-            dynamodb: DynamoDb::start(at.dynamodb, folder.database().as_deref()).await?,
-            s3: S3::start(at.s3, &folder.objects()).await?,
-            sqs: Sqs::start(at.sqs).await?,
+            dynamodb: DynamoDb::start(at.dynamodb, folder.database()?.as_deref(), keys).await?,
+            s3: S3::start(at.s3, &folder.objects()?, keys).await?,
+            sqs: Sqs::start(at.sqs, keys).await?,
             model: ModelProvider::start(at.model, &options.model).await?,
             qdrant: Qdrant::start(at.qdrant, &options.vectors, folder.vectors(), executable).await?,
         })
