@@ -19,6 +19,7 @@ mod chain;
 mod chaos;
 mod chat;
 mod client_tools;
+mod command_line;
 mod console;
 mod contexts;
 mod cost;

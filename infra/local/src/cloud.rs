@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 
 use crate::console::{self, Console, Issuer, Machine};
 use crate::data_folder::DataFolder;
+use crate::disk_space::DiskSpace;
 use crate::docs;
 use crate::endpoints::Endpoints;
 use crate::error::Error;
@@ -181,6 +182,18 @@ impl Cloud {
         Ok(&self.endpoints.qdrant)
     }
 
+    /// Starts a process of each function that an API call or a message needs, and waits until they are ready. Otherwise
+    /// a setting that a function refuses shows as a failure of every request.
+    ///
+    /// # Errors
+    /// Fails if a function does not start, with the reasons from its log.
+    pub async fn check_functions(&self) -> Result<(), Error> {
+        // The authorizer asks its provider first, which may be down for now.
+        const CHECKED: [Function; 4] =
+            [Function::Execute, Function::ToolContinuation, Function::SessionRead, Function::TurnFinalizer];
+        Ok(self.lambda.check_inits(&CHECKED).await?)
+    }
+
     /// Stops the event source; messages stay in the queue. Returns once no batch is being delivered.
     pub async fn pause_finalizer(&self) {
         self.finalizer.disable().await;
@@ -290,7 +303,12 @@ impl Parts<'_> {
     ) -> Result<Server, Error> {
         let is_oidc = self.options.oidc.is_some();
         let authorizer = if is_oidc { Authorizer::Oidc } else { Authorizer::Cognito(tokens.clone()) };
-        let gateway = Gateway::new(Arc::clone(lambda), authorizer, listener.address())?;
+        let gateway = Gateway::new(
+            Arc::clone(lambda),
+            authorizer,
+            listener.address(),
+            DiskSpace::new(self.folder.root()),
+        )?;
         let console = console::router(Console {
             api: None,
             key: console_key.to_owned(),

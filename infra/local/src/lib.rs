@@ -14,6 +14,7 @@ pub mod contexts;
 pub mod data_folder;
 mod demo;
 mod discovery;
+mod disk_space;
 pub mod docs;
 mod endpoints;
 mod environment;
@@ -46,6 +47,7 @@ pub use environment::MANAGED_SETTINGS;
 pub use error::Error;
 pub use function::Function;
 pub use function_process::run as run_function;
+pub use lambda::InitError;
 pub use options::{Data, Logs, Model, Oidc, Options, Vectors};
 pub use services::{ServiceKeys, SigningError};
 

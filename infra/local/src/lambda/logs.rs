@@ -41,6 +41,15 @@ impl LogFile {
         Ok(Self { path, function, echo, open: Mutex::new(OpenFile { file, written }) })
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the length of the current file, in bytes.
+    pub(crate) fn length(&self) -> u64 {
+        self.open().written
+    }
+
     /// Copies lines until the process closes its output.
     pub(crate) async fn copy(self: Arc<Self>, from: impl AsyncRead + Unpin) {
         let mut from = BufReader::new(from);

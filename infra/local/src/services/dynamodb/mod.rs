@@ -29,6 +29,9 @@ const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;
 /// Time between removals of expired items. AWS takes up to days, so nothing may depend on it.
 const EXPIRY_PERIOD: Duration = Duration::from_secs(60);
 
+/// Message of SQLite about a full disk.
+const DISK_FULL: &str = "database or disk is full";
+
 /// A running DynamoDB.
 pub(crate) struct DynamoDb {
     server: Server,
@@ -91,7 +94,13 @@ async fn handle(State(database): State<Database>, headers: HeaderMap, body: Byte
     let (status, body) = match operations::answer(&database, target, &body) {
         Ok(body) => (StatusCode::OK, body),
         Err(error) => {
-            let status = StatusCode::from_u16(error.status_code());
+            // Trying again does not help, so the status is none that the SDK retries.
+            let is_full = error.to_string().contains(DISK_FULL);
+            let status = if is_full {
+                Ok(StatusCode::INSUFFICIENT_STORAGE)
+            } else {
+                StatusCode::from_u16(error.status_code())
+            };
             (status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), error.to_json())
         }
     };
