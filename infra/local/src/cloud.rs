@@ -19,8 +19,9 @@ use crate::gateway::{self, Authorizer, Gateway};
 use crate::lambda::{self, Lambda, Launcher, Recording};
 use crate::listener::{Listener, Server};
 use crate::options::{Model, Options};
+use crate::service_keys::ServiceKeys;
+use crate::services::Services;
 use crate::services::provision::{self, BUCKET, Clients, QUEUE, TABLE};
-use crate::services::{ServiceKeys, Services};
 use crate::token::{Identity, Tokens};
 use crate::{discovery, environment, file_descriptor_limit, sweep_timer};
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::options::Data;
 use crate::private_file;
 use crate::secret;
-use crate::services::ServiceKeys;
+use crate::service_keys::ServiceKeys;
 use crate::token::{self, Tokens};
 
 /// A data folder that can't be used. Each message is one line that names the folder and the reason.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::endpoints::Endpoints;
 use crate::private_file;
-use crate::services::ServiceKeys;
+use crate::service_keys::ServiceKeys;
 use crate::services::provision::{self, Clients, DEAD_LETTERS, QUEUE};
 
 /// Files in which a running local cloud publishes the URLs of its API and services.

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::account::REGION;
 use crate::endpoints::Endpoints;
 use crate::options::{Model, Options, Vectors};
+use crate::service_keys::ServiceKeys;
 use crate::services::provision::{BUCKET, TABLE};
-use crate::services::{REGION, ServiceKeys};
 use crate::token::{AUDIENCE, claim};
 
 /// Name of the variable with the vector database's URL.

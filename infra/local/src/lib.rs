@@ -8,6 +8,7 @@
 //! Deliberately absent: any logic of sessions and turns, and any isolation between functions, which share one
 //! machine. Limits that clients and functions can run into (sizes, timeouts, concurrency) are those of AWS.
 
+mod account;
 mod cloud;
 pub mod console;
 pub mod contexts;
@@ -34,6 +35,7 @@ mod private_file;
 mod quick_ack;
 pub mod sam_env;
 pub mod secret;
+mod service_keys;
 mod services;
 pub mod sources;
 mod sweep_timer;
@@ -49,7 +51,7 @@ pub use function::Function;
 pub use function_process::run as run_function;
 pub use lambda::InitError;
 pub use options::{Data, Logs, Model, Oidc, Options, Vectors};
-pub use services::{ServiceKeys, SigningError};
+pub use service_keys::{ServiceKeys, SigningError};
 
 /// Returns the API URL of the local cloud on a data folder. The cloud may have stopped since, so callers have to try
 /// the URL.

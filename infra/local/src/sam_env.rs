@@ -10,13 +10,14 @@ use std::path::{Path, PathBuf};
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 
+use crate::account::ACCESS_KEY;
 use crate::discovery::{self, NotRunning};
 use crate::endpoints::Endpoints;
 use crate::environment;
 use crate::function::Function;
 use crate::options::{Model, Options};
 use crate::private_file;
-use crate::services::{ACCESS_KEY, ServiceKeys};
+use crate::service_keys::ServiceKeys;
 use crate::token::{AUDIENCE, claim};
 
 /// A failure to write the files. One line each.

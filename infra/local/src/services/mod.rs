@@ -2,11 +2,9 @@
 //!
 //! The functions use the regular AWS SDK and Qdrant client, and can't tell the difference.
 
-mod account;
 mod checksum;
 mod dynamodb;
 mod error;
-mod keys;
 mod model_provider;
 pub(crate) mod provision;
 pub(crate) mod qdrant;
@@ -19,10 +17,9 @@ use std::path::Path;
 use crate::data_folder::DataFolder;
 use crate::endpoints::Endpoints;
 use crate::options::Options;
-pub(crate) use account::{ACCESS_KEY, ACCOUNT, REGION};
+use crate::service_keys::ServiceKeys;
 use dynamodb::DynamoDb;
 pub(crate) use error::Error;
-pub use keys::{ServiceKeys, SigningError};
 use model_provider::ModelProvider;
 use provision::{DEAD_LETTERS, QUEUE};
 use qdrant::Qdrant;
@@ -49,7 +46,7 @@ impl Services {
         folder: &DataFolder,
         keys: &ServiceKeys,
         executable: &Path,
-    ) -> Result<Self, crate::Error> {
+    ) -> Result<Self, Error> {
         let at = options.service_addresses();
         Ok(Self {
             dynamodb: DynamoDb::start(at.dynamodb, folder.database()?.as_deref(), keys).await?,

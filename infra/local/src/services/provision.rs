@@ -7,8 +7,8 @@ use aws_sdk_dynamodb::types::{
 use aws_sdk_sqs::types::QueueAttributeName;
 use serde_json::json;
 
-use super::account::{ACCOUNT, REGION};
-use super::keys::ServiceKeys;
+use crate::account::{ACCOUNT, REGION};
+use crate::service_keys::ServiceKeys;
 
 /// The table's name.
 pub(crate) const TABLE: &str = "agent-sessions";

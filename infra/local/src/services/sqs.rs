@@ -19,12 +19,12 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use super::account::{ACCESS_KEY, ACCOUNT};
 use super::checksum::md5;
 use super::error::{Error, listen};
-use super::keys::ServiceKeys;
 use super::signature::{Verifier, verify};
+use crate::account::{ACCESS_KEY, ACCOUNT};
 use crate::listener::Server;
+use crate::service_keys::ServiceKeys;
 
 /// Largest request. A message has at most 1 MiB; as a JSON string it can take twice that, plus a few members.
 const MAX_REQUEST_BYTES: usize = 4 * 1024 * 1024;

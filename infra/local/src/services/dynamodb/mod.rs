@@ -19,9 +19,9 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::error::{Error, listen};
-use super::keys::ServiceKeys;
 use super::signature::{Verifier, verify};
 use crate::listener::Server;
+use crate::service_keys::ServiceKeys;
 
 /// Largest request, as on AWS.
 const MAX_REQUEST_BYTES: usize = 16 * 1024 * 1024;

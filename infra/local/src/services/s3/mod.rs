@@ -17,9 +17,9 @@ use s3s::service::{S3Service, S3ServiceBuilder};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use super::error::{Error, listen};
-use super::keys::ServiceKeys;
 use crate::http_server::is_presigned;
 use crate::listener::Server;
+use crate::service_keys::ServiceKeys;
 use buckets::Buckets;
 use objects::Objects;
 

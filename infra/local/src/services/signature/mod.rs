@@ -15,8 +15,8 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use super::account::REGION;
-use super::keys::{Header, ServiceKeys, Signable};
+use crate::account::REGION;
+use crate::service_keys::{Header, ServiceKeys, Signable};
 
 /// Largest difference between a request's time and ours, as on AWS.
 const MAX_SKEW: Duration = Duration::from_secs(15 * 60);

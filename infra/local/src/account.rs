@@ -1,4 +1,4 @@
-//! The AWS account of the services, and its credentials.
+//! The AWS account of the services, and the access key of commands.
 
 /// AWS region of every service.
 pub(crate) const REGION: &str = "us-east-1";

@@ -13,7 +13,7 @@ use aws_sigv4::sign::v4;
 use aws_smithy_runtime_api::client::identity::Identity;
 use axum::http::request::Parts;
 
-use super::account::{ACCESS_KEY, REGION};
+use crate::account::{ACCESS_KEY, REGION};
 use crate::function::Function;
 use crate::secret::{self, Error};
 
