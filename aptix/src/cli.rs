@@ -42,7 +42,7 @@ pub(crate) enum Process {
 pub(crate) enum Command {
     /// Start the local cloud (the default command)
     Up(Box<Serve>),
-    /// Serve the web console for any deployment's API; a running local cloud serves its own
+    /// Serve the web console for any deployment's API, or print the link to that of a running local cloud
     Console(Console),
     /// Chat with an agent in the terminal, or ask a single question
     Chat(Box<Chat>),
@@ -274,9 +274,9 @@ pub(crate) struct Smoke {
 
 #[derive(Debug, Args)]
 pub(crate) struct Console {
-    /// URL of the API, from the stack output `ApiUrl`
+    /// URL of the API, from the stack output `ApiUrl` [default: print the link to a local cloud's console]
     #[arg(long, value_name = "URL")]
-    pub(crate) api_url: String,
+    pub(crate) api_url: Option<String>,
     /// A user token; without it, the user types one into the page. Read from the environment only, since others can
     /// see the command line.
     #[arg(skip = std::env::var("APTIX_TOKEN").ok())]
@@ -284,6 +284,8 @@ pub(crate) struct Console {
     /// Port of the console on 127.0.0.1; 0 picks a free one
     #[arg(long, default_value_t = 9001)]
     pub(crate) port: u16,
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
 }
 
 /// A version of the OpenAPI specification.

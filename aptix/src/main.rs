@@ -5,6 +5,7 @@
 mod chat;
 mod cli;
 mod folder_args;
+mod invalid_option;
 mod model_args;
 mod sources_cli;
 mod vector_args;
@@ -26,6 +27,12 @@ use cli::{
     Bench, Cli, Command, Console, Contexts, Evaluate, Gc, Index, OpenapiVersion, Process, SamEnv, Search,
     Serve, Smoke, Token,
 };
+use invalid_option::InvalidOption;
+
+/// Exit status of a command with an invalid option, as `clap` uses it.
+const INVALID_OPTION: u8 = 2;
+/// Conventional exit status of a program that was interrupted with Ctrl-C.
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// An error that ends the command. It is one line.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -52,7 +59,7 @@ fn run(command: Command) -> ExitCode {
         Err(error) if is_closed_pipe(error.as_ref()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {}", with_sources(error.as_ref()));
-            ExitCode::FAILURE
+            if error.is::<InvalidOption>() { ExitCode::from(INVALID_OPTION) } else { ExitCode::FAILURE }
         }
     }
 }
@@ -74,14 +81,14 @@ async fn run_command(command: Command) -> Result<ExitCode, Failure> {
         Command::Console(arguments) => console(arguments).await?,
         Command::Chat(arguments) => return chat::run(*arguments).await,
         Command::Token(token) => print_token(&token)?,
-        Command::Demo(model) => demo(model.resolve().await?).await?,
+        Command::Demo(model) => return demo(model.resolve().await?).await,
         Command::Contexts { command } => print(&format!(
             "{}
 ",
             contexts(command).await?
         ))?,
         Command::Gc(arguments) => gc(&arguments).await?,
-        Command::Index(arguments) => index(arguments).await?,
+        Command::Index(arguments) => return index(arguments).await,
         Command::Search(arguments) => search(arguments).await?,
         Command::Evaluate(arguments) => evaluate(arguments).await?,
         Command::Settings => print(&settings::page())?,
@@ -117,12 +124,16 @@ async fn bench(arguments: Bench) -> Result<(), Failure> {
 }
 
 async fn contexts(command: Contexts) -> Result<String, Failure> {
-    Ok(match command {
-        Contexts::List { org, folder } => local::contexts::list(&folder.data, &org).await?,
-        Contexts::Schema => local::contexts::schema(),
-        Contexts::Get { id, org, folder } => local::contexts::get(&folder.data, &org, &id).await?,
-        Contexts::Put { file, org, folder } => local::contexts::put(&folder.data, &org, &file).await?,
-    })
+    let result = match command {
+        Contexts::List { org, folder } => local::contexts::list(&folder.data, &org).await,
+        Contexts::Schema => Ok(local::contexts::schema()),
+        Contexts::Get { id, org, folder } => local::contexts::get(&folder.data, &org, &id).await,
+        Contexts::Put { file, org, folder } => local::contexts::put(&folder.data, &org, &file).await,
+    };
+    match result {
+        Err(error @ local::contexts::Error::Org(_)) => Err(InvalidOption::new(error).into()),
+        result => Ok(result?),
+    }
 }
 
 async fn gc(arguments: &Gc) -> Result<(), Failure> {
@@ -140,16 +151,27 @@ async fn gc(arguments: &Gc) -> Result<(), Failure> {
     Ok(print(&format!("{text}\n"))?)
 }
 
-async fn index(arguments: Index) -> Result<(), Failure> {
+async fn index(arguments: Index) -> Result<ExitCode, Failure> {
     let mut signals = ShutdownSignals::listen()?;
     let (request, options) = arguments.into_request();
-    let target = Target::open(options).await?;
+    if !request.folder.is_dir() {
+        return Err(InvalidOption::new(format!("{} is not a folder", request.folder.display())).into());
+    }
+    let target = tokio::select! {
+        target = Target::open(options) => target?,
+        () = signals.wait() => return Ok(ExitCode::from(INTERRUPTED)),
+    };
     let result = tokio::select! {
-        result = sources::index(&target, &request) => result.map(|text| format!("{text}\n")),
-        () = signals.wait() => Ok(String::new()),
+        result = sources::index(&target, &request) => Some(result),
+        () = signals.wait() => None,
     };
     target.close().await;
-    Ok(print(&result?)?)
+    let Some(summary) = result else {
+        // Watching ends with a signal, and only so.
+        return Ok(if request.watch { ExitCode::SUCCESS } else { ExitCode::from(INTERRUPTED) });
+    };
+    print(&format!("{}\n", summary?))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn search(arguments: Search) -> Result<(), Failure> {
@@ -177,12 +199,24 @@ async fn evaluate(arguments: Evaluate) -> Result<(), Failure> {
     }
 }
 
+/// Starts a local cloud, and each function once, so that a setting that a function refuses is an error of the start.
+pub(crate) async fn start(options: Options) -> Result<Cloud, Failure> {
+    let cloud = Cloud::start(options).await?;
+    match cloud.check_functions().await {
+        Ok(()) => Ok(cloud),
+        Err(error) => {
+            cloud.shutdown().await;
+            Err(error.into())
+        }
+    }
+}
+
 async fn serve(arguments: Serve) -> Result<(), Failure> {
     // Registered first, so that a signal during the start is not lost.
     let mut signals = ShutdownSignals::listen()?;
     let options = arguments.options().await?;
     let (data, model, oidc) = (options.data.clone(), options.model.clone(), options.oidc.clone());
-    let cloud = Cloud::start(options).await?;
+    let cloud = start(options).await?;
     print(&format!("{}\n", banner(&cloud, &data, &model, oidc.as_ref())?))?;
     signals.wait().await;
     // The reader of the output may be gone.
@@ -193,24 +227,34 @@ async fn serve(arguments: Serve) -> Result<(), Failure> {
 
 async fn console(arguments: Console) -> Result<(), Failure> {
     let mut signals = ShutdownSignals::listen()?;
-    let Console { api_url, token, port } = arguments;
+    let Console { api_url, token, port, folder } = arguments;
+    let Some(api_url) = api_url else {
+        let url = local::api_url(&folder.data).ok_or_else(|| local::NotRunning::on(&folder.data))?;
+        let key = local::data_folder::console_key(&folder.data)?;
+        return Ok(print(&format!("{}\n", local::console::page_url(&url, &key)))?);
+    };
     let token = token.filter(|token| !token.is_empty());
-    let server = local::console::serve(&api_url, token, port).await?;
-    print(&format!("The console for {api_url} is running at {}. Press Ctrl-C to stop it.\n", server.url()))?;
+    let server = match local::console::serve(&api_url, token, port).await {
+        Err(error @ local::console::Error::Url(_)) => return Err(InvalidOption::new(error).into()),
+        served => served?,
+    };
+    let page = server.page_url();
+    print(&format!("The console for {api_url} is running at {page}. Press Ctrl-C to stop it.\n"))?;
     signals.wait().await;
     Ok(())
 }
 
-async fn demo(model: Model) -> Result<(), Failure> {
+async fn demo(model: Model) -> Result<ExitCode, Failure> {
     let mut signals = ShutdownSignals::listen()?;
-    let options = Options { model, ..Options::default() };
-    let cloud = Cloud::start(options).await?;
+    let cloud = start(Options { model, ..Options::default() }).await?;
     let result = tokio::select! {
-        result = local::demo(&cloud) => result,
-        () = signals.wait() => Ok(String::new()),
+        result = local::demo(&cloud) => Some(result),
+        () = signals.wait() => None,
     };
     cloud.shutdown().await;
-    Ok(print(&result?)?)
+    let Some(transcript) = result else { return Ok(ExitCode::from(INTERRUPTED)) };
+    print(&transcript?)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn write_sam_env(arguments: SamEnv) -> Result<(), Failure> {
@@ -263,7 +307,7 @@ fn banner(cloud: &Cloud, data: &Data, model: &Model, oidc: Option<&Oidc>) -> Res
         "The local cloud is running. Press Ctrl-C to stop it.
 
   API       {api}
-  Console   {api}/
+  Console   {console}
   Docs      {api}/docs (OpenAPI document: {api}/openapi.yaml)
   DynamoDB  {dynamodb}
   S3        {s3}
@@ -277,6 +321,7 @@ Run a turn {caller}:
 curl -sS {api}{execute} -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' -d '{{\"SessionId\":\"{session}\",\"TurnId\":\"{turn}\",\"Instruction\":\"Hello! What are you?\"}}'
 ",
         api = endpoints.api,
+        console = cloud.console_url(),
         execute = contracts::paths::EXECUTE,
         dynamodb = endpoints.dynamodb,
         s3 = endpoints.s3,

@@ -6,6 +6,7 @@ use local::preflight::check_provider;
 use mock_model::Provider;
 
 use crate::Failure;
+use crate::invalid_option::InvalidOption;
 
 /// Options for the model provider. With only `OPENAI_API_KEY` set, it is OpenAI; without any option or variable, the
 /// mock model.
@@ -77,7 +78,8 @@ impl ModelArgs {
     /// Selects the model. A provider gets a preflight check, so that a problem that would fail every turn is reported
     /// now.
     pub(crate) async fn resolve(self) -> Result<Model, Failure> {
-        let Selection { model, is_listed } = self.select(&|name| std::env::var(name).ok())?;
+        let Selection { model, is_listed } =
+            self.select(&|name| std::env::var(name).ok()).map_err(InvalidOption::new)?;
         if let Model::Provider { base_url, api_key, name } = &model {
             let name = name.as_deref().unwrap_or(settings::OPENAI_MODEL.presence.0);
             check_provider(base_url, api_key, is_listed.then_some(name)).await?;

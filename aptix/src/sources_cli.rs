@@ -118,6 +118,7 @@ impl Index {
 #[derive(Debug, Args)]
 pub(crate) struct Search {
     /// Question to search for
+    #[arg(value_parser = parse_question)]
     question: String,
     /// Org whose sources are searched
     #[arg(long, value_parser = parse_org)]
@@ -165,6 +166,14 @@ impl Evaluate {
         let source = Source { org: evaluation_org(), repo: "evaluated".to_owned(), project: None };
         let index = index_request(folder, source, &target, &indexing);
         (Evaluation { index, questions, chunks }, target.options(Some(Data::Ephemeral)))
+    }
+}
+
+fn parse_question(text: &str) -> Result<String, &'static str> {
+    if text.trim().is_empty() {
+        Err("the question is empty; search for at least one word")
+    } else {
+        Ok(text.to_owned())
     }
 }
 

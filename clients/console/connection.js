@@ -13,6 +13,9 @@ import { Aptix, AptixError } from '../javascript/src/index.js'
 
 const IDENTITY_KEY = 'aptix-console:identity'
 const TOKEN_KEY = 'aptix-console:token'
+const CONSOLE_KEY = 'aptix-console:key'
+/** The fragment of the link to the console: its key, and optionally a page. */
+const KEY_FRAGMENT = /^#key=(\w+)(\/.*)?$/
 /** The identity in a local cloud until the user chooses another one. Operators can read traces. */
 const DEFAULT_IDENTITY = { Org: 'acme', User: 'ada', Operator: true }
 
@@ -94,6 +97,20 @@ export class Connection {
 }
 
 /**
+ * Returns the console's key, with which its server recognizes the user. It comes from the link to the console, and is kept
+ * for later tabs. The address then shows the page alone.
+ * @returns {string}
+ */
+export function consoleKey() {
+  const [, key, page = '/'] = KEY_FRAGMENT.exec(location.hash) ?? []
+  if (key) {
+    localStorage.setItem(CONSOLE_KEY, key)
+    history.replaceState(null, '', `#${page}`)
+  }
+  return localStorage.getItem(CONSOLE_KEY) ?? ''
+}
+
+/**
  * Sends a request to the console's own server and returns the result.
  * @param {string} method
  * @param {string} path
@@ -101,7 +118,7 @@ export class Connection {
  * @returns {Promise<any>}
  */
 export async function consoleApi(method, path, body) {
-  const headers = { 'x-aptix-console': '1', ...(body === undefined ? {} : { 'content-type': 'application/json' }) }
+  const headers = { 'x-aptix-console': consoleKey(), ...(body === undefined ? {} : { 'content-type': 'application/json' }) }
   const text = body === undefined ? null : typeof body === 'string' ? body : JSON.stringify(body)
   return readResult(await fetch(`/console/api/${path}`, { method, headers, body: text }))
 }

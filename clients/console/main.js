@@ -6,7 +6,7 @@
 
 import { agents } from './agents.js'
 import { chat } from './chat.js'
-import { Connection } from './connection.js'
+import { Connection, consoleKey } from './connection.js'
 import { button, el, errorMessage, fill } from './dom.js'
 import { local } from './local.js'
 import { playground } from './playground.js'
@@ -50,6 +50,7 @@ function decoded(part) {
 
 /** @param {Connection} connection */
 function show(connection) {
+  consoleKey()
   const [name = '', ...parts] = location.hash.replace(/^#\/?/, '').split('/').map(decoded)
   const isPage = Object.hasOwn(PAGES, name)
   const { page } = /** @type {{ page: Page }} */ (isPage ? PAGES[name] : PAGES.chat)
@@ -87,9 +88,11 @@ async function start() {
 }
 
 start().catch((error) => {
+  // The link with the key changes the fragment only, which loads nothing.
+  addEventListener('hashchange', () => location.reload())
   fill(
     main,
-    el('h1', {}, "Can't reach the API"),
+    el('h1', {}, error?.status === 403 ? 'Open the console with its link' : "Can't reach the API"),
     errorMessage(error),
     button('Try again', () => location.reload()),
   )

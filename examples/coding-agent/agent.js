@@ -3,6 +3,7 @@
  * A coding agent for the terminal. It reads the files of a folder and changes them with your approval.
  *
  *     node examples/coding-agent/agent.js [--url URL] [--token TOKEN] [--session ID] [FOLDER]
+ *     node examples/coding-agent/agent.js --help
  *
  * Each line is an instruction. Ctrl-C stops the turn; a second Ctrl-C exits. The tools are those of the default agent
  * context: `workspace_read_file`, `workspace_list_files`, `workspace_search_text` and `workspace_write_patch`.
@@ -14,14 +15,45 @@ import { parseArgs } from 'node:util'
 import { Aptix } from '../../clients/javascript/src/index.js'
 import { Workspace } from './workspace.js'
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    url: { type: 'string', default: process.env.APTIX_URL ?? 'http://127.0.0.1:9000' },
-    token: { type: 'string', default: process.env.APTIX_TOKEN ?? '' },
-    session: { type: 'string' },
-  },
-})
+const HELP = `A coding agent for the terminal. It reads the files of a folder and changes them with your approval.
+
+Usage: node examples/coding-agent/agent.js [OPTIONS] [FOLDER]
+
+FOLDER is the folder to work in (default: the current one).
+
+Options:
+  --url URL      URL of the API (default: APTIX_URL, or http://127.0.0.1:9000)
+  --token TOKEN  User token (default: APTIX_TOKEN). For a local cloud: aptix token --org acme --user ada
+  --session ID   Session to continue (default: a new one)
+  -h, --help     Show this help
+
+Examples:
+  node examples/coding-agent/agent.js --token "$(cargo run -q -p aptix -- token --org acme --user ada)" .
+  APTIX_URL=https://… APTIX_TOKEN=… node examples/coding-agent/agent.js --session ID src`
+
+/** Parses the command line. Exits with 2 if it is invalid. */
+function parseCommandLine() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        url: { type: 'string', default: process.env.APTIX_URL ?? 'http://127.0.0.1:9000' },
+        token: { type: 'string', default: process.env.APTIX_TOKEN ?? '' },
+        session: { type: 'string' },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    })
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : error}\n\n${HELP}`)
+    process.exit(2)
+  }
+}
+
+const { values, positionals } = parseCommandLine()
+if (values.help) {
+  console.log(HELP)
+  process.exit(0)
+}
 if (!values.token) {
   console.error('Missing token. Set --token or APTIX_TOKEN. For a local cloud, run `aptix token` to get one.')
   process.exit(2)

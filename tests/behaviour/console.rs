@@ -8,8 +8,11 @@ use crate::support::{Answer, Client, System, turn};
 
 /// A request as the console's own page sends it.
 async fn page(system: &System, method: Method, path: &str, body: String) -> Answer {
-    let headers =
-        [("x-aptix-console", "1"), ("origin", system.cloud.url()), ("sec-fetch-site", "same-origin")];
+    let headers = [
+        ("x-aptix-console", system.cloud.console_key()),
+        ("origin", system.cloud.url()),
+        ("sec-fetch-site", "same-origin"),
+    ];
     system.anonymous().raw(method, path, &headers, body.into_bytes()).await
 }
 
@@ -20,9 +23,16 @@ async fn only_the_consoles_own_page_gets_a_token() {
     let token = page(&system, Method::POST, "/console/api/token", who.clone()).await.result();
     let ada = Client::new(system.cloud.url(), Some(token["Token"].as_str().unwrap().to_owned()));
     assert_eq!(ada.execute(&turn("hello")).await.status, 200);
-    let other = [("x-aptix-console", "1"), ("origin", "http://127.0.0.1:3000")];
-    let refused = system.anonymous().raw(Method::POST, "/console/api/token", &other, who.into_bytes()).await;
-    assert_eq!((refused.status, refused.error().as_str()), (403, "Forbidden"));
+    let (key, own) = (system.cloud.console_key(), system.cloud.url());
+    // Another page of this machine, a page from elsewhere, and another user of this machine.
+    for (key, origin) in
+        [(key, "http://127.0.0.1:3000"), (key, "https://evil.example"), ("1", own), ("", own)]
+    {
+        let other = [("x-aptix-console", key), ("origin", origin)];
+        let body = who.clone().into_bytes();
+        let refused = system.anonymous().raw(Method::POST, "/console/api/token", &other, body).await;
+        assert_eq!((refused.status, refused.error().as_str()), (403, "Forbidden"), "{key:?}, {origin}");
+    }
 }
 
 #[tokio::test]

@@ -118,17 +118,28 @@ async fn missing_file_is_an_api_404_not_an_s3_error() {
 }
 
 #[tokio::test]
-async fn link_can_be_followed_from_any_origin() {
+async fn link_can_be_followed_by_pages_of_this_machine_alone() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("hello");
     ada.execute(&request).await.result();
     let link = ada.get(&format!("{}/payloads/answer", turn_path(&request))).await;
-    // What a browser sends after it was led to another origin.
-    let asked = reqwest::Client::new().get(link.header("location").unwrap()).header("origin", "null");
-    let answer = asked.send().await.unwrap();
-    assert_eq!(answer.headers()["access-control-allow-origin"], "*");
-    assert!(answer.status().is_success());
+    let link = link.header("location").unwrap();
+    let http = reqwest::Client::new();
+    // The console's page, a page of another port, and what a browser sends after it was led to another origin.
+    for origin in [system.cloud.url(), "http://localhost:8000", "null"] {
+        let answer = http.get(link).header("origin", origin).send().await.unwrap();
+        assert_eq!(answer.headers()["access-control-allow-origin"], origin);
+        assert!(answer.status().is_success());
+    }
+    let refused = http.get(link).header("origin", "https://evil.example").send().await.unwrap();
+    assert_eq!(refused.status(), 403);
+    assert!(!refused.headers().contains_key("access-control-allow-origin"));
+    // Without the link's signature, no page can read.
+    let (unsigned, _) = link.split_once('?').unwrap();
+    let refused = http.get(unsigned).header("origin", system.cloud.url()).send().await.unwrap();
+    assert_eq!(refused.status(), 403);
+    assert!(!refused.headers().contains_key("access-control-allow-origin"));
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use tokio::process::Command;
 use crate::support::{PATIENCE, System};
 
 /// The command with an environment of its own.
-fn aptix(arguments: &[&str], environment: &[(&str, &str)]) -> Command {
+pub(crate) fn aptix(arguments: &[&str], environment: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_aptix"));
     for name in ["OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "OPENROUTER_API_KEY"] {
         command.env_remove(name);

@@ -10,6 +10,7 @@ use local::{Cloud, Data, Model, Options};
 
 use crate::Failure;
 use crate::folder_args::FolderArgs;
+use crate::invalid_option::InvalidOption;
 use crate::model_args::ModelArgs;
 
 /// Options for the deployment and the caller.
@@ -48,7 +49,7 @@ impl Deployment {
     pub(crate) async fn open(arguments: DeploymentArgs) -> Result<Self, Failure> {
         let DeploymentArgs { api_url, token, org, user, folder: FolderArgs { data }, model } = arguments;
         if let (Some(url), Some(token)) = (api_url, token) {
-            let api = Api::new(&url, Token::Static(token))?;
+            let api = Api::new(&url, Token::Static(token)).map_err(InvalidOption::new)?;
             return Ok(Self { name: api.base().to_owned(), api, started_cloud: StartedCloud(None) });
         }
         let identity = Identity::user(org, user);
@@ -60,7 +61,7 @@ impl Deployment {
                 started_cloud: StartedCloud(None),
             });
         }
-        let cloud = Cloud::start(cloud_options(&data, model.resolve().await?)).await?;
+        let cloud = crate::start(cloud_options(&data, model.resolve().await?)).await?;
         let api = Api::new(cloud.url(), token_source(&data, identity)?)?;
         let name = format!("a local cloud on {}, which stops with this chat", data.display());
         Ok(Self { api, name, started_cloud: StartedCloud(Some(cloud)) })

@@ -17,8 +17,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::Failure;
+use crate::invalid_option::InvalidOption;
 use crate::workspace::Workspace;
+use crate::{Failure, INTERRUPTED};
 use attachment::Attachment;
 use command::Command;
 use conversation::{Conversation, Outcome};
@@ -26,9 +27,6 @@ use deployment::{Deployment, DeploymentArgs};
 use line_editor::{Input, LineEditor};
 use screen::Screen;
 use tools::{Approval, Tools};
-
-/// Conventional exit code of a program that was interrupted with Ctrl-C.
-const INTERRUPTED: u8 = 130;
 
 #[derive(Debug, Args)]
 pub(crate) struct Chat {
@@ -61,7 +59,7 @@ pub(crate) async fn run(arguments: Chat) -> Result<ExitCode, Failure> {
     let tools = open_tools(&arguments, is_terminal.then_some(&editor))?;
     let Chat { instruction, session, agent, attached, deployment, .. } = arguments;
     let attached = attached.iter().zip(1..).map(|(path, number)| Attachment::read(path, number));
-    let attached: Vec<_> = attached.collect::<Result<_, _>>()?;
+    let attached: Vec<_> = attached.collect::<Result<_, _>>().map_err(InvalidOption::new)?;
     let mut screen = Screen::new();
     let Deployment { api, name, started_cloud } = Deployment::open(deployment).await?;
     let mut conversation = Conversation::new(api, agent, tools);
@@ -92,7 +90,8 @@ pub(crate) async fn run(arguments: Chat) -> Result<ExitCode, Failure> {
 /// Opens the workspace and selects the approval policy.
 fn open_tools(arguments: &Chat, editor: Option<&LineEditor>) -> Result<Tools, Failure> {
     let open = |folder: &PathBuf| {
-        Workspace::open(folder).map_err(|error| format!("--workspace {}: {error}", folder.display()))
+        Workspace::open(folder)
+            .map_err(|error| InvalidOption::new(format!("--workspace {}: {error}", folder.display())))
     };
     let approval = match editor {
         _ if arguments.yes => Approval::Always,

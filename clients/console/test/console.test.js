@@ -18,6 +18,7 @@ const answer = `${newestTurn}?.querySelector('.answer').textContent`
 suite('console pages', { skip: noCloud || noBrowser }, () => {
   before(async () => {
     ;[cloud, ui] = await Promise.all([Cloud.start(), ConsolePage.open()])
+    ui.key = cloud.consoleKey
     const costly = {
       Kind: 'conversation',
       Id: 'traced',
@@ -201,7 +202,7 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
     assert.equal(await page.run(`[...document.querySelectorAll('nav a')].map((a) => a.textContent).join()`), 'Chat,Sessions')
     const withDialog = await cloud.console()
     context.after(withDialog.end)
-    await page.visit(`${withDialog.url}/`)
+    await page.visit(withDialog.url)
     await page.until(`document.querySelector('dialog')?.open`)
     assert.deepEqual(await ui.violations(), [])
     await page.run(`(() => {

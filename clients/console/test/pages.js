@@ -19,7 +19,8 @@ export class ConsolePage {
   /** @param {Page} page */
   constructor(page) {
     this.page = page
-    this.url = ''
+    /** Key of the console, for URLs without one. */
+    this.key = ''
   }
 
   static async open() {
@@ -27,14 +28,14 @@ export class ConsolePage {
   }
 
   /**
-   * @param {string} url URL of the console
+   * @param {string} url URL of the console, or the link to it
    * @param {string} [hash] page of the console
    */
   async visit(url, hash = '#/chat') {
-    this.url = url
+    const [base, key = this.key] = url.split('/#key=')
     await this.page.send('Page.navigate', { url: 'about:blank' })
     await this.page.until(`location.href === 'about:blank'`)
-    await this.page.visit(`${url}/${hash}`)
+    await this.page.visit(`${base}/#key=${key}${hash.slice(1)}`)
     await this.page.until(`!!document.querySelector('main h1') && !!document.querySelector('nav a')`)
   }
 

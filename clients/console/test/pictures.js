@@ -70,6 +70,7 @@ async function scriptedModel(/** @type {string} */ model) {
 /** Screenshot of the chat page in the light theme. */
 async function takeScreenshot(/** @type {Cloud} */ cloud) {
   const ui = await ConsolePage.open()
+  ui.key = cloud.consoleKey
   const { page } = ui
   await page.show({ width: 1200, height: 1000, scheme: 'light' })
   await ui.visit(cloud.api)

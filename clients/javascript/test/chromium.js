@@ -57,9 +57,10 @@ export class Page {
   /** Exceptions and policy violations of the page. */
   errors = /** @type {string[]} */ ([])
 
-  constructor() {
+  /** @param {string[]} extraOptions command-line options of Chromium */
+  constructor(extraOptions) {
     this.#folder = mkdtempSync(join(tmpdir(), 'aptix-chromium-'))
-    const options = ['--headless=new', '--no-sandbox', '--disable-gpu', '--remote-debugging-pipe', '--disable-dev-shm-usage']
+    const options = [...extraOptions, '--headless=new', '--no-sandbox', '--disable-gpu', '--remote-debugging-pipe', '--disable-dev-shm-usage']
     this.#process = spawn(program, [...options, `--user-data-dir=${this.#folder}`], {
       stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'],
     })
@@ -72,8 +73,9 @@ export class Page {
     })
   }
 
-  static async open() {
-    const page = new Page()
+  /** @param {string[]} options command-line options of Chromium */
+  static async open(...options) {
+    const page = new Page(options)
     const { targetId } = await page.send('Target.createTarget', { url: 'about:blank' })
     const { sessionId } = await page.send('Target.attachToTarget', { targetId, flatten: true })
     page.#session = sessionId

@@ -36,6 +36,9 @@ export class Cloud {
     this.api = addresses.API ?? ''
     /** @type {string | undefined} */
     this.adaToken = undefined
+    this.consoleKey = addresses.Console?.split('#key=')[1] ?? ''
+    /** URLs of the services, for tests of what web pages can do. */
+    this.services = [addresses.DynamoDB, addresses.S3, addresses.SQS, addresses.Model].map((url) => url ?? '')
     this.model = (addresses.Model ?? '').replace(/\/v1$/, '')
   }
 

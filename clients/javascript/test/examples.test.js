@@ -1,7 +1,7 @@
 /** The terminal example and its workspace. */
 
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -27,6 +27,18 @@ before(() => {
   symlinkSync(folder, join(folder, 'work/up'))
 })
 after(() => rmSync(folder, { recursive: true }))
+
+test('agent example shows its help, and refuses unknown options with 2', () => {
+  const run = (/** @type {string} */ option) => spawnSync(process.execPath, [agent, option], { encoding: 'utf8' })
+  for (const option of ['--help', '-h']) {
+    const { status, stdout } = run(option)
+    assert.equal(status, 0)
+    for (const text of ['Usage:', '--url', '--token', '--session', 'Examples:', 'aptix token']) assert.ok(stdout.includes(text), text)
+  }
+  const { status, stdout, stderr } = run('--nope')
+  assert.deepEqual([status, stdout], [2, ''])
+  assert.match(stderr, /--nope/)
+})
 
 suite('workspace', () => {
   test('paths outside the workspace are rejected', async () => {

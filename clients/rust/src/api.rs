@@ -12,7 +12,7 @@ use crate::backoff::Backoff;
 use crate::error::{Error, ResponseMeta, WireError};
 
 /// Timeout for connecting to the API.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout for the next byte. The API sends a heartbeat on a silent stream every 15 seconds.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 

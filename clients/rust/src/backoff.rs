@@ -10,6 +10,8 @@ use crate::error::{Error, Retry};
 const MAX_RETRIES: u32 = 10;
 /// The longest time to keep retrying without progress.
 const MAX_ELAPSED: Duration = Duration::from_secs(15 * 60);
+/// The longest time to keep retrying an API that has never answered.
+const MAX_UNREACHABLE: Duration = Duration::from_secs(5);
 /// The first delay. Each following delay is twice as long.
 const INITIAL_DELAY: Duration = Duration::from_millis(250);
 /// The longest delay, unless the API asks for a longer one.
@@ -20,16 +22,18 @@ const MAX_DELAY: Duration = Duration::from_secs(8);
 pub(crate) struct Backoff {
     failures: u32,
     started: Instant,
+    /// Set once the API has answered.
+    was_reached: bool,
 }
 
 impl Backoff {
     pub(crate) fn new() -> Self {
-        Self { failures: 0, started: Instant::now() }
+        Self { failures: 0, started: Instant::now(), was_reached: false }
     }
 
     /// Resets the retry state after progress.
     pub(crate) fn reset(&mut self) {
-        *self = Self::new();
+        *self = Self { was_reached: true, ..Self::new() };
     }
 
     /// Returns the delay before the next retry, or the error if no retry is left.
@@ -41,7 +45,9 @@ impl Backoff {
         // Half of the delay is random, so that clients that failed together don't retry together.
         let delay =
             max_delay.mul_f64(0.5 + fastrand::f64() / 2.0).max(error.retry_after().unwrap_or_default());
-        if self.started.elapsed() + delay > MAX_ELAPSED {
+        self.was_reached |= !matches!(error, Error::Unreachable(_));
+        let max_elapsed = if self.was_reached { MAX_ELAPSED } else { MAX_UNREACHABLE };
+        if self.started.elapsed() + delay > max_elapsed {
             return Err(error);
         }
         self.failures += 1;
@@ -61,6 +67,18 @@ mod tests {
         assert!(delays.iter().all(|delay| *delay <= MAX_DELAY));
         backoff.reset();
         assert!(backoff.next_delay(Error::Interrupted).is_ok());
+    }
+
+    #[test]
+    fn unreachable_api_gets_few_seconds_until_it_has_answered() {
+        let unreachable = || Error::Unreachable("http://127.0.0.1:9".to_owned());
+        let mut backoff = Backoff::new();
+        assert!(backoff.next_delay(unreachable()).is_ok());
+        backoff.started -= MAX_UNREACHABLE;
+        assert_eq!(backoff.next_delay(unreachable()), Err(unreachable()));
+        backoff.reset();
+        backoff.started -= MAX_UNREACHABLE;
+        assert!(backoff.next_delay(unreachable()).is_ok(), "it may be restarting");
     }
 
     #[test]

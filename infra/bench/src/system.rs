@@ -31,7 +31,7 @@ impl System {
     pub(crate) async fn start_recorded(program: &Path, number: usize) -> Result<(Self, CallProxy), Failure> {
         let proxy = CallProxy::start(ProxyOptions { is_metered: true, policy: None }).await?;
         let system = Self::with_environment(program, number, proxy.environment().clone()).await?;
-        proxy.set_targets(system.cloud.endpoints());
+        proxy.set_target(&system.cloud);
         Ok((system, proxy))
     }
 

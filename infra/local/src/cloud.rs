@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 
 use crate::console::{self, Console, Issuer, Machine};
 use crate::data_folder::DataFolder;
+use crate::disk_space::DiskSpace;
 use crate::docs;
 use crate::endpoints::Endpoints;
 use crate::error::Error;
@@ -18,6 +19,7 @@ use crate::gateway::{self, Authorizer, Gateway};
 use crate::lambda::{self, Lambda, Launcher, Recording};
 use crate::listener::{Listener, Server};
 use crate::options::{Model, Options};
+use crate::service_keys::ServiceKeys;
 use crate::services::Services;
 use crate::services::provision::{self, BUCKET, Clients, QUEUE, TABLE};
 use crate::token::{Identity, Tokens};
@@ -31,6 +33,8 @@ pub struct Cloud {
     endpoints: Endpoints,
     clients: Clients,
     tokens: Tokens,
+    keys: ServiceKeys,
+    console_key: String,
     lambda: Arc<Lambda>,
     finalizer: Switch,
     services: Services,
@@ -51,27 +55,35 @@ impl Cloud {
         file_descriptor_limit::raise();
         let executable = executable(options.executable.as_deref())?;
         let folder = DataFolder::open(&options.data)?;
-        let tokens = folder.tokens()?;
+        let (tokens, keys, console_key) = (folder.tokens()?, folder.service_keys()?, folder.console_key()?);
         let api = listen(options.port).await?;
-        let mut services = Services::start(&options, &folder, &executable).await?;
+        let mut services = Services::start(&options, &folder, &keys, &executable).await?;
         let endpoints = services.endpoints(api.url());
-        let clients = provision(&options, &endpoints).await?;
+        let clients = provision(&options, &endpoints, &keys).await?;
         // The table has its TTL now.
         services.dynamodb.start_expiry();
         discovery::write_endpoints(folder.root(), &endpoints)?;
         discovery::write_providers(folder.root(), options.environment.get("MODEL_PROVIDERS"))?;
 
-        let parts = Parts { options: &options, endpoints: &endpoints, clients: &clients, folder: &folder };
+        let parts = Parts {
+            options: &options,
+            endpoints: &endpoints,
+            clients: &clients,
+            keys: &keys,
+            folder: &folder,
+        };
         let mut tasks = JoinSet::new();
         let (lambda, runtime_api) = parts.start_lambda(executable, &services, &mut tasks).await?;
         let finalizer = parts.start_event_source(&lambda, &mut tasks);
         parts.start_sweep_timer(&mut tasks);
-        let api = parts.start_api(api, &lambda, &tokens)?;
+        let api = parts.start_api(api, &lambda, &tokens, &console_key)?;
         let servers = [api, runtime_api];
         Ok(Self {
             endpoints,
             clients,
             tokens,
+            keys,
+            console_key,
             lambda,
             finalizer,
             services,
@@ -114,6 +126,21 @@ impl Cloud {
         Ok(self.tokens.sign(identity)?)
     }
 
+    /// Returns the keys of the AWS services.
+    pub fn service_keys(&self) -> &ServiceKeys {
+        &self.keys
+    }
+
+    /// Returns the URL that opens the console in a browser. It holds the console's key.
+    pub fn console_url(&self) -> String {
+        console::page_url(self.url(), &self.console_key)
+    }
+
+    /// Returns the key that the console's own pages send.
+    pub fn console_key(&self) -> &str {
+        &self.console_key
+    }
+
     /// Returns a client of the database.
     pub fn dynamodb(&self) -> &aws_sdk_dynamodb::Client {
         &self.clients.dynamodb
@@ -154,6 +181,18 @@ impl Cloud {
             engine.ensure_ready().await?;
         }
         Ok(&self.endpoints.qdrant)
+    }
+
+    /// Starts a process of each function that an API call or a message needs, and waits until they are ready. Otherwise
+    /// a setting that a function refuses shows as a failure of every request.
+    ///
+    /// # Errors
+    /// Fails if a function does not start, with the reasons from its log.
+    pub async fn check_functions(&self) -> Result<(), Error> {
+        // The authorizer asks its provider first, which may be down for now.
+        const CHECKED: [Function; 4] =
+            [Function::Execute, Function::ToolContinuation, Function::SessionRead, Function::TurnFinalizer];
+        Ok(self.lambda.check_inits(&CHECKED).await?)
     }
 
     /// Stops the event source; messages stay in the queue. Returns once no batch is being delivered.
@@ -206,6 +245,7 @@ struct Parts<'a> {
     options: &'a Options,
     endpoints: &'a Endpoints,
     clients: &'a Clients,
+    keys: &'a ServiceKeys,
     folder: &'a DataFolder,
 }
 
@@ -223,7 +263,7 @@ impl Parts<'_> {
             executable,
             runtime_api: runtime_api.url(),
             timeout: options.timeout,
-            environment: environment::for_functions(options, self.endpoints),
+            environment: environment::for_functions(options, self.endpoints, self.keys),
             vectors: services.qdrant.embedded().cloned(),
         });
         let recording = options.event_folder.clone().map(Recording::new).transpose()?;
@@ -255,12 +295,24 @@ impl Parts<'_> {
     }
 
     /// Serves the API, its documentation and the console.
-    fn start_api(self, listener: Listener, lambda: &Arc<Lambda>, tokens: &Tokens) -> Result<Server, Error> {
+    fn start_api(
+        self,
+        listener: Listener,
+        lambda: &Arc<Lambda>,
+        tokens: &Tokens,
+        console_key: &str,
+    ) -> Result<Server, Error> {
         let is_oidc = self.options.oidc.is_some();
         let authorizer = if is_oidc { Authorizer::Oidc } else { Authorizer::Cognito(tokens.clone()) };
-        let gateway = Gateway::new(Arc::clone(lambda), authorizer, listener.address())?;
+        let gateway = Gateway::new(
+            Arc::clone(lambda),
+            authorizer,
+            listener.address(),
+            DiskSpace::new(self.folder.root()),
+        )?;
         let console = console::router(Console {
             api: None,
+            key: console_key.to_owned(),
             issuer: if is_oidc { Issuer::Typed } else { Issuer::Local(tokens.clone()) },
             payloads: self.endpoints.s3.clone(),
             machine: Some(Machine {
@@ -290,8 +342,8 @@ async fn listen(port: u16) -> Result<Listener, Error> {
 }
 
 /// Creates missing resources. Returns clients of the services.
-async fn provision(options: &Options, endpoints: &Endpoints) -> Result<Clients, Error> {
-    let clients = Clients::new(&endpoints.dynamodb, &endpoints.s3, &endpoints.sqs);
+async fn provision(options: &Options, endpoints: &Endpoints, keys: &ServiceKeys) -> Result<Clients, Error> {
+    let clients = Clients::new(&endpoints.dynamodb, &endpoints.s3, &endpoints.sqs, keys);
     clients.provision(options.visibility_seconds()).await?;
     Ok(clients)
 }

@@ -70,6 +70,8 @@ pub async fn put(folder: &Path, org: &str, file: &Path) -> Result<String, Error>
 /// # Errors
 /// Fails like [`put`].
 pub async fn put_text(folder: &Path, org: &str, text: &str) -> Result<String, Error> {
+    // Editors on Windows write a byte order mark.
+    let text = text.trim_start_matches('\u{feff}');
     let org = OrgId::new(org).map_err(Error::Org)?;
     let providers = discovery::providers(folder);
     let documents = parse(text, &providers.iter().map(String::as_str).collect::<Vec<_>>())?;
@@ -107,13 +109,22 @@ pub async fn list(folder: &Path, org: &str) -> Result<String, Error> {
     Ok(lines.collect())
 }
 
-/// Returns the contexts of an org with this id as JSON, in the format of `put`. There is at most one of each kind.
+/// Returns the contexts of an org with this id as JSON, in the format of `put`. There is at most one of each kind. Every
+/// org has the built-in contexts, whose id is `default`.
 ///
 /// # Errors
 /// Fails if there is none, or if no local cloud is running on the folder.
 pub async fn get(folder: &Path, org: &str, id: &str) -> Result<String, Error> {
     let mut found = all(folder, org).await?;
     found.retain(|document| document.id() == id);
+    if id == BUILT_IN_CONTEXT {
+        let context::Defaults { agent, conversation } =
+            context::defaults().map_err(|faults| Error::Faults(faults.to_string()))?;
+        found = vec![
+            context::Document::AgentContext(agent),
+            context::Document::ConversationContext(conversation),
+        ];
+    }
     if found.is_empty() {
         return Err(Error::Unknown { org: org.to_owned(), id: id.to_owned() });
     }

@@ -5,6 +5,9 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use crate::options::Data;
+use crate::private_file;
+use crate::secret;
+use crate::service_keys::ServiceKeys;
 use crate::token::{self, Tokens};
 
 /// A data folder that can't be used. Each message is one line that names the folder and the reason.
@@ -57,9 +60,12 @@ pub enum Error {
         "No local cloud was ever started on the data folder {0}. Start one with `aptix up`, or name its folder with --data."
     )]
     NoCloud(String),
-    /// The folder's token secret can't be read or written.
+    /// The folder's token secret can't be used.
     #[error(transparent)]
     Token(#[from] token::Error),
+    /// Another secret of the folder can't be used.
+    #[error(transparent)]
+    Secret(#[from] secret::Error),
 }
 
 /// Lock file, held while a cloud runs on the folder.
@@ -75,6 +81,8 @@ const UNMARKED_FORMAT: u32 = 1;
 const DATABASE: &str = "dynamodb.sqlite";
 /// Object store's file in the data folder.
 const OBJECTS: &str = "s3.sqlite";
+/// File that holds the key of the console.
+const CONSOLE_KEY: &str = "console-key";
 /// Vector database's folder in the data folder.
 const VECTORS: &str = "qdrant";
 
@@ -104,9 +112,9 @@ impl DataFolder {
 
     fn open_at(root: PathBuf, temporary: Option<tempfile::TempDir>) -> Result<Self, Error> {
         for folder in [&root, &logs(&root)] {
-            std::fs::create_dir_all(folder).map_err(unusable(&root))?;
+            private_file::create_folder(folder).map_err(unusable(&root))?;
         }
-        let lock = File::create(root.join(LOCK)).map_err(unusable(&root))?;
+        let lock = private_file::append(&root.join(LOCK)).map_err(unusable(&root))?;
         match lock.try_lock() {
             Ok(()) => {
                 check_format(&root)?;
@@ -122,13 +130,25 @@ impl DataFolder {
     }
 
     /// Returns the database file, or none for an ephemeral cloud, whose database is in memory.
-    pub(crate) fn database(&self) -> Option<PathBuf> {
-        self.is_durable.then(|| self.root.join(DATABASE))
+    pub(crate) fn database(&self) -> Result<Option<PathBuf>, Error> {
+        self.is_durable.then(|| self.private_file(DATABASE)).transpose()
     }
 
     /// Returns the object store's file. An ephemeral cloud has one too, since objects may be large.
-    pub(crate) fn objects(&self) -> PathBuf {
-        self.root.join(OBJECTS)
+    pub(crate) fn objects(&self) -> Result<PathBuf, Error> {
+        self.private_file(OBJECTS)
+    }
+
+    /// Returns the path of a file, which is created if it does not exist. SQLite gives its other files the same mode.
+    fn private_file(&self, name: &str) -> Result<PathBuf, Error> {
+        let path = self.root.join(name);
+        for other in ["", "-wal", "-shm"] {
+            let file = self.root.join(format!("{name}{other}"));
+            if other.is_empty() || file.exists() {
+                private_file::append(&file).map_err(unusable(&self.root))?;
+            }
+        }
+        Ok(path)
     }
 
     /// Returns the vector database's folder. An ephemeral cloud has one too.
@@ -144,6 +164,16 @@ impl DataFolder {
     pub(crate) fn tokens(&self) -> Result<Tokens, Error> {
         Ok(Tokens::from_folder(&self.root)?)
     }
+
+    /// Returns the keys of the AWS services.
+    pub(crate) fn service_keys(&self) -> Result<ServiceKeys, Error> {
+        Ok(ServiceKeys::from_folder(&self.root)?)
+    }
+
+    /// Returns the key of the console.
+    pub(crate) fn console_key(&self) -> Result<String, Error> {
+        Ok(secret::read_or_create(&self.root, CONSOLE_KEY)?)
+    }
 }
 
 /// Returns tokens signed with the secret of a folder that a local cloud uses or has used.
@@ -155,6 +185,17 @@ pub fn tokens(folder: &Path) -> Result<Tokens, Error> {
         return Err(Error::NoCloud(folder.display().to_string()));
     }
     Ok(Tokens::from_folder(folder)?)
+}
+
+/// Returns the key of the console of the local cloud on a folder.
+///
+/// # Errors
+/// Fails if no local cloud was ever started on the folder, or if the key can't be read.
+pub fn console_key(folder: &Path) -> Result<String, Error> {
+    if !folder.join(CONSOLE_KEY).exists() {
+        return Err(Error::NoCloud(folder.display().to_string()));
+    }
+    Ok(secret::read(&folder.join(CONSOLE_KEY))?)
 }
 
 /// Checks the format of the folder's state. Marks a folder without state as one of the current format.

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use crate::endpoints::Endpoints;
+use crate::private_file;
+use crate::service_keys::ServiceKeys;
 use crate::services::provision::{self, Clients, DEAD_LETTERS, QUEUE};
 
 /// Files in which a running local cloud publishes the URLs of its API and services.
@@ -16,13 +18,21 @@ const ENDPOINT_FILES: [&str; 6] =
 )]
 pub struct NotRunning(String);
 
+impl NotRunning {
+    /// Returns the error for this folder.
+    #[must_use]
+    pub fn on(folder: &Path) -> Self {
+        Self(folder.display().to_string())
+    }
+}
+
 /// Writes the endpoints into the data folder, for commands to find.
 pub(crate) fn write_endpoints(folder: &Path, endpoints: &Endpoints) -> std::io::Result<()> {
     let Endpoints { api, dynamodb, s3, sqs, qdrant, model, .. } = endpoints;
     ENDPOINT_FILES
         .iter()
         .zip([api, dynamodb, s3, sqs, qdrant, model])
-        .try_for_each(|(file, endpoint)| std::fs::write(folder.join(file), endpoint))
+        .try_for_each(|(file, endpoint)| private_file::write(&folder.join(file), endpoint))
 }
 
 /// File that lists the model providers of the functions.
@@ -30,7 +40,7 @@ const PROVIDERS_FILE: &str = "model-providers";
 
 /// Writes the providers that contexts may name.
 pub(crate) fn write_providers(folder: &Path, setting: Option<&String>) -> std::io::Result<()> {
-    std::fs::write(folder.join(PROVIDERS_FILE), setting.map_or("[]", String::as_str))
+    private_file::write(&folder.join(PROVIDERS_FILE), setting.map_or("[]", String::as_str))
 }
 
 /// Returns the names of the providers that contexts may name. Errors in the setting are reported by the functions,
@@ -49,7 +59,12 @@ pub(crate) fn providers(folder: &Path) -> Vec<String> {
 /// Returns clients for the table, bucket and queues of the cloud on this folder.
 pub(crate) fn clients(folder: &Path) -> Result<Clients, NotRunning> {
     let Endpoints { dynamodb, s3, sqs, .. } = endpoints(folder)?;
-    Ok(Clients::new(&dynamodb, &s3, &sqs))
+    Ok(Clients::new(&dynamodb, &s3, &sqs, &service_keys(folder)?))
+}
+
+/// Returns the keys of the services of the cloud on this folder.
+pub(crate) fn service_keys(folder: &Path) -> Result<ServiceKeys, NotRunning> {
+    ServiceKeys::read(folder).map_err(|_| NotRunning::on(folder))
 }
 
 /// Returns the URLs of the vector database and the model of the cloud on this folder.
@@ -61,7 +76,7 @@ pub(crate) fn vector_endpoints(folder: &Path) -> Result<(String, String), NotRun
 /// Returns the endpoints of the cloud on this folder.
 pub(crate) fn endpoints(folder: &Path) -> Result<Endpoints, NotRunning> {
     let read = |file: &str| std::fs::read_to_string(folder.join(file));
-    let read = |file| read(file).map_err(|_| NotRunning(folder.display().to_string()));
+    let read = |file| read(file).map_err(|_| NotRunning::on(folder));
     let [api, dynamodb, s3, sqs, qdrant, model] = ENDPOINT_FILES;
     let sqs = read(sqs)?;
     Ok(Endpoints {

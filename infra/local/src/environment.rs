@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::account::REGION;
 use crate::endpoints::Endpoints;
 use crate::options::{Model, Options, Vectors};
+use crate::service_keys::ServiceKeys;
 use crate::services::provision::{BUCKET, TABLE};
-use crate::services::{REGION, SECRET_KEY};
 use crate::token::{AUDIENCE, claim};
 
 /// Name of the variable with the vector database's URL.
@@ -37,12 +38,16 @@ pub const MANAGED_SETTINGS: [&str; 18] = [
 ];
 
 /// Returns the environment of every function process.
-pub(crate) fn for_functions(options: &Options, endpoints: &Endpoints) -> BTreeMap<String, String> {
+pub(crate) fn for_functions(
+    options: &Options,
+    endpoints: &Endpoints,
+    keys: &ServiceKeys,
+) -> BTreeMap<String, String> {
     let mut environment = BTreeMap::new();
     let mut set = |name: &str, value: &str| environment.insert(name.to_owned(), value.to_owned());
     set("AWS_REGION", REGION);
     set("AWS_DEFAULT_REGION", REGION);
-    set("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    set("AWS_SECRET_ACCESS_KEY", keys.secret());
     // There is no metadata service, so the SDK must not look for other credentials.
     set("AWS_EC2_METADATA_DISABLED", "true");
     set("AWS_ENDPOINT_URL_DYNAMODB", &endpoints.dynamodb);

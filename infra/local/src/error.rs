@@ -1,5 +1,6 @@
 //! Failures of the local cloud.
 
+use crate::lambda::InitError;
 use crate::services::{self, provision, qdrant};
 use crate::{data_folder, token};
 
@@ -33,6 +34,9 @@ pub enum Error {
     /// The table, the bucket or a queue can't be created.
     #[error(transparent)]
     Provision(#[from] provision::Error),
+    /// A function does not start.
+    #[error(transparent)]
+    Init(#[from] InitError),
     /// Two routes of the gateway have the same path.
     #[error("Can't start the gateway: {0}")]
     Routes(#[from] matchit::InsertError),

@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::account::REGION;
 use crate::function::Function;
 use crate::lambda::Lambda;
-use crate::services::REGION;
 
 /// Messages in a batch, at most.
 const MAX_BATCH: i32 = 10;

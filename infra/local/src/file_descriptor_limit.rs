@@ -12,6 +12,18 @@ pub(crate) fn raise() {
     let _ = rlimit::increase_nofile_limit(MAX_FILES);
 }
 
+/// Returns the number of files that this process may open, or none if the system sets no limit.
+pub(crate) fn current() -> Option<usize> {
+    #[cfg(unix)]
+    {
+        usize::try_from(rlimit::Resource::NOFILE.get_soft().ok()?).ok()
+    }
+    #[cfg(not(unix))]
+    {
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,12 +8,14 @@
 //! Deliberately absent: any logic of sessions and turns, and any isolation between functions, which share one
 //! machine. Limits that clients and functions can run into (sizes, timeouts, concurrency) are those of AWS.
 
+mod account;
 mod cloud;
 pub mod console;
 pub mod contexts;
 pub mod data_folder;
 mod demo;
 mod discovery;
+mod disk_space;
 pub mod docs;
 mod endpoints;
 mod environment;
@@ -29,8 +31,11 @@ mod lambda;
 mod listener;
 mod options;
 pub mod preflight;
+mod private_file;
 mod quick_ack;
 pub mod sam_env;
+pub mod secret;
+mod service_keys;
 mod services;
 pub mod sources;
 mod sweep_timer;
@@ -38,12 +43,15 @@ pub mod token;
 
 pub use cloud::Cloud;
 pub use demo::demo;
+pub use discovery::NotRunning;
 pub use endpoints::Endpoints;
 pub use environment::MANAGED_SETTINGS;
 pub use error::Error;
 pub use function::Function;
 pub use function_process::run as run_function;
+pub use lambda::InitError;
 pub use options::{Data, Logs, Model, Oidc, Options, Vectors};
+pub use service_keys::{ServiceKeys, SigningError};
 
 /// Returns the API URL of the local cloud on a data folder. The cloud may have stopped since, so callers have to try
 /// the URL.

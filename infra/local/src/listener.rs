@@ -6,7 +6,7 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use crate::http_server::serve;
+use crate::http_server::{WebAccess, serve};
 
 /// A bound listener that nothing serves yet.
 #[derive(Debug)]
@@ -43,7 +43,12 @@ impl Listener {
 
     /// Serves these routes.
     pub(crate) fn serve(self, router: Router) -> Server {
-        self.serve_with(|tcp| serve(tcp, router))
+        self.serve_with(|tcp| serve(tcp, router, WebAccess::OwnPages))
+    }
+
+    /// Serves these routes, whose presigned links may be followed from any page.
+    pub(crate) fn serve_links(self, router: Router) -> Server {
+        self.serve_with(|tcp| serve(tcp, router, WebAccess::Links))
     }
 
     /// Serves the connections with this future.

@@ -5,18 +5,19 @@
 //! them.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 
+use crate::account::ACCESS_KEY;
 use crate::discovery::{self, NotRunning};
 use crate::endpoints::Endpoints;
 use crate::environment;
 use crate::function::Function;
 use crate::options::{Model, Options};
-use crate::services::ACCESS_KEY;
+use crate::private_file;
+use crate::service_keys::ServiceKeys;
 use crate::token::{AUDIENCE, claim};
 
 /// A failure to write the files. One line each.
@@ -68,34 +69,36 @@ pub struct OutputFiles {
 /// Fails if no local cloud is running, or if a file can't be read or written.
 pub fn write(request: &Request) -> Result<OutputFiles, Error> {
     let endpoints = discovery::endpoints(&request.data)?;
-    let local_variables = environment(endpoints.clone(), &request.model);
-    let container_variables = container_environment(endpoints, request.host.as_deref(), &request.model)?;
+    let keys = discovery::service_keys(&request.data)?;
+    let local_variables = environment(endpoints.clone(), &keys, &request.model);
+    let container_variables =
+        container_environment(endpoints, &keys, request.host.as_deref(), &request.model)?;
     let (template, variables) =
         overlay(read_template(&request.template)?, &container_variables, &absolute(&request.build_dir)?);
 
     let folder = request.data.join("sam");
-    std::fs::create_dir_all(&folder).map_err(file_error(&folder))?;
+    private_file::create_folder(&folder).map_err(file_error(&folder))?;
     let files = OutputFiles {
         template: folder.join("template.json"),
         variables: folder.join("env.json"),
         env_file: folder.join("functions.env"),
     };
-    write_private(&folder, &files.template, &format!("{template:#}\n"))?;
-    write_private(&folder, &files.variables, &format!("{variables:#}\n"))?;
+    write_private(&files.template, &format!("{template:#}\n"))?;
+    write_private(&files.variables, &format!("{variables:#}\n"))?;
     let lines: String = local_variables.iter().map(|(name, value)| format!("{name}='{value}'\n")).collect();
-    write_private(&folder, &files.env_file, &lines)?;
+    write_private(&files.env_file, &lines)?;
     Ok(files)
 }
 
 /// Returns the functions' variables. A request without an authorizer is made as ada of acme.
-fn environment(endpoints: Endpoints, model: &Model) -> BTreeMap<String, String> {
+fn environment(endpoints: Endpoints, keys: &ServiceKeys, model: &Model) -> BTreeMap<String, String> {
     let options = Options { model: model.clone(), ..Options::default() };
     // An external provider keeps its own URL.
     let model = match model {
         Model::Provider { base_url, .. } => base_url.clone(),
         Model::Mock(_) => endpoints.model.clone(),
     };
-    let mut environment = environment::for_functions(&options, &Endpoints { model, ..endpoints });
+    let mut environment = environment::for_functions(&options, &Endpoints { model, ..endpoints }, keys);
     let claims = json!({
         "aud": AUDIENCE, "token_use": "id", (claim::USER): "ada", (claim::USER_NAME): "ada", (claim::ORG): "acme",
     });
@@ -107,10 +110,11 @@ fn environment(endpoints: Endpoints, model: &Model) -> BTreeMap<String, String> 
 /// Returns the variables for `sam local`, which only reads buffered responses.
 fn container_environment(
     endpoints: Endpoints,
+    keys: &ServiceKeys,
     host: Option<&str>,
     model: &Model,
 ) -> Result<BTreeMap<String, String>, Error> {
-    let mut environment = environment(with_host(endpoints, host)?, model);
+    let mut environment = environment(with_host(endpoints, host)?, keys, model);
     environment.insert(settings::BUFFERED_RESPONSES.name.to_owned(), "true".to_owned());
     Ok(environment)
 }
@@ -228,14 +232,9 @@ fn values_of<'a>(
     values.into()
 }
 
-/// Writes a file that only the user may read, since it may contain a provider's key.
-fn write_private(folder: &Path, path: &Path, text: &str) -> Result<(), Error> {
-    let write = || {
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(text.as_bytes())?;
-        file.persist(path).map_err(|error| error.error)
-    };
-    write().map(drop).map_err(file_error(path))
+/// Writes a file that only the user can read, since it contains keys.
+fn write_private(path: &Path, text: &str) -> Result<(), Error> {
+    private_file::write(path, text).map_err(file_error(path))
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, Error> {
@@ -267,7 +266,10 @@ mod tests {
 
     fn overlay_of_repository_template() -> (Value, Value, BTreeMap<String, String>) {
         let model = Model::Mock(mock_model::Provider::default());
-        let environment = container_environment(endpoints(), Some("172.17.0.1"), &model).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let keys = ServiceKeys::from_folder(folder.path()).unwrap();
+        let environment = container_environment(endpoints(), &keys, Some("172.17.0.1"), &model).unwrap();
+        assert_eq!(environment["AWS_SECRET_ACCESS_KEY"], keys.secret());
         let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let template = read_template(&repository.join("template.yaml")).unwrap();
         let (template, values) = overlay(template, &environment, Path::new("/build"));

@@ -1,12 +1,12 @@
 //! Bearer tokens, signed with a secret of this machine in place of a Cognito user pool.
 
-use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde_json::{Map, Value, json};
-use uuid::Uuid;
+
+use crate::secret;
 
 /// Default lifetime of a token.
 pub const LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
@@ -31,15 +31,9 @@ pub(crate) mod claim {
 /// A failure to sign a token, or to read or write the secret.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The secret can't be read or written.
-    #[error("Can't read or write the token secret {path}")]
-    Secret {
-        /// The file.
-        path: String,
-        /// The cause.
-        #[source]
-        source: std::io::Error,
-    },
+    /// The secret can't be read or written, or is too short.
+    #[error(transparent)]
+    Secret(#[from] secret::Error),
     /// Signing failed.
     #[error("Can't sign a token")]
     Sign(#[source] jsonwebtoken::errors::Error),
@@ -89,23 +83,20 @@ pub struct Tokens {
 impl Tokens {
     /// Creates tokens with a random secret that is never written to disk.
     pub fn ephemeral() -> Self {
-        Self::from_secret(&new_secret())
+        Self::from_secret(&secret::random())
     }
 
     /// Creates tokens with the secret of a data folder, which is generated if missing. A token signed by one process
     /// is valid for every other process on that folder.
     ///
     /// # Errors
-    /// Fails if the secret can't be read or written.
+    /// Fails if the secret can't be read or written, or if it is too short.
     pub fn from_folder(folder: &Path) -> Result<Self, Error> {
-        let path = folder.join(SECRET_FILE);
-        match read_or_create_secret(folder, &path) {
-            Ok(secret) => Ok(Self::from_secret(&secret)),
-            Err(source) => Err(Error::Secret { path: path.display().to_string(), source }),
-        }
+        Ok(Self::from_secret(&secret::read_or_create(folder, SECRET_FILE)?))
     }
 
-    fn from_secret(secret: &[u8]) -> Self {
+    fn from_secret(secret: &str) -> Self {
+        let secret = secret.as_bytes();
         Self { encoding: EncodingKey::from_secret(secret), decoding: DecodingKey::from_secret(secret) }
     }
 
@@ -190,27 +181,6 @@ fn to_string_value(value: Value) -> Value {
         Value::String(_) => value,
         other => Value::String(other.to_string()),
     }
-}
-
-/// Returns 244 random bits from the operating system.
-fn new_secret() -> Vec<u8> {
-    format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple()).into_bytes()
-}
-
-/// Reads the secret, or creates it. A new secret is written to a temporary file and renamed into place, so that a
-/// process that starts concurrently never reads a partial one.
-fn read_or_create_secret(folder: &Path, path: &Path) -> std::io::Result<Vec<u8>> {
-    if path.exists() {
-        return std::fs::read(path);
-    }
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(&new_secret())?;
-    match file.persist_noclobber(path) {
-        Ok(_) => {}
-        Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => {}
-        Err(error) => return Err(error.error),
-    }
-    std::fs::read(path)
 }
 
 #[cfg(test)]

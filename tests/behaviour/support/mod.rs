@@ -113,7 +113,7 @@ impl System {
     async fn under(roles: Arc<Roles>, proxy: Option<CallProxy>, options: Options) -> Self {
         let cloud = Cloud::start(options).await.expect("the local cloud starts");
         if let Some(proxy) = &proxy {
-            proxy.set_targets(cloud.endpoints());
+            proxy.set_target(&cloud);
         }
         let taken = RequestValidityCheck(cloud.model().cloned());
         Self { cloud, roles, proxy, _taken: taken }

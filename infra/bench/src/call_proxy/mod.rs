@@ -13,7 +13,7 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::serve::ListenerExt;
-use local::Endpoints;
+use local::{Cloud, Endpoints, ServiceKeys};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
@@ -43,12 +43,12 @@ pub struct CallProxy {
 struct Shared {
     options: ProxyOptions,
     calls: Mutex<Vec<Call>>,
-    targets: Mutex<Option<Endpoints>>,
+    target: Mutex<Option<(Endpoints, ServiceKeys)>>,
     delay: Mutex<Duration>,
 }
 
 impl CallProxy {
-    /// Starts a proxy in front of each service. It forwards calls once its targets are set.
+    /// Starts a proxy in front of each service. It forwards calls once its target is set.
     ///
     /// # Errors
     /// Fails if no port is available.
@@ -74,9 +74,9 @@ impl CallProxy {
         &self.environment
     }
 
-    /// Sets the URLs of the services, once the cloud has started.
-    pub fn set_targets(&self, endpoints: &Endpoints) {
-        *lock(&self.shared.targets) = Some(endpoints.clone());
+    /// Sets the cloud whose services are called, once it has started.
+    pub fn set_target(&self, cloud: &Cloud) {
+        *lock(&self.shared.target) = Some((cloud.endpoints().clone(), cloud.service_keys().clone()));
     }
 
     /// Delays each call from now on, so that concurrent calls overlap however busy the machine is.
@@ -91,14 +91,16 @@ impl CallProxy {
 }
 
 impl Shared {
-    fn target(&self, service: Service) -> Result<String, Failure> {
-        let targets = lock(&self.targets);
-        let at = targets.as_ref().ok_or("the proxy has no targets")?;
-        Ok(match service {
+    /// Returns the URL of a service, and the keys of all.
+    fn target(&self, service: Service) -> Result<(String, ServiceKeys), Failure> {
+        let target = lock(&self.target);
+        let (at, keys) = target.as_ref().ok_or("the proxy has no target")?;
+        let url = match service {
             Service::Table => at.dynamodb.clone(),
             Service::Bucket => at.s3.clone(),
             Service::Queue => at.sqs.clone(),
-        })
+        };
+        Ok((url, keys.clone()))
     }
 }
 
@@ -149,10 +151,11 @@ impl Forwarder {
     /// Sends the call to its service. Returns the response, and the capacity units that the call consumed.
     async fn send(&self, request: &CallRequest<'_>) -> Result<(Response, f64), Failure> {
         let is_metered = self.shared.options.is_metered && self.service == Service::Table;
+        let (target, keys) = self.shared.target(self.service)?;
         let (headers, body) =
-            if is_metered { request::metered(request)? } else { request::unchanged(request) };
+            if is_metered { request::metered(request, &keys)? } else { request::unchanged(request) };
         let path = request.parts.uri.path_and_query().map_or("/", |path| path.as_str());
-        let url = format!("{}{path}", self.shared.target(self.service)?);
+        let url = format!("{target}{path}");
         let delay = *lock(&self.shared.delay);
         tokio::time::sleep(delay).await;
         let sent = self.http.request(request.parts.method.clone(), url).headers(headers).body(body);

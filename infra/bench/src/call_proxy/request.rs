@@ -2,6 +2,7 @@
 
 use axum::body::Bytes;
 use axum::http::{HeaderMap, header, request::Parts};
+use local::ServiceKeys;
 use serde_json::{Map, Value, json};
 
 use super::call::Service;
@@ -17,13 +18,18 @@ pub(super) fn operation(service: Service, request: &Parts) -> String {
     target.and_then(|target| target.rsplit('.').next()).unwrap_or_default().to_owned()
 }
 
-/// Returns the function whose access key signed the call. The signature of a link is in its query.
+/// Returns the function whose access key signed the call.
 pub(super) fn caller(request: &Parts) -> String {
+    access_key(request).strip_prefix("local-cloud-").unwrap_or_default().to_owned()
+}
+
+/// Returns the access key that signed the call. The signature of a link is in its query.
+fn access_key(request: &Parts) -> String {
     let header = request.headers.get(header::AUTHORIZATION).and_then(|header| header.to_str().ok());
     let query = request.uri.query().unwrap_or_default().replace("%2F", "/");
     let signed = format!("{}&{query}", header.unwrap_or_default());
     let key = signed.split("Credential=").nth(1).and_then(|rest| rest.split('/').next());
-    key.and_then(|key| key.strip_prefix("local-cloud-")).unwrap_or_default().to_owned()
+    key.unwrap_or_default().to_owned()
 }
 
 /// Returns the sort key of the item that a call puts into the table.
@@ -40,13 +46,16 @@ pub(super) fn unchanged(request: &CallRequest<'_>) -> (HeaderMap, Bytes) {
     (request.parts.headers.clone(), request.body.clone())
 }
 
-/// Returns the headers and the body of a call to the table that also asks for its consumed capacity.
-pub(super) fn metered(request: &CallRequest<'_>) -> Result<(HeaderMap, Bytes), Failure> {
-    let mut headers = request.parts.headers.clone();
+/// Returns the headers and the body of a call to the table that also asks for its consumed capacity. It is signed again,
+/// since its body differs.
+pub(super) fn metered(request: &CallRequest<'_>, keys: &ServiceKeys) -> Result<(HeaderMap, Bytes), Failure> {
+    let mut parts = request.parts.clone();
     let mut input: Map<String, Value> = serde_json::from_slice(request.body)?;
     input.insert("ReturnConsumedCapacity".to_owned(), json!("TOTAL"));
-    headers.remove(header::CONTENT_LENGTH);
-    Ok((headers, Bytes::from(serde_json::to_vec(&input)?)))
+    let body = serde_json::to_vec(&input)?;
+    parts.headers.remove(header::CONTENT_LENGTH);
+    keys.sign("dynamodb", &access_key(request.parts), &mut parts, &body)?;
+    Ok((parts.headers, Bytes::from(body)))
 }
 
 /// Returns the capacity units in a response of the table.

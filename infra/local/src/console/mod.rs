@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contexts;
 use crate::listener::{Listener, Server};
+use crate::secret;
 use crate::token::{Identity, Tokens};
 pub(crate) use machine::Machine;
 use response::{error_response, respond};
@@ -70,6 +71,8 @@ pub(crate) enum Issuer {
 pub(crate) struct Console {
     /// URL of the API; none if it is served next to the console.
     pub(crate) api: Option<String>,
+    /// Key that the console's own pages send.
+    pub(crate) key: String,
     pub(crate) issuer: Issuer,
     /// Origin of the payloads that the API links to.
     pub(crate) payloads: String,
@@ -105,13 +108,27 @@ struct TokenResponse {
 }
 
 /// A running console server; stopped when dropped.
-pub struct ConsoleServer(Server);
+pub struct ConsoleServer {
+    server: Server,
+    key: String,
+}
 
 impl ConsoleServer {
-    /// Returns the URL of the page.
+    /// Returns the server's URL, without a trailing slash.
     pub fn url(&self) -> &str {
-        self.0.url()
+        self.server.url()
     }
+
+    /// Returns the URL that opens the page. It holds the console's key.
+    pub fn page_url(&self) -> String {
+        page_url(self.url(), &self.key)
+    }
+}
+
+/// Returns the URL that opens the page of a console with this key.
+#[must_use]
+pub fn page_url(console: &str, key: &str) -> String {
+    format!("{console}/#key={key}")
 }
 
 /// Serves the console on this machine for any deployment's API. Port 0 picks a free one. Without a token, the user
@@ -124,19 +141,22 @@ pub async fn serve(api_url: &str, token: Option<String>, port: u16) -> Result<Co
     let url = url.ok_or_else(|| Error::Url(api_url.to_owned()))?;
     let is_local = matches!(url.host_str(), Some("127.0.0.1" | "localhost"));
     let [deployed, local] = PAYLOAD_ORIGINS;
+    let key = secret::random();
     let console = Console {
         api: Some(url.to_string()),
+        key: key.clone(),
         issuer: token.map_or(Issuer::Typed, Issuer::Provided),
         payloads: if is_local { local } else { deployed }.to_owned(),
         machine: None,
     };
     let listener = Listener::bind_loopback(port).await.map_err(|source| Error::Port { port, source })?;
-    Ok(ConsoleServer(listener.serve(router(console))))
+    Ok(ConsoleServer { server: listener.serve(router(console)), key })
 }
 
 /// Returns the console's routes.
 pub(crate) fn router(console: Console) -> Router {
     let policy = policy(&console);
+    let console = Arc::new(console);
     let private = Router::new()
         .route("/console/api/config", get(config))
         .route("/console/api/token", post(token))
@@ -144,8 +164,8 @@ pub(crate) fn router(console: Console) -> Router {
         .route("/console/api/logs/{function}", get(logs))
         .route("/console/api/contexts/{org}", get(list_contexts).put(put_contexts))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
-        .layer(middleware::from_fn(guard::check))
-        .with_state(Arc::new(console));
+        .layer(middleware::from_fn_with_state(Arc::clone(&console), guard::check))
+        .with_state(console);
     assets::router(&policy).merge(private)
 }
 

@@ -3,11 +3,13 @@ use reqwest::{Client, Response};
 use super::*;
 
 const CONSOLE_HEADER: &str = "x-aptix-console";
+const KEY: &str = "the key";
 
 async fn console(issuer: Issuer) -> (ConsoleServer, Client) {
-    let console = Console { api: None, issuer, payloads: "http://127.0.0.1:1".to_owned(), machine: None };
+    let (key, payloads) = (KEY.to_owned(), "http://127.0.0.1:1".to_owned());
+    let console = Console { api: None, key: key.clone(), issuer, payloads, machine: None };
     let listener = Listener::bind_loopback(0).await.unwrap();
-    (ConsoleServer(listener.serve(router(console))), Client::new())
+    (ConsoleServer { server: listener.serve(router(console)), key }, Client::new())
 }
 
 /// Requests a token as a page does.
@@ -18,7 +20,7 @@ async fn request_token(
     body: &'static str,
 ) -> Response {
     let request = client.post(format!("{}/console/api/token", server.url()));
-    request.header("origin", origin).header(CONSOLE_HEADER, "1").body(body).send().await.unwrap()
+    request.header("origin", origin).header(CONSOLE_HEADER, KEY).body(body).send().await.unwrap()
 }
 
 async fn token_of(response: Response) -> String {
@@ -56,10 +58,14 @@ async fn own_page_gets_token_and_other_origins_do_not() {
     }
     let url = format!("{}/console/api/token", server.url());
     let rebound = client.post(&url).header("host", "evil.example").header("origin", "http://evil.example");
-    assert_eq!(rebound.header(CONSOLE_HEADER, "1").body(ada).send().await.unwrap().status(), 403);
+    assert_eq!(rebound.header(CONSOLE_HEADER, KEY).body(ada).send().await.unwrap().status(), 403);
     let form = client.post(&url).header("origin", server.url()).body(ada);
     assert_eq!(form.send().await.unwrap().status(), 403, "a form can't set the header");
-    let no_page = client.post(&url).header(CONSOLE_HEADER, "1").body(ada);
+    for key in ["1", ""] {
+        let stranger = client.post(&url).header("origin", server.url()).header(CONSOLE_HEADER, key);
+        assert_eq!(stranger.body(ada).send().await.unwrap().status(), 403, "another user has no key");
+    }
+    let no_page = client.post(&url).header(CONSOLE_HEADER, KEY).body(ada);
     assert_eq!(no_page.send().await.unwrap().status(), 403, "a browser names the origin");
     let preflight = client.request(reqwest::Method::OPTIONS, &url).header("origin", "https://evil.example");
     let preflight = preflight.header("access-control-request-method", "POST").send().await.unwrap();
@@ -92,10 +98,11 @@ async fn deployment_console_talks_to_its_api_and_has_no_machine() {
     assert!(policy.contains("connect-src 'self' https://api.example https://*.amazonaws.com"), "{policy}");
     for path in ["machine", "logs/execute"] {
         let url = format!("{}/console/api/{path}", server.url());
-        assert_eq!(client.get(url).header(CONSOLE_HEADER, "1").send().await.unwrap().status(), 404);
+        assert_eq!(client.get(url).header(CONSOLE_HEADER, &server.key).send().await.unwrap().status(), 404);
     }
     let url = format!("{}/console/api/config", server.url());
-    let response = client.get(url).header(CONSOLE_HEADER, "1").send().await.unwrap().text().await.unwrap();
+    let response =
+        client.get(url).header(CONSOLE_HEADER, &server.key).send().await.unwrap().text().await.unwrap();
     assert!(
         response.contains(r#""Api":"https://api.example/prod","Tokens":"typed","IsLocal":false"#),
         "{response}"

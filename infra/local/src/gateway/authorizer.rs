@@ -6,9 +6,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::envelope::Refusal;
+use crate::account::{ACCOUNT, REGION};
 use crate::function::Function;
 use crate::lambda::{InvokeError, Lambda};
-use crate::services::{ACCOUNT, REGION};
 use crate::token::{Rejection, Tokens};
 
 /// Name of the stage.

@@ -33,6 +33,8 @@ pub(crate) enum Refusal {
     Incomplete,
     /// The body, or the event with it, is too large.
     PayloadTooLarge,
+    /// The disk that holds the data folder is full.
+    DiskFull,
     /// Every process of the function is busy.
     TooManyRequests,
     /// The function crashed or returned an invalid reply.
@@ -67,6 +69,12 @@ impl Refusal {
             }
             Self::Incomplete => Error::new(ErrorCode::BodyMissing, "The request body is incomplete."),
             Self::PayloadTooLarge => ErrorCode::PayloadTooLarge.into(),
+            Self::DiskFull => Error::new(
+                ErrorCode::StorageUnavailable,
+                "The disk with the local cloud's data folder is full. Nothing was started; free some space, and send the \
+                 request again.",
+            )
+            .with_retry_after(Duration::from_secs(5)),
             Self::TooManyRequests => {
                 Error::new(ErrorCode::TooManyRequests, "Too many requests at a time: try again in a second.")
                     .with_retry_after(Duration::from_secs(1))
@@ -102,6 +110,7 @@ pub(crate) fn refusal_response(refusal: Refusal) -> Response<Body> {
         | Refusal::NotFound
         | Refusal::Incomplete
         | Refusal::PayloadTooLarge
+        | Refusal::DiskFull
         | Refusal::TooManyRequests
         | Refusal::FunctionFailed
         | Refusal::TimedOut => {}

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::authorizer::{API_ID, STAGE};
 use super::routes::Route;
-use crate::services::ACCOUNT;
+use crate::account::ACCOUNT;
 
 /// Media types whose bodies are always base64-encoded.
 const BINARY_MEDIA_TYPES: [&str; 4] = ["application/octet-stream", "image/", "audio/", "video/"];

@@ -10,6 +10,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
 use crate::function::Function;
 use crate::options::Logs;
+use crate::private_file;
 
 /// Log size that triggers a rotation. One older file is kept.
 const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
@@ -35,9 +36,18 @@ struct OpenFile {
 impl LogFile {
     /// Opens an existing log for appending, or creates one.
     pub(crate) fn create(path: PathBuf, function: Function, echo: Logs) -> std::io::Result<Self> {
-        let file = File::options().create(true).append(true).open(&path)?;
+        let file = private_file::append(&path)?;
         let written = file.metadata()?.len();
         Ok(Self { path, function, echo, open: Mutex::new(OpenFile { file, written }) })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the length of the current file, in bytes.
+    pub(crate) fn length(&self) -> u64 {
+        self.open().written
     }
 
     /// Copies lines until the process closes its output.
@@ -101,7 +111,7 @@ impl OpenFile {
     fn append(&mut self, line: &[u8], path: &std::path::Path) -> std::io::Result<()> {
         if self.written > MAX_FILE_BYTES {
             std::fs::rename(path, path.with_extension("log.1"))?;
-            *self = Self { file: File::create(path)?, written: 0 };
+            *self = Self { file: private_file::append(path)?, written: 0 };
         }
         self.file.write_all(line)?;
         self.written += u64::try_from(line.len()).unwrap_or_default();

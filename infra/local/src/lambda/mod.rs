@@ -3,6 +3,7 @@
 //! As on AWS, one process serves one invocation at a time. A pool per function starts processes on demand up to a
 //! cap, prefers idle ones, and stops those that stay idle.
 
+mod init_check;
 mod instance;
 mod invocation;
 mod logs;
@@ -12,6 +13,7 @@ mod recording;
 mod runtime_api;
 mod service;
 
+pub use init_check::InitError;
 pub(crate) use invocation::{InvokeError, Part, Reply};
 pub(crate) use logs::log_path;
 pub(crate) use process::{Launcher, RUNTIME_API_VARIABLE};

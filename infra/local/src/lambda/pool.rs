@@ -8,6 +8,7 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
+use super::init_check::InitError;
 use super::instance::{DesiredState, Instance, InvocationState};
 use super::invocation::{InvokeError, Reply, ReplyTo};
 use super::logs::LogFile;
@@ -16,6 +17,8 @@ use crate::function::Function;
 
 /// Timeout of a process's init, until it polls for work.
 const INIT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time between looks at a process that is starting.
+const READY_POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Time after which an idle process is stopped.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 /// Processes that are tried for an invocation that was not delivered yet.
@@ -50,6 +53,28 @@ impl Pool {
         let (reply, replied) = oneshot::channel();
         tokio::spawn(Arc::clone(self).run(instance, event, reply));
         replied.await.unwrap_or(Err(InvokeError::Crashed))
+    }
+
+    /// Starts a process unless one is idle, and waits until it polls for work. It stays for the first invocation.
+    pub(crate) async fn check_init(self: &Arc<Self>) -> Result<(), InitError> {
+        let offset = self.log.length();
+        let Ok(instance) = self.acquire() else { return Ok(()) };
+        let polls = async {
+            while !instance.is_ready() {
+                tokio::time::sleep(READY_POLL_INTERVAL).await;
+            }
+        };
+        tokio::select! {
+            () = polls => {
+                self.release(instance);
+                Ok(())
+            }
+            () = instance.exited() => Err(InitError::read(self.function, self.log.path(), offset).await),
+            () = tokio::time::sleep(INIT_TIMEOUT) => {
+                instance.request_state(DesiredState::Killed);
+                Err(InitError::read(self.function, self.log.path(), offset).await)
+            }
+        }
     }
 
     /// Runs an invocation to its end. Moves to another process if one exits before it takes the invocation.

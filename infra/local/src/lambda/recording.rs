@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::Value;
 
 use crate::function::Function;
+use crate::private_file;
 
 /// A folder of events.
 #[derive(Debug)]
@@ -17,7 +18,7 @@ pub(crate) struct Recording {
 impl Recording {
     /// Creates a recording into this folder, which is created if it does not exist.
     pub(crate) fn new(folder: PathBuf) -> std::io::Result<Self> {
-        std::fs::create_dir_all(&folder)?;
+        private_file::create_folder(&folder)?;
         Ok(Self { folder, next: AtomicU32::new(1) })
     }
 
@@ -26,6 +27,6 @@ impl Recording {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let event: Value = serde_json::from_slice(event).unwrap_or_default();
         let file = self.folder.join(format!("{number:04}-{}.json", function.name()));
-        let _ = std::fs::write(file, format!("{event:#}\n"));
+        let _ = private_file::write(&file, format!("{event:#}\n"));
     }
 }

@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use super::instance::{Delivery, Instance};
 use super::invocation::{InvokeError, PARTS_IN_FLIGHT, Part, Reply};
 use super::service::Lambda;
-use crate::services::{ACCOUNT, REGION};
+use crate::account::{ACCOUNT, REGION};
 
 /// Largest buffered reply, in bytes.
 const MAX_BUFFERED_BYTES: usize = 6 * 1024 * 1024;

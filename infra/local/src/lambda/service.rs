@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::init_check::InitError;
 use super::instance::Instance;
 use super::invocation::{InvokeError, Reply};
 use super::logs::{LogFile, log_path};
@@ -55,6 +56,12 @@ impl Lambda {
             Some(pool) => pool.invoke(event).await,
             None => Err(InvokeError::Closed),
         }
+    }
+
+    /// Starts a process of each of these functions, and waits until their inits have succeeded.
+    pub(crate) async fn check_inits(&self, functions: &[Function]) -> Result<(), InitError> {
+        let pools = functions.iter().filter_map(|function| self.pools.get(function));
+        futures::future::try_join_all(pools.map(Pool::check_init)).await.map(drop)
     }
 
     /// Returns the number of processes of a function.

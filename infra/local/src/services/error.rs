@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use crate::data_folder;
 use crate::listener::Listener;
 
 /// A service that does not start.
@@ -15,6 +16,9 @@ pub enum Error {
         /// The cause.
         source: std::io::Error,
     },
+    /// A file in the data folder can't be used.
+    #[error(transparent)]
+    Data(#[from] data_folder::Error),
     /// The database can't be opened.
     #[error("Can't open the database: {0}")]
     Database(String),

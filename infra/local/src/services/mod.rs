@@ -2,7 +2,6 @@
 //!
 //! The functions use the regular AWS SDK and Qdrant client, and can't tell the difference.
 
-mod account;
 mod checksum;
 mod dynamodb;
 mod error;
@@ -10,6 +9,7 @@ mod model_provider;
 pub(crate) mod provision;
 pub(crate) mod qdrant;
 mod s3;
+mod signature;
 mod sqs;
 
 use std::path::Path;
@@ -17,7 +17,7 @@ use std::path::Path;
 use crate::data_folder::DataFolder;
 use crate::endpoints::Endpoints;
 use crate::options::Options;
-pub(crate) use account::{ACCESS_KEY, ACCOUNT, REGION, SECRET_KEY};
+use crate::service_keys::ServiceKeys;
 use dynamodb::DynamoDb;
 pub(crate) use error::Error;
 use model_provider::ModelProvider;
@@ -44,13 +44,14 @@ impl Services {
     pub(crate) async fn start(
         options: &Options,
         folder: &DataFolder,
+        keys: &ServiceKeys,
         executable: &Path,
     ) -> Result<Self, Error> {
         let at = options.service_addresses();
         Ok(Self {
-            dynamodb: DynamoDb::start(at.dynamodb, folder.database().as_deref()).await?,
-            s3: S3::start(at.s3, &folder.objects()).await?,
-            sqs: Sqs::start(at.sqs).await?,
+            dynamodb: DynamoDb::start(at.dynamodb, folder.database()?.as_deref(), keys).await?,
+            s3: S3::start(at.s3, &folder.objects()?, keys).await?,
+            sqs: Sqs::start(at.sqs, keys).await?,
             model: ModelProvider::start(at.model, &options.model).await?,
             qdrant: Qdrant::start(at.qdrant, &options.vectors, folder.vectors(), executable).await?,
         })

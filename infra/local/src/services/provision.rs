@@ -7,7 +7,8 @@ use aws_sdk_dynamodb::types::{
 use aws_sdk_sqs::types::QueueAttributeName;
 use serde_json::json;
 
-use super::account::{ACCESS_KEY, ACCOUNT, REGION, SECRET_KEY};
+use crate::account::{ACCOUNT, REGION};
+use crate::service_keys::ServiceKeys;
 
 /// The table's name.
 pub(crate) const TABLE: &str = "agent-sessions";
@@ -43,16 +44,14 @@ pub(crate) struct Clients {
 
 impl Clients {
     /// Creates clients of the services at these endpoints. Nothing is read from the environment.
-    pub(crate) fn new(dynamodb: &str, s3: &str, sqs: &str) -> Self {
+    pub(crate) fn new(dynamodb: &str, s3: &str, sqs: &str, keys: &ServiceKeys) -> Self {
         let http = storage::loopback_client();
         macro_rules! common {
             ($service:ident, $endpoint:expr) => {
                 $service::Config::builder()
                     .behavior_version($service::config::BehaviorVersion::latest())
                     .region($service::config::Region::new(REGION))
-                    .credentials_provider($service::config::Credentials::new(
-                        ACCESS_KEY, SECRET_KEY, None, None, "local",
-                    ))
+                    .credentials_provider(keys.credentials())
                     .http_client(http.clone())
                     .endpoint_url($endpoint)
             };

@@ -12,16 +12,19 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use super::account::{ACCESS_KEY, ACCOUNT};
 use super::checksum::md5;
 use super::error::{Error, listen};
+use super::signature::{Verifier, verify};
+use crate::account::{ACCESS_KEY, ACCOUNT};
 use crate::listener::Server;
+use crate::service_keys::ServiceKeys;
 
 /// Largest request. A message has at most 1 MiB; as a JSON string it can take twice that, plus a few members.
 const MAX_REQUEST_BYTES: usize = 4 * 1024 * 1024;
@@ -37,9 +40,11 @@ const DEFAULT_VISIBILITY: Duration = Duration::from_secs(30);
 pub(crate) struct Sqs(Server);
 
 impl Sqs {
-    /// Starts an SQS without queues.
-    pub(super) async fn start(address: SocketAddr) -> Result<Self, Error> {
-        Ok(Self(listen(address).await?.serve(router())))
+    /// Starts an SQS without queues. Requests have to be signed with one of the keys.
+    pub(super) async fn start(address: SocketAddr, keys: &ServiceKeys) -> Result<Self, Error> {
+        let verifier = Verifier { keys: keys.clone(), service: "sqs", max_bytes: MAX_REQUEST_BYTES };
+        let router = router().layer(from_fn_with_state(Arc::new(verifier), verify));
+        Ok(Self(listen(address).await?.serve(router)))
     }
 
     pub(crate) fn url(&self) -> &str {

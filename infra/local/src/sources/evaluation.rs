@@ -124,7 +124,9 @@ fn search_request(evaluation: &Evaluation, question: &str, org: OrgId) -> Search
 
 fn read_questions(file: &Path) -> Result<Vec<Question>, Error> {
     let text = std::fs::read_to_string(file)?;
-    let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
+    // Editors on Windows write a byte order mark.
+    let lines =
+        text.trim_start_matches('\u{feff}').lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
     lines
         .map(|(line, number)| {
             serde_json::from_str(line).map_err(|error| {

@@ -10,7 +10,9 @@ use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressStyl
 /// Time between progress lines if there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
 /// Template of the bar. It counts bytes, since the number of chunks is not known in advance.
-const BAR_TEMPLATE: &str = "{bar:32} {bytes}/{total_bytes}, {eta} left, {msg}";
+const BAR_TEMPLATE: &str = "{spinner} {elapsed} {bar:32} {bytes}/{total_bytes}, {eta} left, {msg}";
+/// Time between updates of the bar, also while an embedding request takes long.
+const TICK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Reports the progress of a run.
 pub(super) struct ProgressReporter {
@@ -27,7 +29,9 @@ impl ProgressReporter {
         let bar = std::io::stderr().is_terminal().then(|| {
             let style =
                 ProgressStyle::with_template(BAR_TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar());
-            ProgressBar::new(0).with_style(style)
+            let bar = ProgressBar::new(0).with_style(style);
+            bar.enable_steady_tick(TICK_INTERVAL);
+            bar
         });
         let now = Instant::now();
         Self { bar, started: now, last_line: now, bytes: 0, chunked_bytes: 0, chunks: 0 }

@@ -44,6 +44,10 @@ pub(crate) struct Draft {
     tool_results: Option<NonEmpty<ToolResult>>,
 }
 
+/// How to stream the rest of a turn that waited for tool results.
+const STREAM_TOOL_RESULTS: &str =
+    "leave it out, and send the header Last-Event-ID (the id of the last event, or 0) to stream";
+
 /// Every member that a client may send.
 ///
 /// The columns: name, presence in a user turn, presence in a tool continuation, reader of the value.
@@ -88,9 +92,10 @@ pub(crate) const FIELDS: &[Field<Draft>] = &[
     Field::new("Language", Optional, Forbidden, |json, at, draft, violations| {
         draft.language = hint(json, at, violations);
     }),
-    Field::new("Streaming", Optional, Forbidden, |json, at, draft, violations| {
+    Field::new("Streaming", Optional, Forbidden, |json, at, draft: &mut Draft, violations| {
         draft.streaming = boolean(json, at, violations).unwrap_or_default();
-    }),
+    })
+    .with_alternative(STREAM_TOOL_RESULTS),
     Field::new("AgentContextId", Optional, Forbidden, |json, at, draft, violations| {
         draft.agent_context_id = id(json, at, violations);
     }),

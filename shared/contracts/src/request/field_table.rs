@@ -61,6 +61,8 @@ pub(crate) struct Field<D> {
     user_turn: Presence,
     tool_continuation: Presence,
     read: ReadField<D>,
+    /// What to do in place of sending the member where it is forbidden.
+    alternative: &'static str,
 }
 
 impl<D> Field<D> {
@@ -71,7 +73,12 @@ impl<D> Field<D> {
         tool_continuation: Presence,
         read: ReadField<D>,
     ) -> Self {
-        Self { name, user_turn, tool_continuation, read }
+        Self { name, user_turn, tool_continuation, read, alternative: "leave it out" }
+    }
+
+    /// Names another way to the same end where the member is forbidden.
+    pub(crate) const fn with_alternative(self, alternative: &'static str) -> Self {
+        Self { alternative, ..self }
     }
 
     /// Creates a required field.
@@ -153,7 +160,7 @@ pub(crate) fn read_object<D>(
             Presence::Forbidden => violations.add(
                 ErrorCode::MemberForbidden,
                 &here,
-                format_args!("is forbidden in {}; leave it out", scenario.name()),
+                format_args!("is forbidden in {}; {}", scenario.name(), row.alternative),
             ),
             Presence::Required | Presence::Optional => (row.read)(value, &here, draft, violations),
         }

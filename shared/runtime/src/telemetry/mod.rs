@@ -20,7 +20,7 @@ use tracing_subscriber::{
 };
 
 /// The crates of this repository that a function consists of.
-const OUR_CRATES: [&str; 19] = [
+const OUR_CRATES: [&str; 17] = [
     "agent",
     "authorizer",
     "contracts",

@@ -1,14 +1,20 @@
 //! Builds the engine, which is a separate workspace, `infra/qdrant`, for the reasons given in its `Cargo.toml`.
 
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
+use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 use tokio::sync::Mutex;
 
+use super::build_progress::BuildProgress;
 use super::error::Error;
 
 /// Manifest of the engine's sources. A local cloud runs on the machine that built it.
 const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../qdrant/Cargo.toml");
+
+/// Lines of Cargo's output in the error of a failed build, at most.
+const MAX_OUTPUT_LINES: usize = 30;
 
 /// Allows one build at a time: all clouds of a process share it.
 static BUILDING: Mutex<()> = Mutex::const_new(());
@@ -26,7 +32,7 @@ pub(super) fn executable(target_dir: &Path) -> Option<PathBuf> {
     executable.is_file().then_some(executable)
 }
 
-/// Builds the engine with Cargo, which does nothing if it is up to date. Cargo's output goes to the terminal.
+/// Builds the engine with Cargo, which does nothing if it is up to date. Progress goes to standard error.
 pub(super) async fn build(target_dir: &Path) -> Result<(), Error> {
     let _guard = BUILDING.lock().await;
     if !Path::new(MANIFEST).is_file() {
@@ -34,11 +40,25 @@ pub(super) async fn build(target_dir: &Path) -> Result<(), Error> {
     }
     let mut command = cargo();
     command.args(["build", "--locked", "--manifest-path", MANIFEST, "--target-dir"]).arg(target_dir);
-    if executable(target_dir).is_some() {
-        command.arg("--quiet");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+    let cant_run = |error: std::io::Error| Error::Build(format!("can't run cargo: {error}"));
+    let mut child = command.spawn().map_err(cant_run)?;
+    let mut progress = BuildProgress::start(executable(target_dir).is_none());
+    let mut output = Vec::new();
+    if let Some(stderr) = child.stderr.take() {
+        let mut lines = BufReader::new(stderr).lines();
+        while let Some(line) = progress.next_line(&mut lines).await {
+            output.push(line);
+        }
     }
-    let status = command.status().await.map_err(|error| Error::Build(format!("can't run cargo: {error}")))?;
-    if status.success() { Ok(()) } else { Err(Error::Build(format!("cargo failed with {status}"))) }
+    let status = child.wait().await.map_err(cant_run)?;
+    progress.finish();
+    if status.success() {
+        return Ok(());
+    }
+    let tail = output.len().saturating_sub(MAX_OUTPUT_LINES);
+    let tail = output.split_off(tail).join("\n");
+    Err(Error::Build(format!("cargo failed with {status}. Its last lines:\n{tail}")))
 }
 
 /// Returns a Cargo command without the variables that `cargo run` and `cargo test` set for a package. Those would

@@ -7,7 +7,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
@@ -15,6 +17,14 @@ use tokio::task::JoinSet;
 use super::build;
 use super::engine::Process;
 use super::error::Error;
+use crate::http_server::ACCEPT_PAUSE;
+
+/// Start of a gRPC connection. Browsers never speak HTTP/2 without TLS, so no web page can send it.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// Timeout for the start of a connection.
+const PREFACE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Response to a connection of another protocol.
+const REFUSAL: &[u8] = b"HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 
 /// The embedded engine of one data folder.
 #[derive(Debug)]
@@ -61,9 +71,13 @@ impl EmbeddedQdrant {
     pub(super) async fn relay(self: Arc<Self>, listener: TcpListener) {
         let mut connections = JoinSet::new();
         loop {
-            if let Ok((client, _)) = listener.accept().await {
-                let engine = Arc::clone(&self);
-                connections.spawn(async move { engine.forward(client).await });
+            match listener.accept().await {
+                Ok((client, _)) => {
+                    let engine = Arc::clone(&self);
+                    connections.spawn(async move { engine.forward(client).await });
+                }
+                // Without a free file descriptor, the new connection waits for another one to end.
+                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             }
             while connections.try_join_next().is_some() {}
         }
@@ -77,11 +91,20 @@ impl EmbeddedQdrant {
     }
 
     async fn forward(&self, mut client: TcpStream) {
+        let preface = tokio::time::timeout(PREFACE_TIMEOUT, read_preface(&mut client)).await;
+        if !matches!(preface, Ok(Ok(true))) {
+            // A browser shows this response as an error.
+            let _ = client.write_all(REFUSAL).await;
+            return;
+        }
         let Ok(port) = self.port().await else {
             return;
         };
         if let Ok(mut engine) = TcpStream::connect(("127.0.0.1", port)).await {
             let _ = (client.set_nodelay(true), engine.set_nodelay(true));
+            if engine.write_all(PREFACE).await.is_err() {
+                return;
+            }
             // Either side may close the connection; the other one is closed too.
             let _ = tokio::io::copy_bidirectional(&mut client, &mut engine).await;
         }
@@ -101,4 +124,14 @@ impl EmbeddedQdrant {
         let started = Process::start(&executable, &self.folder).await?;
         Ok(process.insert(started).port)
     }
+}
+
+/// Reads the start of a connection. Returns false at the first byte that no gRPC client sends.
+async fn read_preface(client: &mut TcpStream) -> std::io::Result<bool> {
+    for expected in PREFACE {
+        if client.read_u8().await? != *expected {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

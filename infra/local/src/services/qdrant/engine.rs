@@ -9,6 +9,7 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use super::error::Error;
+use crate::private_file;
 
 /// Timeout for the engine to open its collections.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -26,6 +27,7 @@ impl Process {
     /// Starts the engine and waits until it listens.
     pub(super) async fn start(executable: &Path, folder: &Path) -> Result<Self, Error> {
         let failed = |error: std::io::Error| Error::Start(error.to_string());
+        private_file::create_folder(folder).map_err(failed)?;
         let mut child = Command::new(executable)
             .arg(folder)
             .stdin(Stdio::piped())

@@ -1,6 +1,7 @@
 //! Qdrant: the embedded engine, in a separate process that starts with the first connection, or an external server.
 
 mod build;
+mod build_progress;
 mod embedded;
 mod engine;
 mod error;

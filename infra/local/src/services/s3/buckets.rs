@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use axum::http::StatusCode;
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use s3s::dto::{
@@ -40,7 +41,7 @@ impl Buckets {
     ) -> S3Result<T> {
         let objects = Arc::clone(&self.0);
         let result = tokio::task::spawn_blocking(move || run(&objects)).await;
-        result.map_err(S3Error::internal_error)?.map_err(S3Error::internal_error)
+        result.map_err(S3Error::internal_error)?.map_err(storage_error)
     }
 
     async fn delete(&self, bucket: &str, key: &str, version: Option<String>) -> S3Result<()> {
@@ -204,6 +205,17 @@ impl S3 for Buckets {
         }
         Ok(S3Response::new(DeleteObjectsOutput { deleted: Some(deleted), ..DeleteObjectsOutput::default() }))
     }
+}
+
+/// Converts an error of the storage. Trying again does not help on a full disk, so that status is none that the SDK
+/// retries.
+fn storage_error(error: rusqlite::Error) -> S3Error {
+    let is_full = error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull);
+    let mut converted = S3Error::internal_error(error);
+    if is_full {
+        converted.set_status_code(StatusCode::INSUFFICIENT_STORAGE);
+    }
+    converted
 }
 
 fn version(version: Version) -> ObjectVersion {

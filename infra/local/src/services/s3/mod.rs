@@ -11,15 +11,15 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Method, Request, Response, StatusCode};
+use axum::http::{Method, Request, Response, StatusCode, header};
 use s3s::auth::SimpleAuth;
 use s3s::service::{S3Service, S3ServiceBuilder};
-use tower_http::cors::{Any, CorsLayer};
+use tower_http::cors::{AllowOrigin, CorsLayer};
 
-use super::account::{ACCESS_KEY, SECRET_KEY};
 use super::error::{Error, listen};
-use crate::function::Function;
+use crate::http_server::is_presigned;
 use crate::listener::Server;
+use crate::service_keys::ServiceKeys;
 use buckets::Buckets;
 use objects::Objects;
 
@@ -29,10 +29,10 @@ pub(crate) struct S3(Server);
 
 impl S3 {
     /// Starts an S3 over the objects in `file`, which is created if it does not exist. Requests have to be signed with
-    /// the access key of a function, or with that of the local cloud.
-    pub(super) async fn start(address: SocketAddr, file: &Path) -> Result<Self, Error> {
-        let router = router(Objects::open(file)?);
-        Ok(Self(listen(address).await?.serve(router)))
+    /// one of the keys.
+    pub(super) async fn start(address: SocketAddr, file: &Path, keys: &ServiceKeys) -> Result<Self, Error> {
+        let router = router(Objects::open(file)?, keys);
+        Ok(Self(listen(address).await?.serve_links(router)))
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -40,22 +40,23 @@ impl S3 {
     }
 }
 
-fn router(objects: Objects) -> Router {
+fn router(objects: Objects, keys: &ServiceKeys) -> Router {
     let mut builder = S3ServiceBuilder::new(Buckets::new(objects));
-    let mut auth = SimpleAuth::from_single(ACCESS_KEY, SECRET_KEY);
-    for function in Function::ALL {
-        auth.register(function.access_key(), SECRET_KEY.into());
+    let mut auth = SimpleAuth::new();
+    for access_key in ServiceKeys::access_keys() {
+        auth.register(access_key, keys.secret().into());
     }
     builder.set_auth(auth);
     Router::new().fallback(handle).with_state(builder.build()).layer(cors())
 }
 
-/// Returns the CORS rules of the bucket, as in `template.yaml`: web pages may follow links.
+/// Returns the CORS rules: pages may read presigned links, and nothing else. Pages of other sites are refused before.
 fn cors() -> CorsLayer {
+    let is_link = AllowOrigin::predicate(|_, request| is_presigned(&request.uri));
     CorsLayer::new()
-        .allow_methods([Method::GET])
-        .allow_origin(Any)
-        .allow_headers(Any)
+        .allow_methods([Method::GET, Method::HEAD])
+        .allow_origin(is_link)
+        .allow_headers([header::IF_NONE_MATCH, header::RANGE])
         .max_age(Duration::from_secs(600))
 }
 

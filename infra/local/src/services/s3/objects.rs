@@ -13,6 +13,7 @@ use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 const TABLES: &str = "
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = NORMAL;
+    PRAGMA secure_delete = ON;
     CREATE TABLE IF NOT EXISTS buckets (name TEXT PRIMARY KEY) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS objects (
         bucket TEXT NOT NULL,

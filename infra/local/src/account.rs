@@ -1,4 +1,4 @@
-//! The AWS account of the services, and its credentials.
+//! The AWS account of the services, and the access key of commands.
 
 /// AWS region of every service.
 pub(crate) const REGION: &str = "us-east-1";
@@ -6,5 +6,3 @@ pub(crate) const REGION: &str = "us-east-1";
 pub(crate) const ACCOUNT: &str = "123456789012";
 /// Access key that the services accept from the local cloud and its commands. Each function has a key of its own.
 pub(crate) const ACCESS_KEY: &str = "local-cloud";
-/// Secret that belongs to [`ACCESS_KEY`].
-pub(crate) const SECRET_KEY: &str = "local-cloud-secret";

@@ -1,0 +1,153 @@
+//! Progress of a build of the engine: a line with the running time on a terminal, and a line now and then elsewhere.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use tokio::io::{AsyncBufRead, Lines};
+
+/// Time between lines if there is no terminal.
+const LINE_INTERVAL: Duration = Duration::from_secs(30);
+/// Time between updates on a terminal.
+const TICK_INTERVAL: Duration = Duration::from_millis(200);
+/// Time after which a build of an engine that exists already is reported. It is usually up to date.
+const QUIET_TIME: Duration = Duration::from_secs(3);
+/// Notice of the first build.
+const NOTICE: &str = "Building the embedded Qdrant. This takes a few minutes, once. To use a Qdrant server instead, stop this \
+                      command and pass --qdrant URL.";
+/// Notice of a later build.
+const UPDATE_NOTICE: &str = "Updating the embedded Qdrant, since its sources have changed.";
+
+/// The progress of one build.
+pub(super) struct BuildProgress {
+    started: Instant,
+    /// Notice that is shown once.
+    notice: Option<&'static str>,
+    /// Time at which the build is reported.
+    quiet_until: Instant,
+    last_line: Instant,
+    is_terminal: bool,
+    bar: Option<ProgressBar>,
+    /// Packages that Cargo has begun to compile, and the newest of them.
+    packages: u32,
+    package: String,
+}
+
+impl BuildProgress {
+    /// Starts to report. A first build is reported at once.
+    pub(super) fn start(is_first: bool) -> Self {
+        let now = Instant::now();
+        let mut progress = Self {
+            started: now,
+            notice: Some(if is_first { NOTICE } else { UPDATE_NOTICE }),
+            quiet_until: if is_first { now } else { now + QUIET_TIME },
+            last_line: now,
+            is_terminal: std::io::stderr().is_terminal(),
+            bar: None,
+            packages: 0,
+            package: String::new(),
+        };
+        progress.show();
+        progress
+    }
+
+    /// Returns the next line of Cargo's output, or none at its end. Reports while it waits.
+    pub(super) async fn next_line(&mut self, lines: &mut Lines<impl AsyncBufRead + Unpin>) -> Option<String> {
+        let mut next = Box::pin(lines.next_line());
+        loop {
+            // The future is kept, so that no part of a line is lost.
+            if let Ok(line) = tokio::time::timeout(TICK_INTERVAL, &mut next).await {
+                let line = line.ok().flatten()?;
+                self.read(&line);
+                self.show();
+                return Some(line);
+            }
+            self.show();
+        }
+    }
+
+    pub(super) fn finish(self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+        if self.notice.is_none() {
+            let _ = writeln!(
+                std::io::stderr(),
+                "The embedded Qdrant is ready after {}.",
+                HumanDuration(self.started.elapsed())
+            );
+        }
+    }
+
+    /// Counts the packages in a line such as `   Compiling serde v1.0.0`.
+    fn read(&mut self, line: &str) {
+        if let Some(package) = line.trim_start().strip_prefix("Compiling ") {
+            self.packages += 1;
+            package.split(' ').next().unwrap_or_default().clone_into(&mut self.package);
+        }
+    }
+
+    fn show(&mut self) {
+        if Instant::now() < self.quiet_until {
+            return;
+        }
+        // A failed write to standard error can't be reported.
+        if let Some(notice) = self.notice.take() {
+            let _ = writeln!(std::io::stderr(), "{notice}");
+            self.bar = self.is_terminal.then(spinner);
+        }
+        let message = self.message();
+        match &self.bar {
+            Some(bar) => {
+                bar.set_message(message);
+                bar.tick();
+            }
+            None if self.last_line.elapsed() >= LINE_INTERVAL => {
+                self.last_line = Instant::now();
+                let elapsed = HumanDuration(self.started.elapsed());
+                let _ = writeln!(std::io::stderr(), "{elapsed}: {message}");
+            }
+            None => {}
+        }
+    }
+
+    fn message(&self) -> String {
+        match self.packages {
+            0 => "reading the sources".to_owned(),
+            packages => format!("{packages} packages, now {}", self.package),
+        }
+    }
+}
+
+fn spinner() -> ProgressBar {
+    let style = ProgressStyle::with_template("{spinner} {elapsed}  {msg}");
+    ProgressBar::new_spinner().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncBufReadExt, BufReader};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn packages_are_counted_and_lines_returned() {
+        let output =
+            "    Updating index\n   Compiling serde v1.0.0\n   Compiling qdrant-edge v0.1.0 (path)\n";
+        let mut lines = BufReader::new(output.as_bytes()).lines();
+        let mut progress = BuildProgress::start(false);
+        let mut read = Vec::new();
+        while let Some(line) = progress.next_line(&mut lines).await {
+            read.push(line);
+        }
+        assert_eq!(read.len(), 3);
+        assert_eq!(progress.message(), "2 packages, now qdrant-edge");
+        assert!(progress.notice.is_some(), "a short build is not reported");
+    }
+
+    #[test]
+    fn first_build_names_the_alternative() {
+        let progress = BuildProgress::start(true);
+        assert!(NOTICE.contains("once") && NOTICE.contains("--qdrant URL") && progress.notice.is_none());
+    }
+}

@@ -1,0 +1,162 @@
+//! Conventions of the command line: exit statuses, and errors that name the fix.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use local::Data;
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Command;
+
+use crate::provider_start::aptix;
+use crate::support::{PATIENCE, System, options, turn};
+
+/// Runs the command. Returns its exit status, its output and its errors.
+async fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let done = tokio::time::timeout(PATIENCE, aptix(arguments, &[]).output()).await.expect("an end").unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (done.status.code(), text(done.stdout), text(done.stderr))
+}
+
+#[tokio::test]
+async fn invalid_options_exit_with_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().to_str().unwrap();
+    for (arguments, why) in [
+        (&["search", "", "--org", "acme"][..], "the question is empty"),
+        (&["search", " \n", "--org", "acme"], "the question is empty"),
+        (&["index", "/no/such/folder", "--org", "acme", "--repo", "r", "--data", data], "is not a folder"),
+        (&["chat", "--workspace", "/no/such/folder", "hi"], "--workspace /no/such/folder"),
+        (&["chat", "--attach", "/no/such/file", "hi"], "/no/such/file"),
+        (&["chat", "--api-url", "ftp://x", "--token", "t", "hi"], "must begin with https://"),
+        (&["console", "--api-url", "ftp://x"], "not an http or https URL"),
+        (&["--ephemeral", "--model-name", "m"], "--model-name has no effect"),
+        (&["contexts", "list", "--org", "", "--data", data], "--org"),
+        (&["--no-such-option"], "--no-such-option"),
+    ] {
+        let (status, output, errors) = run(arguments).await;
+        assert_eq!((status, output.as_str()), (Some(2), ""), "{arguments:?}: {errors}");
+        assert!(errors.contains(why), "{arguments:?}: {errors}");
+    }
+}
+
+#[tokio::test]
+async fn unreachable_api_is_reported_within_seconds() {
+    let started = Instant::now();
+    let (status, output, errors) =
+        run(&["chat", "--api-url", "http://127.0.0.1:9", "--token", "t", "hi"]).await;
+    assert_eq!((status, output.as_str()), (Some(1), ""), "{errors}");
+    assert!(errors.contains("an't reach the API at http://127.0.0.1:9"), "{errors}");
+    assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
+}
+
+#[tokio::test]
+async fn setting_that_functions_refuse_ends_the_start() {
+    let unknown = json!([{"Name": "a", "BaseUrl": "http://localhost/v1", "Key": "sk-marker"}]).to_string();
+    let setting = format!("MODEL_PROVIDERS={unknown}");
+    let (status, output, errors) = run(&["--ephemeral", "--port", "0", "--env", &setting]).await;
+    assert_eq!((status, output.as_str()), (Some(1), ""), "{errors}");
+    assert!(
+        errors.starts_with("error: The functions don't start: MODEL_PROVIDERS[0]: unknown field `Key`"),
+        "{errors}"
+    );
+    assert!(!errors.contains("sk-marker") && errors.lines().count() == 1, "{errors}");
+
+    let two = ["--env", "LEASE_SECONDS=x", "--env", "OPENAI_RETRIES=-1"];
+    let (status, _, errors) = run(&[&["--ephemeral", "--port", "0"][..], &two].concat()).await;
+    assert_eq!(status, Some(1));
+    assert!(
+        errors.contains("LEASE_SECONDS must be") && errors.contains("OPENAI_RETRIES must be"),
+        "{errors}"
+    );
+}
+
+#[tokio::test]
+async fn built_in_contexts_are_shown_and_byte_order_mark_is_accepted() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().to_str().unwrap();
+    let system =
+        System::with(local::Options { data: Data::Folder(folder.path().to_owned()), ..options() }).await;
+    let (status, output, errors) =
+        run(&["contexts", "get", "default", "--org", "acme", "--data", data]).await;
+    assert_eq!(status, Some(0), "{errors}");
+    let shown: Value = serde_json::from_str(&output).unwrap();
+    let kinds: Vec<_> = shown.as_array().unwrap().iter().map(|one| (&one["Kind"], &one["Id"])).collect();
+    assert_eq!(kinds, [(&json!("agent"), &json!("default")), (&json!("conversation"), &json!("default"))]);
+
+    let file = folder.path().join("bom.json");
+    let context = json!({ "Kind": "conversation", "Id": "brief", "Name": "Brief", "System": "Be brief." });
+    std::fs::write(&file, format!("\u{feff}{context}")).unwrap();
+    let put = ["contexts", "put", file.to_str().unwrap(), "--org", "acme", "--data", data];
+    let (status, output, errors) = run(&put).await;
+    assert_eq!((status, output.as_str()), (Some(0), "Saved for acme: conversation brief\n"), "{errors}");
+    system.cloud.shutdown().await;
+}
+
+#[tokio::test]
+async fn console_link_of_running_cloud_is_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().to_str().unwrap();
+    let (status, _, errors) = run(&["console", "--data", data]).await;
+    assert_eq!(status, Some(1));
+    assert!(errors.contains("No local cloud is running"), "{errors}");
+    let system =
+        System::with(local::Options { data: Data::Folder(folder.path().to_owned()), ..options() }).await;
+    let (status, output, errors) = run(&["console", "--data", data]).await;
+    assert_eq!((status, output.trim()), (Some(0), system.cloud.console_url().as_str()), "{errors}");
+}
+
+/// Needs a file system of its own for the data folder, which Linux lets some users mount.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn full_disk_is_named_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().display();
+    let program = env!("CARGO_BIN_EXE_aptix");
+    let mounted = format!("mount -t tmpfs -o size=24m,mode=700 aptix '{data}'");
+    let probe = Command::new("unshare").args(["-rm", "sh", "-c", &mounted]).output().await;
+    if !probe.is_ok_and(|probe| probe.status.success()) {
+        println!("skipped: can't mount a file system");
+        return;
+    }
+    // The disk fills up as soon as the cloud has started.
+    let script = format!(
+        "{mounted} && '{program}' --data '{data}' --port 0 & sleep 1; read line; \
+         dd if=/dev/zero of='{data}/filler' bs=64k 2>/dev/null; echo filled; wait"
+    );
+    let mut command = Command::new("unshare");
+    // The processes end with this one.
+    command.args(["-rm", "--fork", "--pid", "--kill-child", "sh", "-c", &script]);
+    command.env_remove("OPENAI_API_KEY").env_remove("OPENAI_BASE_URL");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    let mut cloud = command.spawn().unwrap();
+    let mut lines = BufReader::new(cloud.stdout.take().unwrap()).lines();
+    let curl = async {
+        loop {
+            let line = lines.next_line().await.unwrap().expect("a line to paste");
+            if line.starts_with("curl ") {
+                return line;
+            }
+        }
+    };
+    let curl = tokio::time::timeout(PATIENCE, curl).await.expect("a start");
+    // The script goes on once its input ends.
+    drop(cloud.stdin.take());
+    let filled = async { while lines.next_line().await.unwrap().is_none_or(|line| line != "filled") {} };
+    tokio::time::timeout(PATIENCE, filled).await.expect("a full disk");
+    let url = curl.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
+    let token = curl.split("Bearer ").nth(1).unwrap().split('\'').next().unwrap();
+    let request = reqwest::Client::new().post(url).bearer_auth(token).body(turn("hello").to_string());
+    let started = Instant::now();
+    let refused = request.header("content-type", "application/json").send().await.unwrap();
+    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    let refused: Value = serde_json::from_str(&refused.text().await.unwrap()).unwrap();
+    assert_eq!(refused["Errors"][0]["ErrorCode"], "StorageUnavailable", "{refused}");
+    assert!(refused["Errors"][0]["Message"].as_str().unwrap().contains("disk"), "{refused}");
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    let mut reported = BufReader::new(cloud.stderr.take().unwrap()).lines();
+    let line = tokio::time::timeout(PATIENCE, reported.next_line()).await.unwrap().unwrap().unwrap();
+    assert!(line.contains("the disk with the data folder") && line.ends_with("is full"), "{line}");
+    let _ = cloud.kill().await;
+}
