@@ -28,9 +28,10 @@ pub(super) struct BuildProgress {
     last_line: Instant,
     is_terminal: bool,
     bar: Option<ProgressBar>,
-    /// Packages that Cargo has begun to compile, and the newest of them.
+    /// Packages that Cargo has begun to compile.
     packages: u32,
-    package: String,
+    /// Current step of the build.
+    message: String,
 }
 
 impl BuildProgress {
@@ -45,7 +46,7 @@ impl BuildProgress {
             is_terminal: std::io::stderr().is_terminal(),
             bar: None,
             packages: 0,
-            package: String::new(),
+            message: "reading the sources".to_owned(),
         };
         progress.show();
         progress
@@ -79,12 +80,15 @@ impl BuildProgress {
         }
     }
 
-    /// Counts the packages in a line such as `   Compiling serde v1.0.0`.
+    /// Counts the packages in lines such as `   Compiling serde v1.0.0`. Another line is shown until the next one.
     fn read(&mut self, line: &str) {
-        if let Some(package) = line.trim_start().strip_prefix("Compiling ") {
-            self.packages += 1;
-            package.split(' ').next().unwrap_or_default().clone_into(&mut self.package);
-        }
+        self.message = match line.trim_start().strip_prefix("Compiling ") {
+            Some(package) => {
+                self.packages += 1;
+                format!("{} packages, now {}", self.packages, package.split(' ').next().unwrap_or_default())
+            }
+            None => line.trim().to_owned(),
+        };
     }
 
     fn show(&mut self) {
@@ -96,25 +100,17 @@ impl BuildProgress {
             let _ = writeln!(std::io::stderr(), "{notice}");
             self.bar = self.is_terminal.then(spinner);
         }
-        let message = self.message();
         match &self.bar {
             Some(bar) => {
-                bar.set_message(message);
+                bar.set_message(self.message.clone());
                 bar.tick();
             }
             None if self.last_line.elapsed() >= LINE_INTERVAL => {
                 self.last_line = Instant::now();
                 let elapsed = HumanDuration(self.started.elapsed());
-                let _ = writeln!(std::io::stderr(), "{elapsed}: {message}");
+                let _ = writeln!(std::io::stderr(), "{elapsed}: {}", self.message);
             }
             None => {}
-        }
-    }
-
-    fn message(&self) -> String {
-        match self.packages {
-            0 => "reading the sources".to_owned(),
-            packages => format!("{packages} packages, now {}", self.package),
         }
     }
 }
@@ -141,7 +137,9 @@ mod tests {
             read.push(line);
         }
         assert_eq!(read.len(), 3);
-        assert_eq!(progress.message(), "2 packages, now qdrant-edge");
+        assert_eq!(progress.message, "2 packages, now qdrant-edge");
+        progress.read("    Blocking waiting for file lock on build directory");
+        assert_eq!(progress.message, "Blocking waiting for file lock on build directory");
         assert!(progress.notice.is_some(), "a short build is not reported");
     }
 
