@@ -4,6 +4,7 @@
 
 mod chat;
 mod cli;
+mod escape;
 mod folder_args;
 mod model_args;
 mod sources_cli;
