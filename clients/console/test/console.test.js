@@ -182,11 +182,48 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
     const { page } = ui
     await page.visit(`${cloud.api}/docs#listSessions`)
     const form = `document.querySelector('#listSessions form.try')`
-    await page.run(`[...document.querySelectorAll('#listSessions > details')].at(-1).open = true`)
+    assert.ok(await page.run(`document.querySelector('#listSessions .fold').open`), 'the linked operation is unfolded')
+    await page.run(`document.querySelector('#listSessions .try-it').open = true`)
     await page.until(`!!${form}`)
     await page.run(`(() => { ${form}.pageSize.value = '1'; ${form}.requestSubmit() })()`)
     await page.until(`${form}.querySelector('output').textContent.includes('"Successful": true')`)
     assert.match(await page.run(`${form}.querySelector('output').textContent`), /200 .*"PageSize": 1/s)
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('docs page is folded, searchable, and its first form works', async () => {
+    const { page } = ui
+    await page.visit(`${cloud.api}/docs`)
+    await page.until(`document.querySelectorAll('section').length > 50`)
+    const height = await page.run('document.documentElement.scrollHeight')
+    assert.ok(height < 6_000, `the page is ${height} px high`)
+    assert.equal(await page.run(`document.querySelector('nav a').pathname`), '/', 'a link leads home')
+    const search = (/** @type {string} */ text) =>
+      page.run(`(() => {
+        const field = document.querySelector('nav input[type=search]')
+        field.value = ${JSON.stringify(text)}
+        field.dispatchEvent(new Event('input'))
+        return [...document.querySelectorAll('section')].filter((section) => section.checkVisibility()).map(({ id }) => id)
+      })()`)
+    const found = await search('cancel turn')
+    assert.ok(found.includes('cancelTurn') && !found.includes('listSessions'), `${found}`)
+    assert.ok((await search('delta')).includes('schema-Delta'))
+    assert.deepEqual(await search('no such thing'), [])
+    assert.ok((await search('')).length > 20)
+    // The first operation, as it is.
+    const form = `document.querySelector('section form.try')`
+    await page.run(`document.querySelector('section .fold').open = true`)
+    await page.run(`document.querySelector('section .try-it').open = true`)
+    await page.until(`!!${form}`)
+    await page.run(`${form}.requestSubmit()`)
+    await page.until(`${form}.querySelector('output').textContent.includes('"Kind": "final"')`)
+    // Its ids fill the next form.
+    await page.run(`location.hash = '#readTurn'`)
+    await page.until(`document.querySelector('#readTurn .fold').open`)
+    await page.run(`document.querySelector('#readTurn .try-it').open = true`)
+    await page.until(`!!document.querySelector('#readTurn form.try')?.SessionId.value`)
+    await page.run(`document.querySelector('#readTurn form.try').requestSubmit()`)
+    await page.until(`document.querySelector('#readTurn output').textContent.includes('200')`)
     assert.deepEqual(page.errors, [])
   })
 
