@@ -74,7 +74,7 @@ export function toolCard(call, tools) {
     buttons.remove()
     label.remove()
     const text = outcome.error ?? JSON.stringify(outcome.output, undefined, 2)
-    field.replaceWith(el('pre', { tabindex: 0, role: 'group', 'aria-label': 'Result' }, text))
+    field.replaceWith(el('pre', { tabindex: 0, role: 'group', 'aria-label': 'Result' }, escapeInvisible(text)))
     state.textContent = `${outcomeLabel} after ${duration(durationMs)}.`
     settle({ id: call.id, ...outcome, durationMs })
   }
@@ -124,6 +124,25 @@ export function toolCard(call, tools) {
     buttons,
   )
   return { node, result, focus: () => ((tool ? run : field).focus(), showButtons()), removeButtons: () => buttons.remove() }
+}
+
+/**
+ * Shows a call that can no longer be answered.
+ * @param {import('../javascript/src/wire.js').StepCall} call
+ */
+export function finishedCallCard({ Name, ArgumentsJson, ResultJson, ErrorMessage, ExecutionMs, IsPending }) {
+  const name = escapeInvisible(Name)
+  const value = (/** @type {string} */ label, /** @type {string} */ text) =>
+    el('pre', { tabindex: 0, role: 'group', 'aria-label': label }, escapeInvisible(text))
+  const outcome = ErrorMessage === undefined ? 'Result sent' : 'Refused'
+  return el(
+    'div',
+    { class: 'card tool', role: 'group', 'aria-label': `Tool call: ${name}` },
+    el('h2', {}, el('code', {}, name)),
+    value('Arguments', prettyJson(ArgumentsJson)),
+    !IsPending && value('Result', ErrorMessage ?? prettyJson(ResultJson ?? '')),
+    el('p', { class: 'muted' }, IsPending ? 'No result was sent.' : `${outcome} after ${duration(ExecutionMs)}.`),
+  )
 }
 
 /** @param {unknown} error */
