@@ -10,6 +10,7 @@ import { button, el, errorMessage, fill, download, announce } from './dom.js'
 import { pageUrl, formatCost, formatBytes, formatTokens, timestamp } from './format.js'
 import { markdown } from './markdown.js'
 import { longerPartialAnswer, savePartialAnswer } from './partial-answers.js'
+import { sourceList } from './sources.js'
 import { finishedCallCard, toolCard } from './tool-card.js'
 
 /** Shortest interval between two renders of a streaming answer. */
@@ -34,6 +35,7 @@ export class TurnView {
   #answer = el('div', { class: 'answer' })
   #notes = el('div', {})
   #cards = el('div', {})
+  #sources = el('div', {})
   #state = el('p', { class: 'muted' })
   #foot = el('footer', {})
   #text = ''
@@ -57,7 +59,7 @@ export class TurnView {
     this.instruction = instruction
     this.#renderInstruction(instruction, attachments)
     this.node = el('article', { class: 'turn', 'aria-label': `Turn: ${instruction.slice(0, 60)}` })
-    this.node.append(this.#question, this.#cards, this.#answer, this.#notes, this.#state, this.#foot)
+    this.node.append(this.#question, this.#cards, this.#answer, this.#notes, this.#sources, this.#state, this.#foot)
   }
 
   /**
@@ -284,6 +286,7 @@ export class TurnView {
   #renderFooter(turn) {
     const details = [turn.Mode, turn.OpenAIModel, formatTokens(turn.Usage), formatCost(turn.Cost)].filter(Boolean).join(' · ')
     const isOver = turn.Status.Id !== 'pending'
+    fill(this.#sources, sourceList(turn))
     fill(
       this.#foot,
       timestamp(turn.CreationDate),

@@ -108,6 +108,33 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
     assert.deepEqual(page.errors, [])
   })
 
+  test('sources are shown in chat and trace', async (context) => {
+    const { page } = ui
+    // An index needs a vector database, so the page gets the chunks of a turn from here.
+    const chunk = { ChunkId: 'c', Path: 'docs/leases.md', StartLine: 3, EndLine: 9, ContentHash: 'h', Score: 0.5 }
+    const source = `{
+      const send = window.fetch
+      window.fetch = async (...request) => {
+        const response = await send(...request)
+        if (!/\\/turns\\/[^/]+$/.test(new URL(response.url).pathname)) return response
+        const body = await response.json()
+        body.Result.ChunkRefs = [${JSON.stringify(chunk)}]
+        return new Response(JSON.stringify(body), { status: response.status, headers: response.headers })
+      }
+    }`
+    const { identifier } = await page.send('Page.addScriptToEvaluateOnNewDocument', { source })
+    context.after(() => page.send('Page.removeScriptToEvaluateOnNewDocument', { identifier }))
+    await ui.visit(cloud.api)
+    await ui.send(script().say('A lease.'))
+    const text = `document.querySelector('.sources')?.textContent`
+    await page.until(`${text} === 'Sources (1)docs/leases.md lines 3 to 9, score 0.500'`)
+    await page.run(`location.hash = document.querySelector('.turn footer a').getAttribute('href')`)
+    await page.until(`document.querySelector('.timeline')?.textContent.includes('Preparation and retrieval')`)
+    assert.match(await page.run(text), /docs\/leases\.md/)
+    assert.deepEqual(await ui.violations(), [])
+    assert.deepEqual(page.errors, [])
+  })
+
   test('trace loads full text of truncated value on request', async () => {
     const { page } = ui
     const session = cloud.client().session(undefined, { agent: 'tracer' })

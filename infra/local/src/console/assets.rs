@@ -38,6 +38,7 @@ const FILES: &[(&str, &str)] = &files![
     "console/partial-answers.js",
     "console/playground.js",
     "console/sessions.js",
+    "console/sources.js",
     "console/step-view.js",
     "console/style.css",
     "console/timeline.js",
