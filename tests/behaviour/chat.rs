@@ -257,6 +257,19 @@ async fn protected_files_need_approval_despite_yes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn link_of_a_long_value_can_be_opened() {
+    let (system, home) = (System::start().await, tempfile::tempdir().unwrap());
+    // Long Base64 in an answer becomes a file.
+    let script = format!("[[script: say \"Here {} done.\"]]", "QUJD".repeat(300));
+    let done = piped(chat(&system, system.cloud.url(), &home), &[&script], "").await;
+    let shown = String::from_utf8_lossy(&done.stderr).into_owned();
+    let prefix = format!("{}/api/ai/agent/", system.cloud.url());
+    let link = shown.split_whitespace().find(|word| word.starts_with(&prefix));
+    let path = link.unwrap_or_else(|| panic!("no link: {shown}")).strip_prefix(system.cloud.url()).unwrap();
+    assert_eq!(system.client("acme", "ada").get(path).await.status, 302, "{path}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn answer_with_control_characters_is_escaped_with_a_warning() {
     let (system, home) = (System::start().await, tempfile::tempdir().unwrap());
     let done =

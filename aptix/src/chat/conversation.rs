@@ -206,8 +206,8 @@ impl Conversation {
             screen.note(&format!("! {}", escape_line(warning.as_str().unwrap_or_default())));
         }
         for file in items(response, "/Files") {
-            let url = text(file, "/Url");
-            screen.note(&format!("file {}: {}{url}", escape_path(text(file, "/Name")), self.api.base()));
+            let url = self.api.link_url(text(file, "/Url"));
+            screen.note(&format!("file {}: {url}", escape_path(text(file, "/Name"))));
         }
     }
 
