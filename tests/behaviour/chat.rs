@@ -4,6 +4,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use local::Options;
 use local::token::Identity;
 use rexpect::session::PtySession;
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::support::{PATIENCE, System, session_path, turn, turn_in};
+use crate::support::{PATIENCE, System, options, session_path, turn, turn_in};
 
 const PATCH: &str = r"--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n";
 
@@ -254,6 +255,28 @@ async fn protected_files_need_approval_despite_yes() {
     let done = piped(command, &[read], "").await;
     assert!(String::from_utf8_lossy(&done.stderr).contains("can't ask for approval"));
     assert!(!system.model_calls().iter().any(|call| call.to_string().contains("secret-value")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn full_disk_is_named_at_once() {
+    // Less space than this is left on every disk.
+    let options = Options { min_free_bytes: u64::MAX, ..options() };
+    let (system, home) = (System::with(options).await, tempfile::tempdir().unwrap());
+    at_a_terminal(chat(&system, system.cloud.url(), &home), |terminal| {
+        types(terminal, "Hello there");
+        says(terminal, "The local cloud's disk is full.");
+        terminal.send_control('c').unwrap();
+        says(terminal, "Press Ctrl-C again to quit");
+        terminal.send_control('c').unwrap();
+        terminal.exp_eof().unwrap();
+    })
+    .await;
+    let ada = system.client("acme", "ada");
+    let refused = ada.execute(&turn("Hello")).await;
+    assert_eq!((refused.status, refused.error().as_str()), (503, "StorageUnavailable"));
+    assert!(refused.text.contains("disk is full"), "{}", refused.text);
+    assert_eq!(ada.get("/api/ai/agent/sessions").await.status, 200, "reads need no space");
+    assert!(system.model_calls().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -32,6 +32,8 @@ pub(crate) struct Screen {
     answer: String,
     /// Set if a status line is shown at the position where the answer continues.
     has_status: bool,
+    /// The last failure that was shown while it was retried.
+    last_retry: String,
 }
 
 impl Screen {
@@ -47,6 +49,7 @@ impl Screen {
             blocks: Blocks::default(),
             answer: String::new(),
             has_status: false,
+            last_retry: String::new(),
         }
     }
 
@@ -56,7 +59,17 @@ impl Screen {
             Event::Delta(text) => self.delta(&text),
             Event::Reset(reason) => self.reset(reason.as_deref()),
             Event::Status(status) => self.status(&status_text(&status)),
-            Event::Retry(error) => self.status(&format!("{} Retrying.", sentence(&error))),
+            Event::Retry(error) => self.retry(&format!("{} Retrying.", sentence(&error))),
+        }
+    }
+
+    /// Shows a failure that is retried, on a status line or else once.
+    fn retry(&mut self, text: &str) {
+        if self.is_terminal {
+            self.status(text);
+        } else if self.last_retry != text {
+            self.note(text);
+            text.clone_into(&mut self.last_retry);
         }
     }
 

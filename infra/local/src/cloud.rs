@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 
 use crate::console::{self, Console, Issuer, Machine};
 use crate::data_folder::DataFolder;
+use crate::disk_space::DiskSpace;
 use crate::docs;
 use crate::endpoints::Endpoints;
 use crate::error::Error;
@@ -258,7 +259,8 @@ impl Parts<'_> {
     fn start_api(self, listener: Listener, lambda: &Arc<Lambda>, tokens: &Tokens) -> Result<Server, Error> {
         let is_oidc = self.options.oidc.is_some();
         let authorizer = if is_oidc { Authorizer::Oidc } else { Authorizer::Cognito(tokens.clone()) };
-        let gateway = Gateway::new(Arc::clone(lambda), authorizer, listener.address())?;
+        let disk = DiskSpace::new(self.folder.root().to_owned(), self.options.min_free_bytes);
+        let gateway = Gateway::new(Arc::clone(lambda), authorizer, listener.address(), disk)?;
         let console = console::router(Console {
             api: None,
             issuer: if is_oidc { Issuer::Typed } else { Issuer::Local(tokens.clone()) },

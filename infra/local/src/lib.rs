@@ -14,6 +14,7 @@ pub mod contexts;
 pub mod data_folder;
 mod demo;
 mod discovery;
+mod disk_space;
 pub mod docs;
 mod endpoints;
 mod environment;

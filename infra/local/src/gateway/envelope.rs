@@ -39,6 +39,8 @@ pub(crate) enum Refusal {
     FunctionFailed,
     /// The function took too long.
     TimedOut,
+    /// The data folder's disk is full, with a message about it.
+    DiskFull(String),
 }
 
 impl From<InvokeError> for Refusal {
@@ -73,6 +75,7 @@ impl Refusal {
             }
             Self::FunctionFailed => ErrorCode::FunctionFailed.into(),
             Self::TimedOut => ErrorCode::FunctionTimedOut.into(),
+            Self::DiskFull(message) => Error::new(ErrorCode::StorageUnavailable, message.clone()),
         }
     }
 }
@@ -104,7 +107,8 @@ pub(crate) fn refusal_response(refusal: Refusal) -> Response<Body> {
         | Refusal::PayloadTooLarge
         | Refusal::TooManyRequests
         | Refusal::FunctionFailed
-        | Refusal::TimedOut => {}
+        | Refusal::TimedOut
+        | Refusal::DiskFull(_) => {}
     }
     response
 }

@@ -21,6 +21,7 @@ use axum::extract::State;
 use axum::http::{HeaderValue, Method, Request, Response};
 use uuid::Uuid;
 
+use crate::disk_space::DiskSpace;
 use crate::lambda::Lambda;
 pub(crate) use authorizer::Authorizer;
 use envelope::Refusal;
@@ -45,6 +46,7 @@ pub(crate) struct Gateway {
     /// Address of the gateway; events name it as the host.
     address: SocketAddr,
     routes: Arc<Routes>,
+    disk: DiskSpace,
 }
 
 /// Returns the REST API.
@@ -71,8 +73,9 @@ impl Gateway {
         lambda: Arc<Lambda>,
         authorizer: Authorizer,
         address: SocketAddr,
+        disk: DiskSpace,
     ) -> Result<Self, matchit::InsertError> {
-        Ok(Self { lambda, authorizer, address, routes: Arc::new(Routes::new()?) })
+        Ok(Self { lambda, authorizer, address, routes: Arc::new(Routes::new()?), disk })
     }
 
     async fn answer(&self, request: Request<Body>, request_id: &str) -> Result<Response<Body>, Refusal> {
@@ -86,6 +89,12 @@ impl Gateway {
             Match::Unknown => return Err(Refusal::NotFound),
         };
         let caller = self.authorizer.caller(&self.lambda, &request).await?;
+        // Deletions are let through, since they free space.
+        if [Method::POST, Method::PUT, Method::PATCH].contains(&request.method)
+            && let Some(message) = self.disk.shortage()
+        {
+            return Err(Refusal::DiskFull(message));
+        }
         let body = body::read(body, MAX_BODY_BYTES, BODY_TIMEOUT).await?;
         let event = event::build(&event::Parts {
             request: &request,
