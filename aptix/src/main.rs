@@ -4,6 +4,7 @@
 
 mod chat;
 mod cli;
+mod escape;
 mod folder_args;
 mod invalid_option;
 mod model_args;

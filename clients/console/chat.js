@@ -4,6 +4,7 @@
  * @module
  */
 
+import { attachmentsOf } from './attachments.js'
 import { Composer } from './composer.js'
 import { openDialog, button, el, errorMessage, fill, labelledField } from './dom.js'
 import { pageUrl } from './format.js'
@@ -81,8 +82,7 @@ export function chat({ aptix }, [id, suffix]) {
     fill(problem)
     workspace.add(sent)
     const turn = session.send(text, { files: sent, images, ...contexts.values() })
-    const attachments = [...sent, ...images].map(({ name }) => name)
-    const view = new TurnView(context, { id: turn.id, instruction: text, attachments })
+    const view = new TurnView(context, { id: turn.id, instruction: text, attachments: attachmentsOf(sent, images) })
     // The URL contains the session's id after its first turn, so that a reload shows it.
     history.replaceState(undefined, '', pageUrl('chat', session.id))
     newConversation.hidden = false
@@ -124,12 +124,7 @@ export function chat({ aptix }, [id, suffix]) {
 
   /** @param {import('../javascript/src/wire.js').SessionTurn} turn */
   function createView(turn) {
-    const attachments = /** @type {{ RelativePath?: string, FileName?: string }[]} */ (turn.ActiveFileRefs ?? [])
-    return new TurnView(context, {
-      id: turn.Id,
-      instruction: turn.InstructionSummary,
-      attachments: attachments.map(({ RelativePath, FileName }) => RelativePath ?? FileName),
-    })
+    return new TurnView(context, { id: turn.Id, instruction: turn.InstructionSummary })
   }
 
   async function load() {
@@ -144,7 +139,7 @@ export function chat({ aptix }, [id, suffix]) {
       }
       const finished = page.filter(({ Status }) => Status.Id !== 'pending').map((turn) => ({ turn, view: createView(turn) }))
       turns.prepend(...finished.map(({ view }) => view.node))
-      await Promise.all(finished.map(({ turn, view }) => view.showFinished(turn)))
+      finished.forEach(({ turn, view }) => view.showFinished(turn))
       fill(earlierRow, page.length === PAGE_SIZE && button('Earlier turns', loadMore))
       return page.find(({ Status }) => Status.Id === 'pending')
     }
@@ -152,7 +147,12 @@ export function chat({ aptix }, [id, suffix]) {
     await showSession()
     scrollToEnd()
     contexts.node.hidden = true
-    if (pending) await follow(createView(pending), session.resume({ turnId: pending.Id }))
+    if (pending) {
+      const view = createView(pending)
+      turns.append(view.node)
+      await view.showEarlierRounds()
+      await follow(view, session.resume({ turnId: pending.Id }))
+    }
   }
 
   if (id && suffix !== 'new') load().catch((error) => isUnknownSession(error) || fill(problem, errorMessage(error)))

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { countInvisible, escapeInvisible } from '../javascript/src/patch.js'
 import { el } from './dom.js'
 
 /** Size limit of the comparison table. Above it, everything between the common ends counts as changed. */
@@ -62,6 +63,17 @@ function diffMiddle(old, now) {
 }
 
 /**
+ * Returns a warning if a text has control or invisible characters, which are shown escaped.
+ * @param {string} text
+ */
+export function invisibleWarning(text) {
+  const count = countInvisible(text)
+  if (count === 0) return ''
+  const characters = count === 1 ? 'a control or invisible character' : `${count} control or invisible characters`
+  return el('p', { class: 'warnings' }, `Contains ${characters}, shown as \\u{…}.`)
+}
+
+/**
  * Shows a text, with its differences from another one if that is given.
  * @param {string} text
  * @param {string | undefined} before
@@ -69,8 +81,9 @@ function diffMiddle(old, now) {
  */
 export function diffView(text, before, label) {
   const attributes = { tabindex: 0, role: 'group', 'aria-label': label, class: 'payload' }
-  if (before === undefined) return el('pre', attributes, text)
-  const lines = diffLines(before, text).map(({ kind, text }) => {
+  if (before === undefined) return el('pre', attributes, escapeInvisible(text))
+  const lines = diffLines(before, text).map(({ kind, text: line }) => {
+    const text = escapeInvisible(line)
     if (kind === 'same') return `  ${text}\n`
     return el(kind === 'added' ? 'ins' : 'del', {}, `${kind === 'added' ? '+' : '-'} ${text}\n`)
   })

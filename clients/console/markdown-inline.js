@@ -23,6 +23,8 @@ const MARKS = /** @type {const} */ ([
   ['*', 'emphasis'],
   ['_', 'emphasis'],
 ])
+/** Code units of a line break and of parentheses. */
+const [NEWLINE, OPENING, CLOSING] = [0x0a, 0x28, 0x29]
 const SCHEMES = ['http:', 'https:', 'mailto:']
 const SPECIAL = /[\\`*_~[!<\nhH]/g
 const PUNCTUATION = /[!-/:-@[-`{-~]/
@@ -53,30 +55,37 @@ export function inline(text, depth = 0, isLink = false) {
   const found = []
   /** Marks and runs of backticks without a closing counterpart in the rest of the text. */
   const open = new Set()
-  let plain = ''
+  /** Pieces of the current text. They are joined once, since the text can have many lines. */
+  let plain = /** @type {string[]} */ ([])
   let at = 0
+  const flush = () => {
+    const joined = plain.join('')
+    if (joined) found.push({ type: 'text', text: joined })
+    plain = []
+  }
   const add = (/** @type {Inline} */ item, /** @type {number} */ end) => {
-    if (plain) found.push({ type: 'text', text: plain })
-    plain = ''
+    flush()
     found.push(item)
     at = end
   }
   while (at < text.length) {
     SPECIAL.lastIndex = at
     const next = SPECIAL.exec(text)?.index ?? text.length
-    plain += text.slice(at, next)
+    if (next > at) plain.push(text.slice(at, next))
     at = next
     if (at === text.length) break
     const c = text[at]
     if (c === '\\' && PUNCTUATION.test(text[at + 1] ?? '')) {
-      plain += text[at + 1]
+      plain.push(text[at + 1] ?? '')
       at += 2
     } else if (c === '\n') {
-      const isBreak = plain.endsWith('  ') || plain.endsWith('\\')
-      plain = plain.endsWith('\\') ? plain.slice(0, -1) : plain.trimEnd()
+      const last = plain.at(-1) ?? ''
+      const isBreak = last.endsWith('  ') || last.endsWith('\\')
+      if (last.endsWith('\\')) plain.push((plain.pop() ?? '').slice(0, -1))
+      else trimEnd(plain)
       if (isBreak) add({ type: 'break' }, at + 1)
       else {
-        plain += '\n'
+        plain.push('\n')
         at += 1
       }
     } else {
@@ -85,13 +94,26 @@ export function inline(text, depth = 0, isLink = false) {
       else {
         // A run of the same character can't open anything in its middle.
         const run = '`*_~'.includes(/** @type {string} */ (c)) ? runOf(text, at) : 1
-        plain += text.slice(at, at + run)
+        plain.push(text.slice(at, at + run))
         at += run
       }
     }
   }
-  if (plain) found.push({ type: 'text', text: plain })
+  flush()
   return found
+}
+
+/**
+ * Removes white space at the end of joined pieces.
+ * @param {string[]} pieces
+ */
+function trimEnd(pieces) {
+  for (let last; (last = pieces.pop()) !== undefined; ) {
+    const trimmed = last.trimEnd()
+    if (trimmed === '') continue
+    pieces.push(trimmed)
+    return
+  }
 }
 
 /**
@@ -171,9 +193,10 @@ function link(text, at, depth, isLink) {
 function closingParen(text, from) {
   let depth = 1
   for (let at = from; at < Math.min(text.length, from + MAX_LINK_CHARS); at++) {
-    if (text[at] === '\n') return -1
-    if (text[at] === '(') depth += 1
-    if (text[at] === ')' && --depth === 0) return at
+    const code = text.charCodeAt(at)
+    if (code === NEWLINE) return -1
+    if (code === OPENING) depth += 1
+    if (code === CLOSING && --depth === 0) return at
   }
   return -1
 }

@@ -7,8 +7,9 @@
 import { copyButton, curl } from './curl.js'
 import { button, el, errorMessage, fill, announce } from './dom.js'
 import { pageUrl, formatCost, formatTokens, duration, timestamp } from './format.js'
+import { sourceList } from './sources.js'
 import { stepView } from './step-view.js'
-import { timeline } from './timeline.js'
+import { bars, elapsed, timeline } from './timeline.js'
 
 /**
  * @typedef {import('../javascript/src/wire.js').SessionTurn & {
@@ -48,6 +49,7 @@ export function trace(connection, [sessionId = '', turnId = '']) {
       button('Refresh', () => load()),
     )
     const steps = await collect(session.steps(turn.Id))
+    const allBars = bars(turn, steps)
     const lastStepBefore = before && (await collect(session.steps(before.Id))).at(-1)
     fill(
       node,
@@ -58,8 +60,9 @@ export function trace(connection, [sessionId = '', turnId = '']) {
         ...turn.Errors.map((error) => errorMessage({ message: error })),
         ...turn.Warnings.map((warning) => el('p', { class: 'warnings' }, warning)),
       ],
-      propertyList(turn),
-      timeline(turn, steps),
+      propertyList(turn, allBars),
+      timeline(turn, allBars),
+      sourceList(turn),
       steps.map((step, index) => stepView(connection.aptix, step, steps[index - 1] ?? lastStepBefore)),
       !steps.some(({ OpenAIRequestPayloadUrl }) => OpenAIRequestPayloadUrl) && el('p', { class: 'muted' }, NO_PAYLOADS),
     )
@@ -89,8 +92,16 @@ async function collect(steps) {
   return items
 }
 
-/** @param {TracedTurn} turn */
-function propertyList(turn) {
+/**
+ * @param {TracedTurn} turn
+ * @param {import('./timeline.js').Bar[]} allBars
+ */
+function propertyList(turn, allBars) {
+  // Parallel calls count once, so that the parts are not longer than the turn.
+  const time = (/** @type {import('./timeline.js').Kind} */ kind) => {
+    const count = allBars.filter((bar) => bar.kind === kind).length
+    return count === 0 ? '' : duration(elapsed(allBars, kind))
+  }
   const properties = [
     ['Started', timestamp(turn.CreationDate)],
     ['User', turn.CreatedByUser.Text],
@@ -102,8 +113,10 @@ function propertyList(turn) {
     ['Tokens', formatTokens(turn.Usage)],
     ['Cost', formatCost(turn.Cost)],
     ['Tool rounds', turn.ToolRounds],
-    ['Server tools', duration(turn.ServerToolMs)],
-    ['Client tools', duration(turn.ClientToolMs)],
+    ['Retrieval', time('retrieval')],
+    ['Model time', time('model')],
+    ['Server tools', time('server') || duration(turn.ServerToolMs)],
+    ['Client tools', time('client') || duration(turn.ClientToolMs)],
     ['Provider response', turn.OpenAIResponseId],
     ['Continues response', turn.PreviousOpenAIResponseId],
     ['Rerun of', turn.RerunOfTurnId],

@@ -5,10 +5,13 @@
  */
 
 import { AptixError } from '../javascript/src/index.js'
+import { attachmentList, parseRequest } from './attachments.js'
 import { button, el, errorMessage, fill, download, announce } from './dom.js'
 import { pageUrl, formatCost, formatBytes, formatTokens, timestamp } from './format.js'
 import { markdown } from './markdown.js'
-import { toolCard } from './tool-card.js'
+import { longerPartialAnswer, savePartialAnswer } from './partial-answers.js'
+import { sourceList } from './sources.js'
+import { finishedCallCard, toolCard } from './tool-card.js'
 
 /** Shortest interval between two renders of a streaming answer. */
 const MIN_RENDER_INTERVAL_MS = 40
@@ -28,9 +31,11 @@ const MIN_RENDER_INTERVAL_MS = 40
 
 export class TurnView {
   #context
+  #question = el('div', { class: 'instruction' })
   #answer = el('div', { class: 'answer' })
   #notes = el('div', {})
   #cards = el('div', {})
+  #sources = el('div', {})
   #state = el('p', { class: 'muted' })
   #foot = el('footer', {})
   #text = ''
@@ -46,46 +51,95 @@ export class TurnView {
 
   /**
    * @param {TurnContext} context
-   * @param {{ id: string, instruction: string, attachments?: (string | undefined)[] }} options
+   * @param {{ id: string, instruction: string, attachments?: import('./attachments.js').Attachment[] }} options
    */
   constructor(context, { id, instruction, attachments = [] }) {
     this.#context = context
     this.id = id
     this.instruction = instruction
-    const question = el('div', { class: 'instruction' }, el('p', {}, instruction || '(files only)'))
-    if (attachments.length)
-      question.append(
-        el(
-          'ul',
-          { class: 'chips', 'aria-label': 'Attachments' },
-          attachments.map((name) => el('li', {}, name)),
-        ),
-      )
+    this.#renderInstruction(instruction, attachments)
     this.node = el('article', { class: 'turn', 'aria-label': `Turn: ${instruction.slice(0, 60)}` })
-    this.node.append(question, this.#cards, this.#answer, this.#notes, this.#state, this.#foot)
+    this.node.append(this.#question, this.#cards, this.#answer, this.#notes, this.#sources, this.#state, this.#foot)
   }
 
   /**
-   * Shows a stored turn that has ended.
+   * @param {string} instruction
+   * @param {import('./attachments.js').Attachment[]} attachments
+   */
+  #renderInstruction(instruction, attachments) {
+    fill(this.#question, el('p', {}, instruction || '(files only)'), attachmentList(attachments))
+  }
+
+  /**
+   * Shows a stored turn that has ended. Its attachments, calls and long texts are loaded when it is about to be seen.
    * @param {SessionTurn} turn
    */
-  async showFinished(turn) {
+  showFinished(turn) {
     const isFailed = turn.Status.Id === 'failed'
-    if (isFailed) fill(this.#notes, errorMessage({ message: turn.Errors.join(' ') || 'The turn failed.' }))
-    this.#render((isFailed ? turn.PartialAnswerSummary : turn.AgentAnswerSummary) ?? '')
-    const isTruncated = isFailed ? turn.PartialAnswerSummaryTruncated : turn.AgentAnswerSummaryTruncated
-    if (isTruncated) {
-      const loadFull = async () => this.#render(await (isFailed ? this.#fullPartialAnswer() : this.#fullAnswer()))
-      const more = button(isFailed ? 'Show full partial answer' : 'Show full answer', () =>
-        loadFull().then(
-          () => more.remove(),
-          (error) => this.#notes.append(errorMessage(error)),
-        ),
-      )
-      this.#state.append(more)
-    }
+    const isStopped = turn.StatusReason === 'cancelled'
+    if (isStopped) fill(this.#notes, stoppedNote())
+    else if (isFailed) fill(this.#notes, errorMessage({ message: turn.Errors.join(' ') || 'The turn failed.' }))
+    const partial = turn.PartialAnswerSummary ?? ''
+    if (isFailed) this.#render(isStopped ? longerPartialAnswer(this.id, partial) : partial)
+    else this.#render(turn.AgentAnswerSummary ?? '')
     this.#addWarnings(turn.Warnings)
     this.#renderFooter(turn)
+    this.#whenNear(async () => {
+      await Promise.all([this.#loadRequest(), isFailed || turn.ToolRounds ? this.#loadRounds(true) : undefined, this.#loadFullText(turn)])
+      this.#context.onUpdate()
+    })
+  }
+
+  /** Shows the finished tool rounds of a running turn, and its attachments. */
+  async showEarlierRounds() {
+    await Promise.all([this.#loadRequest(), this.#loadRounds(false)]).catch((error) => this.#notes.append(errorMessage(error)))
+  }
+
+  /**
+   * Runs a function once the turn is in the viewport, or near it.
+   * @param {() => Promise<void>} action
+   */
+  #whenNear(action) {
+    const run = () => action().catch((error) => this.#notes.append(errorMessage(error)))
+    const observer = new IntersectionObserver(
+      (entries) => {
+        if (!entries.some(({ isIntersecting }) => isIntersecting)) return
+        observer.disconnect()
+        run()
+      },
+      { rootMargin: '600px' },
+    )
+    observer.observe(this.node)
+  }
+
+  async #loadRequest() {
+    const request = parseRequest(await (await this.#context.session.payload(this.id, 'instruction')).text())
+    if (!request) return
+    this.instruction = request.instruction
+    this.#renderInstruction(request.instruction, request.attachments)
+  }
+
+  /**
+   * Shows the rounds that ended with tool calls: the text before the calls, and the client's calls.
+   * @param {boolean} includesPending shows calls without a result too, since the turn is over
+   */
+  async #loadRounds(includesPending) {
+    const nodes = []
+    for await (const { Kind, Text = '', Calls = [] } of this.#context.session.steps(this.id)) {
+      if (Kind !== 'tools' || (!includesPending && Calls.some(({ IsPending }) => IsPending))) continue
+      if (Text.trim() !== '') nodes.push(el('div', { class: 'interim' }, markdown((this.#lastInterimText = Text))))
+      nodes.push(...Calls.filter(({ RanBy }) => RanBy === 'client').map((call) => finishedCallCard(call)))
+    }
+    this.#cards.prepend(...nodes)
+  }
+
+  /**
+   * Replaces a truncated text with the full one.
+   * @param {SessionTurn} turn
+   */
+  async #loadFullText(turn) {
+    if (turn.AgentAnswerSummaryTruncated) this.#render(await this.#fullAnswer())
+    else if (turn.PartialAnswerSummaryTruncated) this.#render(longerPartialAnswer(this.id, await this.#fullPartialAnswer()))
   }
 
   async #fullAnswer() {
@@ -143,7 +197,8 @@ export class TurnView {
         this.#state.textContent = statusText(/** @type {{ Phase?: unknown }} */ (event.status))
       else if (event.type === 'stopped') {
         this.#text = event.text
-        this.#notes.append(el('p', { class: 'muted' }, 'Stopped.'))
+        savePartialAnswer(this.id, event.text)
+        this.#notes.append(stoppedNote())
         announce('Turn stopped.')
       } else if (event.type === 'result') {
         const { calls } = event.answer
@@ -173,7 +228,7 @@ export class TurnView {
     this.#abandonTools = undefined
     cards.forEach(({ removeButtons }) => removeButtons())
     if (!results) {
-      this.#notes.append(el('p', { class: 'muted' }, 'Stopped.'))
+      this.#notes.append(stoppedNote())
       return undefined
     }
     this.#state.textContent = 'Tool results sent.'
@@ -231,6 +286,7 @@ export class TurnView {
   #renderFooter(turn) {
     const details = [turn.Mode, turn.OpenAIModel, formatTokens(turn.Usage), formatCost(turn.Cost)].filter(Boolean).join(' · ')
     const isOver = turn.Status.Id !== 'pending'
+    fill(this.#sources, sourceList(turn))
     fill(
       this.#foot,
       timestamp(turn.CreationDate),
@@ -271,6 +327,8 @@ export class TurnView {
     this.#renderIntervalMs = Math.max(MIN_RENDER_INTERVAL_MS, 5 * (performance.now() - startedAt))
   }
 }
+
+const stoppedNote = () => el('p', { class: 'muted' }, 'Stopped.')
 
 /** Labels of the API's phases. */
 const PHASES = /** @type {Record<string, string>} */ ({

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { applyPatch } from '../javascript/src/patch.js'
+import { applyPatch, parsePatch } from '../javascript/src/patch.js'
 
 const MAX_FILES = 1_000
 const MAX_MATCHES = 200
@@ -65,11 +65,11 @@ export class Workspace {
    * @returns {Promise<{ before: string, after: string | undefined }>} `after` is undefined if the patch deletes the file
    */
   async previewPatch(path, patch) {
-    const isNew = /^--- \/dev\/null/m.test(patch)
+    const { isNew, isDeletion } = parsePatch(patch)
     if (isNew && this.#files.has(path)) throw new Error(`${path} already exists. Send a patch against its contents.`)
     const before = isNew ? '' : await this.text(path)
     const after = applyPatch(before, patch)
-    return { before, after: /^\+\+\+ \/dev\/null/m.test(patch) ? undefined : after }
+    return { before, after: isDeletion ? undefined : after }
   }
 
   /**

@@ -13,6 +13,7 @@ import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 
 import { Aptix } from '../../clients/javascript/src/index.js'
+import { countInvisible, escapeInvisible } from '../../clients/javascript/src/patch.js'
 import { Workspace } from './workspace.js'
 
 const HELP = `A coding agent for the terminal. It reads the files of a folder and changes them with your approval.
@@ -80,13 +81,20 @@ const tools = {
   },
 }
 
+/**
+ * Returns a text of the model as one line that can't command the terminal.
+ * @param {unknown} text
+ */
+const line = (text) => escapeInvisible(String(text ?? '')).replaceAll('\n', '\\n')
+
 /** @param {import('../../clients/javascript/src/index.js').Call} call */
 async function approve({ name, args }) {
   if (name !== 'workspace_write_patch') return true
   // Refuse a patch that does not apply before asking the user.
   await workspace.previewPatch(args.path, args.patch)
-  process.stdout.write(`\n${args.patch.trimEnd()}\n`)
-  return (await ask(`Change ${args.path}? [y/n] `))?.trim().toLowerCase() === 'y'
+  process.stdout.write(`\n${escapeInvisible(args.patch.trimEnd())}\n`)
+  if (countInvisible(args.patch)) console.log('! The patch contains control or invisible characters, shown as \\u{…}.')
+  return (await ask(`Change ${line(args.path)}? [y/n] `))?.trim().toLowerCase() === 'y'
 }
 
 const session = new Aptix({ baseUrl: values.url, token: values.token }).session(values.session)
@@ -103,18 +111,18 @@ for (const source of [terminal, process]) {
   })
 }
 
-for (let line; (line = await ask('> ')) !== undefined; ) {
-  if (line.trim() === '') continue
-  turn = session.send(line, { tools, approve })
+for (let input; (input = await ask('> ')) !== undefined; ) {
+  if (input.trim() === '') continue
+  turn = session.send(input, { tools, approve })
   try {
     for await (const event of turn) {
-      if (event.type === 'delta') process.stdout.write(event.text)
+      if (event.type === 'delta') process.stdout.write(escapeInvisible(event.text))
       else if (event.type === 'reset') process.stdout.write('\n')
-      else if (event.type === 'tool-call') console.log(`· ${event.call.name} ${event.call.args?.path ?? ''}`)
-      else if (event.type === 'tool-result' && event.error) console.log(`  ${event.error}`)
+      else if (event.type === 'tool-call') console.log(`· ${line(event.call.name)} ${line(event.call.args?.path)}`)
+      else if (event.type === 'tool-result' && event.error) console.log(`  ${line(event.error)}`)
       else if (event.type === 'retry') console.log(`(${event.error.message}; retrying in ${Math.ceil(event.delayMs / 1000)} s)`)
       else if (event.type === 'stopped') console.log('\n(stopped)')
-      else if (event.type === 'result') for (const warning of event.answer.warnings) console.log(`\n! ${warning}`)
+      else if (event.type === 'result') for (const warning of event.answer.warnings) console.log(`\n! ${line(warning)}`)
     }
     console.log()
   } catch (error) {

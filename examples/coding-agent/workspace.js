@@ -7,7 +7,7 @@
 import { mkdir, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 
-import { applyPatch } from '../../clients/javascript/src/patch.js'
+import { applyPatch, parsePatch } from '../../clients/javascript/src/patch.js'
 
 const MAX_FILE_BYTES = 512 * 1024
 const MAX_FILES = 1_000
@@ -36,7 +36,10 @@ export class Workspace {
    */
   async read(path) {
     const file = await this.#resolve(path)
-    const { size } = await stat(file).catch(() => fail(`${path} does not exist`))
+    const status = await stat(file).catch(() => fail(`${path} does not exist`))
+    // To open a pipe or a device could block.
+    if (!status.isFile()) fail(`${path} is not a file`)
+    const { size } = status
     if (size > MAX_FILE_BYTES) fail(`${path} is larger than ${MAX_FILE_BYTES} bytes`)
     const bytes = await readFile(file)
     if (bytes.includes(0)) fail(`${path} is not a text file`)
@@ -98,12 +101,12 @@ export class Workspace {
    * @param {string} patch
    */
   async previewPatch(path, patch) {
-    const isNew = /^--- \/dev\/null/m.test(patch)
+    const { isNew, isDeletion } = parsePatch(patch)
     const before = isNew ? '' : await this.read(path)
     const exists = isNew && (await this.read(path).then(() => true, () => false))
     if (exists) fail(`${path} already exists`)
     const after = applyPatch(before, patch)
-    return /^\+\+\+ \/dev\/null/m.test(patch) ? undefined : after
+    return isDeletion ? undefined : after
   }
 
   /**

@@ -4,6 +4,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use local::Options;
 use local::token::Identity;
 use rexpect::session::PtySession;
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::support::{PATIENCE, System, session_path, turn, turn_in};
+use crate::support::{PATIENCE, System, options, session_path, turn, turn_in};
 
 const PATCH: &str = r"--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n";
 
@@ -138,6 +139,168 @@ async fn a_patch_is_shown_refused_and_accepted() {
     for said in [r#"{\"text\":\"one\\n\"}"#, "The user declined this patch.", r#"{\"applied\":true}"#] {
         assert!(told.contains(said) || told.contains(&said.replace('\\', "\\\\\\")), "{said}");
     }
+}
+
+/// The command on a new workspace folder with these files.
+fn chat_on(system: &System, home: &TempDir, files: &[(&str, &str)]) -> Command {
+    let workspace = home.path().join("work");
+    std::fs::create_dir(&workspace).unwrap();
+    for (name, text) in files {
+        std::fs::write(workspace.join(name), text).unwrap();
+    }
+    let mut command = chat(system, system.cloud.url(), home);
+    command.arg("--workspace").arg(workspace);
+    command
+}
+
+/// Instruction that makes the mock model send a patch.
+fn patch_call(path: &str, patch: &str) -> String {
+    // Only ASCII can be typed.
+    let arguments: String = json!({ "path": path, "patch": patch })
+        .to_string()
+        .chars()
+        .map(
+            |letter| if letter.is_ascii() { letter.to_string() } else { format!("\\u{:04x}", letter as u32) },
+        )
+        .collect();
+    format!("[[script: call workspace_write_patch {arguments}; then; say \"Well.\"]]")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn forged_patch_and_path_are_shown_escaped() {
+    let (system, home) = (System::start().await, tempfile::tempdir().unwrap());
+    let command = chat_on(&system, &home, &[("a.txt", "one\n")]);
+    let workspace = home.path().join("work");
+    at_a_terminal(command, move |terminal| {
+        let header = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n";
+        // Escape sequences that erase the line, a carriage return, and reordered and invisible text.
+        let forged = format!("{header}-one\n+evil\r\u{1b}[2K+good \u{202e}txt\u{200b}\n");
+        types(terminal, &patch_call("a.txt", &forged));
+        says(terminal, r"+evil\u{d}\u{1b}[2K+good \u{202e}txt\u{200b}");
+        says(terminal, "4 control or invisible characters");
+        says(terminal, "Change a.txt?");
+        terminal.send_line("y").unwrap();
+        says(terminal, "Well.");
+        let applied = std::fs::read_to_string(workspace.join("a.txt")).unwrap();
+        assert_eq!(applied, "evil\r\u{1b}[2K+good \u{202e}txt\u{200b}\n");
+        // A path that pretends to be another question.
+        let new = "--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+x\n";
+        types(terminal, &patch_call("b\r\u{1b}[2K\nChange a.txt? [y]es", new));
+        says(terminal, r#"Create "b\u{d}\u{1b}[2K\nChange a.txt? [y]es"?"#);
+        terminal.send_line("n").unwrap();
+        says(terminal, "Well.");
+        // Text behind the hunk that the reader would take for the change.
+        types(terminal, &patch_call("a.txt", &format!("{header}-evil\n+two\n+three\n")));
+        says(terminal, "belongs to no hunk");
+        says(terminal, "Well.");
+        types(terminal, "/quit");
+        terminal.exp_eof().unwrap();
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_patch_is_shown_by_pages_before_the_question() {
+    let (system, home) = (System::start().await, tempfile::tempdir().unwrap());
+    let command = chat_on(&system, &home, &[]);
+    let file = home.path().join("work/a.txt");
+    let lines: String = (1..=60).map(|line| format!("+line{line}\n")).collect();
+    let patch = format!("--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1,60 @@\n{lines}");
+    at_a_terminal(command, move |terminal| {
+        types(terminal, &patch_call("a.txt", &patch));
+        says(terminal, "of 61 lines shown. Enter for more");
+        terminal.send_line("").unwrap();
+        says(terminal, "of 61 lines shown. Enter for more");
+        terminal.send_line("n").unwrap();
+        says(terminal, "declined");
+        says(terminal, "Well.");
+        types(terminal, "/quit");
+        terminal.exp_eof().unwrap();
+    })
+    .await;
+    assert!(!file.exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn protected_files_need_approval_despite_yes() {
+    let (system, home) = (System::start().await, tempfile::tempdir().unwrap());
+    let mut command = chat_on(&system, &home, &[("a.txt", "one\n"), (".env", "KEY=secret-value\n")]);
+    command.arg("--yes");
+    let workspace = home.path().join("work");
+    at_a_terminal(command, move |terminal| {
+        types(terminal, &patch_call("a.txt", "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"));
+        says(terminal, "Well.");
+        assert_eq!(std::fs::read_to_string(workspace.join("a.txt")).unwrap(), "two\n");
+        let hook = "--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+#!/bin/sh\n";
+        types(terminal, &patch_call(".git/hooks/post-commit", hook));
+        says(terminal, "Create .git/hooks/post-commit, a file of Git itself? [y]es, [n]o:");
+        terminal.send_line("a").unwrap();
+        says(terminal, "a file of Git itself?");
+        terminal.send_line("n").unwrap();
+        says(terminal, "Well.");
+        assert!(!workspace.join(".git").exists());
+        types(terminal, "[[script: call workspace_read_file {\"path\":\".env\"}; then; say \"Well.\"]]");
+        says(terminal, "Send .env, a file that may hold secrets, to the model?");
+        terminal.send_line("n").unwrap();
+        says(terminal, "Well.");
+        types(terminal, "/quit");
+        terminal.exp_eof().unwrap();
+    })
+    .await;
+    assert!(!system.model_calls().iter().any(|call| call.to_string().contains("secret-value")));
+    // Without a terminal, nobody can be asked.
+    let read = "[[script: call workspace_read_file {\"path\":\".env\"}; then; say \"Well.\"]]";
+    let mut command = chat(&system, system.cloud.url(), &home);
+    command.arg("--workspace").arg(home.path().join("work")).arg("--yes");
+    let done = piped(command, &[read], "").await;
+    assert!(String::from_utf8_lossy(&done.stderr).contains("can't ask for approval"));
+    assert!(!system.model_calls().iter().any(|call| call.to_string().contains("secret-value")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn full_disk_is_named_at_once() {
+    // Less space than this is left on every disk.
+    let options = Options { min_free_bytes: u64::MAX, ..options() };
+    let (system, home) = (System::with(options).await, tempfile::tempdir().unwrap());
+    at_a_terminal(chat(&system, system.cloud.url(), &home), |terminal| {
+        types(terminal, "Hello there");
+        says(terminal, "The local cloud's disk is full.");
+        terminal.send_control('c').unwrap();
+        says(terminal, "Press Ctrl-C again to quit");
+        terminal.send_control('c').unwrap();
+        terminal.exp_eof().unwrap();
+    })
+    .await;
+    let ada = system.client("acme", "ada");
+    let refused = ada.execute(&turn("Hello")).await;
+    assert_eq!((refused.status, refused.error().as_str()), (503, "StorageUnavailable"));
+    assert!(refused.text.contains("disk is full"), "{}", refused.text);
+    assert_eq!(ada.get("/api/ai/agent/sessions").await.status, 200, "reads need no space");
+    assert!(system.model_calls().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn link_of_a_long_value_can_be_opened() {
+    let (system, home) = (System::start().await, tempfile::tempdir().unwrap());
+    // Long Base64 in an answer becomes a file.
+    let script = format!("[[script: say \"Here {} done.\"]]", "QUJD".repeat(300));
+    let done = piped(chat(&system, system.cloud.url(), &home), &[&script], "").await;
+    let shown = String::from_utf8_lossy(&done.stderr).into_owned();
+    let prefix = format!("{}/api/ai/agent/", system.cloud.url());
+    let link = shown.split_whitespace().find(|word| word.starts_with(&prefix));
+    let path = link.unwrap_or_else(|| panic!("no link: {shown}")).strip_prefix(system.cloud.url()).unwrap();
+    assert_eq!(system.client("acme", "ada").get(path).await.status, 302, "{path}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answer_with_control_characters_is_escaped_with_a_warning() {
+    let (system, home) = (System::start().await, tempfile::tempdir().unwrap());
+    let done =
+        piped(chat(&system, system.cloud.url(), &home), &["[[script: say \"A\\u202eB\\u001b[2K\"]]"], "")
+            .await;
+    assert_eq!(String::from_utf8_lossy(&done.stdout), "A\\u{202e}B\\u{1b}[2K\n");
+    let warning = "The answer contains 2 control or invisible characters";
+    assert!(String::from_utf8_lossy(&done.stderr).contains(warning));
 }
 
 #[tokio::test(flavor = "multi_thread")]

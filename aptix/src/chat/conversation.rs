@@ -11,6 +11,7 @@ use super::response::{items, text};
 use super::screen::Screen;
 use super::tools::{ToolRun, Tools};
 use crate::Failure;
+use crate::escape::{escape_line, escape_path};
 
 /// Turns that are shown when a session is opened.
 const SHOWN_TURNS: usize = 3;
@@ -202,11 +203,11 @@ impl Conversation {
 
     fn show_warnings_and_files(&self, response: &Value, screen: &mut Screen) {
         for warning in items(response, "/UserWarnings") {
-            screen.note(&format!("! {}", warning.as_str().unwrap_or_default()));
+            screen.note(&format!("! {}", escape_line(warning.as_str().unwrap_or_default())));
         }
         for file in items(response, "/Files") {
-            let url = text(file, "/Url");
-            screen.note(&format!("file {}: {}{url}", text(file, "/Name"), self.api.base()));
+            let url = self.api.link_url(text(file, "/Url"));
+            screen.note(&format!("file {}: {url}", escape_path(text(file, "/Name"))));
         }
     }
 
@@ -219,7 +220,7 @@ impl Conversation {
         for (session, number) in items(&response, "/Items").zip(1..) {
             let here = if text(session, "/Id") == self.session { "*" } else { " " };
             let turns = session.pointer("/TurnCount").and_then(Value::as_u64).unwrap_or_default();
-            let (name, date) = (text(session, "/Name"), text(session, "/LastUpdatedDate"));
+            let (name, date) = (escape_line(text(session, "/Name")), text(session, "/LastUpdatedDate"));
             screen.note(&format!(
                 "{here}{number:>3}  {}  {turns:>3} turns  {name}",
                 date.get(..16).unwrap_or(date)

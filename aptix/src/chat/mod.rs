@@ -1,6 +1,7 @@
 //! `aptix chat`: a conversation in the terminal, or a single question in a pipe.
 
 mod advice;
+mod approval;
 mod attachment;
 mod blocks;
 mod command;
@@ -20,13 +21,14 @@ use clap::Args;
 use crate::invalid_option::InvalidOption;
 use crate::workspace::Workspace;
 use crate::{Failure, INTERRUPTED};
+use approval::Approval;
 use attachment::Attachment;
 use command::Command;
 use conversation::{Conversation, Outcome};
 use deployment::{Deployment, DeploymentArgs};
 use line_editor::{Input, LineEditor};
 use screen::Screen;
-use tools::{Approval, Tools};
+use tools::Tools;
 
 #[derive(Debug, Args)]
 pub(crate) struct Chat {
@@ -42,7 +44,7 @@ pub(crate) struct Chat {
     /// Folder that the agent may read, and change with your approval
     #[arg(long, value_name = "FOLDER")]
     workspace: Option<PathBuf>,
-    /// Apply the agent's patches without asking for approval
+    /// Apply the agent's patches without asking for approval, except those of hidden files, keys and Git's own files
     #[arg(long, requires = "workspace")]
     yes: bool,
     /// File or image to attach to the first instruction; can be repeated
@@ -93,11 +95,7 @@ fn open_tools(arguments: &Chat, editor: Option<&LineEditor>) -> Result<Tools, Fa
         Workspace::open(folder)
             .map_err(|error| InvalidOption::new(format!("--workspace {}: {error}", folder.display())))
     };
-    let approval = match editor {
-        _ if arguments.yes => Approval::Always,
-        Some(editor) => Approval::Ask(editor.clone()),
-        None => Approval::Never,
-    };
+    let approval = Approval { applies_all: arguments.yes, editor: editor.cloned() };
     Ok(Tools { workspace: arguments.workspace.as_ref().map(open).transpose()?, approval })
 }
 

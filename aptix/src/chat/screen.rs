@@ -10,7 +10,8 @@ use serde_json::Value;
 use termimad::{Alignment, MadSkin};
 
 use super::advice::sentence;
-use super::blocks::Blocks;
+use super::blocks::{Blocks, rows};
+use crate::escape::{deception_warning, escape_line, escape_text};
 
 /// Terminal size if it can't be determined.
 const DEFAULT_SIZE: (u16, u16) = (80, 24);
@@ -31,6 +32,8 @@ pub(crate) struct Screen {
     answer: String,
     /// Set if a status line is shown at the position where the answer continues.
     has_status: bool,
+    /// The last failure that was shown while it was retried.
+    last_retry: String,
 }
 
 impl Screen {
@@ -46,6 +49,7 @@ impl Screen {
             blocks: Blocks::default(),
             answer: String::new(),
             has_status: false,
+            last_retry: String::new(),
         }
     }
 
@@ -55,12 +59,22 @@ impl Screen {
             Event::Delta(text) => self.delta(&text),
             Event::Reset(reason) => self.reset(reason.as_deref()),
             Event::Status(status) => self.status(&status_text(&status)),
-            Event::Retry(error) => self.status(&format!("{} Retrying.", sentence(&error))),
+            Event::Retry(error) => self.retry(&format!("{} Retrying.", sentence(&error))),
+        }
+    }
+
+    /// Shows a failure that is retried, on a status line or else once.
+    fn retry(&mut self, text: &str) {
+        if self.is_terminal {
+            self.status(text);
+        } else if self.last_retry != text {
+            self.note(text);
+            text.clone_into(&mut self.last_retry);
         }
     }
 
     fn delta(&mut self, text: &str) {
-        let text = sanitize(text);
+        let text = display_text(text);
         self.answer.push_str(&text);
         if !self.is_terminal {
             return;
@@ -85,7 +99,8 @@ impl Screen {
 
     /// Shows the final answer. `text` is authoritative, whatever was streamed before.
     pub(crate) fn finish(&mut self, text: &str) {
-        let text = sanitize(text);
+        let warning = deception_warning("The answer", text);
+        let text = display_text(text);
         if !self.is_terminal {
             self.write(&text);
             if !text.ends_with('\n') {
@@ -95,9 +110,10 @@ impl Screen {
             self.end_block();
         } else {
             self.end_block();
-            self.markdown(&text);
+            self.write_markdown(&text);
         }
         self.answer.clear();
+        warning.inspect(|warning| self.note(&format!("! {warning}")));
     }
 
     /// Ends a turn without an answer. The text so far stays.
@@ -108,7 +124,12 @@ impl Screen {
 
     /// Shows complete Markdown.
     pub(crate) fn markdown(&mut self, text: &str) {
-        let laid_out = self.skin.term_text(&sanitize(text)).to_string();
+        self.write_markdown(&display_text(text));
+    }
+
+    /// Lays out text that is already escaped.
+    fn write_markdown(&mut self, text: &str) {
+        let laid_out = self.skin.term_text(text).to_string();
         self.write(&laid_out);
         if !laid_out.ends_with('\n') {
             self.write("\n");
@@ -119,27 +140,40 @@ impl Screen {
     pub(crate) fn note(&mut self, text: &str) {
         self.clear_status();
         let (dim, reset) = self.colours(DIM);
-        print_line(&format!("{dim}{}{reset}", sanitize(text)));
+        print_line(&format!("{dim}{}{reset}", display_text(text)));
     }
 
     /// Shows an error.
     pub(crate) fn error(&mut self, text: &str) {
         self.stop();
         let (red, reset) = self.colours(RED);
-        print_line(&format!("{red}{}{reset}", sanitize(text)));
+        print_line(&format!("{red}{}{reset}", display_text(text)));
     }
 
-    /// Shows a patch in colour.
-    pub(crate) fn patch(&mut self, patch: &str) {
+    /// Shows lines of a patch in colour. Tabs stay as they are, and a carriage return is shown.
+    pub(crate) fn patch<'a>(&mut self, lines: impl IntoIterator<Item = &'a str>) {
         self.clear_status();
-        for line in sanitize(patch).lines() {
+        for line in lines {
             let (colour, reset) = match line.as_bytes().first() {
                 Some(b'+') => self.colours(GREEN),
                 Some(b'-') => self.colours(RED),
                 _ => self.colours(DIM),
             };
-            print_line(&format!("{colour}{line}{reset}"));
+            print_line(&format!("{colour}{}{reset}", escape_text(line)));
         }
+    }
+
+    /// Returns the number of the first lines that fit on the screen together, at least one.
+    pub(crate) fn page_length(lines: &[&str]) -> usize {
+        let (width, height) = size();
+        // Leave room for the question.
+        let height = usize::from(height).saturating_sub(3);
+        let mut taken = 0;
+        let fits = |line: &&&str| {
+            taken += rows(&display_text(line), width).max(1);
+            taken <= height
+        };
+        lines.iter().take_while(fits).count().max(1)
     }
 
     /// Shows a status line, which the next output replaces.
@@ -149,7 +183,7 @@ impl Screen {
         }
         let (width, _) = size();
         let text: String =
-            format!("· {}", sanitize(text)).chars().take(usize::from(width).saturating_sub(1)).collect();
+            format!("· {}", escape_line(text)).chars().take(usize::from(width).saturating_sub(1)).collect();
         let (dim, reset) = self.colours(DIM);
         self.write(&format!("{CLEAR_LINE}{dim}{text}{reset}"));
         self.has_status = true;
@@ -174,10 +208,10 @@ impl Screen {
     /// Replaces a block's raw text with its layout, unless it has scrolled away.
     fn lay_out(&mut self, block: &str) {
         let (width, height) = size();
-        let rows = super::blocks::rows(block, width);
+        let rows = rows(block, width);
         if rows < usize::from(height) {
             self.write(&format!("\x1b[{rows}A\r\x1b[J"));
-            self.markdown(block);
+            self.write_markdown(block);
             if block.ends_with("\n\n") {
                 self.write("\n");
             }
@@ -206,10 +240,9 @@ fn size() -> (u16, u16) {
     }
 }
 
-/// Removes control characters, so that text of a model or a tool can't send commands to the terminal.
-pub(crate) fn sanitize(text: &str) -> String {
-    let expanded = text.replace('\t', "    ");
-    expanded.chars().filter(|letter| *letter == '\n' || !letter.is_control()).collect()
+/// Escapes control and invisible characters, and expands tabs.
+fn display_text(text: &str) -> String {
+    escape_text(text).replace('\t', "    ")
 }
 
 /// Returns the cause of an answer that starts anew; none if no answer follows the text so far.
@@ -256,7 +289,18 @@ mod tests {
     }
 
     #[test]
-    fn sanitized_text_has_no_terminal_commands() {
-        assert_eq!(sanitize("a\x1b]0;title\x07\tb\r\n\u{9b}31m"), "a]0;title    b\n31m");
+    fn displayed_text_has_no_terminal_commands() {
+        assert_eq!(
+            display_text("a\x1b]0;title\x07\tb\n\u{9b}31m"),
+            "a\\u{1b}]0;title\\u{7}    b\n\\u{9b}31m"
+        );
+    }
+
+    #[test]
+    fn long_patch_takes_several_pages() {
+        let wide = "x".repeat(100);
+        assert_eq!(Screen::page_length(&["+short"; 3]), 3);
+        assert!(Screen::page_length(&vec!["+short"; 500]) < 500);
+        assert!(Screen::page_length(&vec![wide.as_str(); 500]) < Screen::page_length(&vec!["+short"; 500]));
     }
 }

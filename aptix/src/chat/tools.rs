@@ -4,26 +4,18 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::line_editor::{Input, LineEditor};
+use super::approval::{Approval, Decision};
 use super::response::{items, text};
 use super::screen::Screen;
 use crate::Failure;
+use crate::escape::{escape_line, escape_path};
 use crate::workspace::{self, Call, Workspace};
 
 /// The API's limit for one result, in characters.
 const MAX_RESULT_CHARS: usize = contracts::request::limits::MAX_RESULT_JSON_CHARS;
 const DECLINED: &str = "The user declined this patch.";
-
-/// Approval policy for patches.
-#[derive(Clone)]
-pub(crate) enum Approval {
-    /// Ask the user each time.
-    Ask(LineEditor),
-    /// Apply every patch, as the user requested.
-    Always,
-    /// Apply no patch, since there is nobody to ask.
-    Never,
-}
+const READ_DECLINED: &str = "The user declined to share this file.";
+const UNATTENDED: &str = "This client can't ask for approval.";
 
 /// Runs the tool calls of a turn.
 pub(crate) struct Tools {
@@ -56,7 +48,7 @@ impl Tools {
                     json!({ "ToolCallId": id, "ExecutionMs": took, "ResultJson": value.to_string() })
                 }
                 Err(why) => {
-                    screen.note(&format!("  {why}"));
+                    screen.note(&format!("  {}", escape_line(&why)));
                     json!({ "ToolCallId": id, "ExecutionMs": took, "ErrorMessage": why })
                 }
             });
@@ -73,7 +65,7 @@ impl Tools {
     ) -> Result<Option<Result<Value, String>>, Failure> {
         let tool_error = |error: workspace::Error| Ok(Some(Err(error.to_string())));
         let Some(workspace) = &self.workspace else {
-            screen.note(&format!("· {name}"));
+            screen.note(&format!("· {}", escape_path(name)));
             return Ok(Some(Err(format!(
                 "This client has no tool {name}: it was started without --workspace."
             ))));
@@ -84,6 +76,17 @@ impl Tools {
         };
         screen.note(&format!("· {}", describe(&call)));
         let Call::Write { path, patch } = &call else {
+            if let Call::Read { path } = &call
+                && let Ok(Some(protection)) = workspace.protection(path)
+                && protection.covers_reads()
+            {
+                match self.approval.of_read(path, protection).await? {
+                    Decision::Approved => {}
+                    Decision::Declined => return Ok(Some(Err(READ_DECLINED.to_owned()))),
+                    Decision::Unattended => return Ok(Some(Err(format!("{READ_DECLINED} {UNATTENDED}")))),
+                    Decision::Stopped => return Ok(None),
+                }
+            }
             return match workspace.read_only(&call) {
                 Ok(value) if value.to_string().chars().count() > MAX_RESULT_CHARS => {
                     Ok(Some(Err(format!("The result is larger than {MAX_RESULT_CHARS} characters."))))
@@ -97,63 +100,29 @@ impl Tools {
             Ok(change) => change,
             Err(error) => return tool_error(error),
         };
-        screen.patch(patch);
-        let (is_approved, always) = match &self.approval {
-            Approval::Always => (true, false),
-            Approval::Never => {
-                return Ok(Some(Err(format!("{DECLINED} This client can't ask for approval."))));
-            }
-            Approval::Ask(editor) => match confirm_change(editor, path).await? {
-                Some(Confirmation::Yes) => (true, false),
-                Some(Confirmation::Always) => (true, true),
-                Some(Confirmation::No) => (false, false),
-                None => return Ok(None),
-            },
-        };
-        if !is_approved {
-            return Ok(Some(Err(DECLINED.to_owned())));
+        match self.approval.of_change(path, &change, screen).await? {
+            Decision::Approved => {}
+            Decision::Declined => return Ok(Some(Err(DECLINED.to_owned()))),
+            Decision::Unattended => return Ok(Some(Err(format!("{DECLINED} {UNATTENDED}")))),
+            Decision::Stopped => return Ok(None),
         }
-        let written = workspace.write(path, &change);
-        if always {
-            self.approval = Approval::Always;
-        }
-        match written {
+        match workspace.write(&change) {
             Ok(()) => Ok(Some(Ok(json!({ "applied": true })))),
             Err(error) => tool_error(error),
         }
     }
 }
 
-enum Confirmation {
-    Yes,
-    No,
-    Always,
-}
-
-/// Asks until the answer is valid. None stops the turn.
-async fn confirm_change(editor: &LineEditor, path: &str) -> Result<Option<Confirmation>, Failure> {
-    loop {
-        let question = format!("Change {path}? [y]es, [n]o, [a]lways: ");
-        match editor.read_answer(&question).await? {
-            Input::Line(line) => match line.trim().to_lowercase().as_str() {
-                "y" | "yes" => return Ok(Some(Confirmation::Yes)),
-                "n" | "no" => return Ok(Some(Confirmation::No)),
-                "a" | "always" => return Ok(Some(Confirmation::Always)),
-                _ => {}
-            },
-            Input::End => return Ok(Some(Confirmation::No)),
-            Input::Interrupted => return Ok(None),
-        }
-    }
-}
-
-/// Describes a call in a few words.
+/// Describes a call in a few words, on one line.
 fn describe(call: &Call) -> String {
+    let shown = escape_path;
     match call {
-        Call::Read { path } => format!("reads {path}"),
-        Call::List { path } => format!("lists {}", if path.is_empty() { "." } else { path }),
-        Call::Search { pattern, path } if path.is_empty() => format!("searches {pattern:?}"),
-        Call::Search { pattern, path } => format!("searches {pattern:?} in {path}"),
-        Call::Write { path, .. } => format!("wants to change {path}"),
+        Call::Read { path } => format!("reads {}", shown(path)),
+        Call::List { path } => {
+            format!("lists {}", if path.is_empty() { ".".to_owned() } else { shown(path) })
+        }
+        Call::Search { pattern, path } if path.is_empty() => format!("searches {}", shown(pattern)),
+        Call::Search { pattern, path } => format!("searches {} in {}", shown(pattern), shown(path)),
+        Call::Write { path, .. } => format!("wants to change {}", shown(path)),
     }
 }

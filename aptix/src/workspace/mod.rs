@@ -8,10 +8,13 @@ mod change;
 mod error;
 mod folder;
 mod patch;
+mod protection;
 #[cfg(test)]
 mod tests;
 mod walk;
 
 pub(crate) use call::Call;
+pub(crate) use change::ProposedChange;
 pub(crate) use error::Error;
 pub(crate) use folder::Workspace;
+pub(crate) use protection::Protection;

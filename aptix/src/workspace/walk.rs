@@ -1,6 +1,6 @@
 //! Lists and searches files. Files that git ignores are left out.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ignore::WalkBuilder;
 use regex::RegexBuilder;
@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::error::{Error, io_reason};
 use super::folder::{Workspace, relative_path};
+use super::protection::Protection;
 
 /// Files listed by one call, at most.
 const MAX_FILES: usize = 1_000;
@@ -34,7 +35,10 @@ impl Workspace {
         let mut found = Vec::new();
         let mut is_truncated = false;
         for file in self.files(path)?.take(MAX_SEARCHED_FILES) {
-            // Binary and oversized files are skipped.
+            // Files that may hold secrets are skipped, as are binary and oversized ones.
+            if Protection::of(Path::new(&file)).is_some_and(Protection::covers_reads) {
+                continue;
+            }
             let Ok(text) = self.text(&file) else { continue };
             let lines = text.lines().zip(1_u64..).filter(|(line, _)| pattern.is_match(line));
             for (line, number) in lines {

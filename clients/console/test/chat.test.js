@@ -205,6 +205,50 @@ suite('chat page', { skip: noCloud || noBrowser }, () => {
     await page.until(`${answer} === 'Bought.' && ${isIdle}`)
   })
 
+  test('forged patch is shown escaped with a warning', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api)
+    const patch = '--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+evil \u202egood\u200b\r+x\n'
+    await ui.send(script().call('workspace_write_patch', { path: 'a\u202etxt', patch }).afterTools().say('Done.'))
+    await page.until(`!!document.querySelector('.tool ins')`)
+    const shown = await page.run(`document.querySelector('.tool').textContent`)
+    assert.ok(!/[\u202e\u200b\r]/.test(shown), JSON.stringify(shown))
+    assert.equal(await page.run(`document.querySelector('.tool ins').textContent`), '+ evil \\u{202e}good\\u{200b}\\u{d}+x\n')
+    assert.match(shown, /Contains 4 control or invisible characters/)
+    await ui.press('Refuse')
+    await page.until(`${answer} === 'Done.' && ${isIdle}`)
+    // Text behind a hunk is not applied, and therefore refused.
+    await ui.send(script().call('workspace_write_patch', { path: 'b', patch: patch + '+more\n' }).afterTools().say('Done.'))
+    await page.until(`[...document.querySelectorAll('.tool [role=alert]')].at(-1)?.textContent.includes('belongs to no hunk')`)
+    await ui.press('Refuse')
+    await page.until(`${answer} === 'Done.' && ${isIdle}`)
+  })
+
+  test('empty result is refused and Apply is primary and in view', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api)
+    const lines = Array.from({ length: 200 }, (_, n) => `+line ${n}\n`).join('')
+    const patch = `--- /dev/null\n+++ b/x\n@@ -0,0 +1,200 @@\n${lines}`
+    await ui.send(script().call('workspace_write_patch', { path: 'long.txt', patch }).afterTools().say('Done.'))
+    await page.until(`document.querySelectorAll('.tool ins').length === 200`)
+    const primary = `[...document.querySelectorAll('.tool button.primary')].map((element) => element.textContent)`
+    assert.deepEqual(await page.run(primary), ['Apply'])
+    const isVisible = `(() => {
+      const button = document.querySelector('.tool button.primary')
+      const { left, top, width, height } = button.getBoundingClientRect()
+      return document.elementFromPoint(left + width / 2, top + height / 2) === button
+    })()`
+    await page.until(isVisible)
+    await ui.press('Send result')
+    await page.until(`document.querySelector('.tool [role=status]').textContent.includes('The result is empty')`)
+    assert.ok(await page.run(`!document.querySelector('.tool textarea').disabled`), 'the call still waits')
+    await ui.press('Apply')
+    await page.until(`document.querySelector('.tool textarea').value !== ''`)
+    assert.deepEqual(await page.run(primary), ['Send result'])
+    await ui.press('Send result')
+    await page.until(`${answer} === 'Done.' && ${isIdle}`)
+  })
+
   test('truncated answer shows its partial text after reload', async () => {
     const { page } = ui
     await ui.visit(cloud.api)

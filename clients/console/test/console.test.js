@@ -109,6 +109,33 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
     assert.deepEqual(page.errors, [])
   })
 
+  test('sources are shown in chat and trace', async (context) => {
+    const { page } = ui
+    // An index needs a vector database, so the page gets the chunks of a turn from here.
+    const chunk = { ChunkId: 'c', Path: 'docs/leases.md', StartLine: 3, EndLine: 9, ContentHash: 'h', Score: 0.5 }
+    const source = `{
+      const send = window.fetch
+      window.fetch = async (...request) => {
+        const response = await send(...request)
+        if (!/\\/turns\\/[^/]+$/.test(new URL(response.url).pathname)) return response
+        const body = await response.json()
+        body.Result.ChunkRefs = [${JSON.stringify(chunk)}]
+        return new Response(JSON.stringify(body), { status: response.status, headers: response.headers })
+      }
+    }`
+    const { identifier } = await page.send('Page.addScriptToEvaluateOnNewDocument', { source })
+    context.after(() => page.send('Page.removeScriptToEvaluateOnNewDocument', { identifier }))
+    await ui.visit(cloud.api)
+    await ui.send(script().say('A lease.'))
+    const text = `document.querySelector('.sources')?.textContent`
+    await page.until(`${text} === 'Sources (1)docs/leases.md lines 3 to 9, score 0.500'`)
+    await page.run(`location.hash = document.querySelector('.turn footer a').getAttribute('href')`)
+    await page.until(`document.querySelector('.timeline')?.textContent.includes('Preparation and retrieval')`)
+    assert.match(await page.run(text), /docs\/leases\.md/)
+    assert.deepEqual(await ui.violations(), [])
+    assert.deepEqual(page.errors, [])
+  })
+
   test('trace loads full text of truncated value on request', async () => {
     const { page } = ui
     const session = cloud.client().session(undefined, { agent: 'tracer' })
@@ -183,11 +210,48 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
     const { page } = ui
     await page.visit(`${cloud.api}/docs#listSessions`)
     const form = `document.querySelector('#listSessions form.try')`
-    await page.run(`[...document.querySelectorAll('#listSessions > details')].at(-1).open = true`)
+    assert.ok(await page.run(`document.querySelector('#listSessions .fold').open`), 'the linked operation is unfolded')
+    await page.run(`document.querySelector('#listSessions .try-it').open = true`)
     await page.until(`!!${form}`)
     await page.run(`(() => { ${form}.pageSize.value = '1'; ${form}.requestSubmit() })()`)
     await page.until(`${form}.querySelector('output').textContent.includes('"Successful": true')`)
     assert.match(await page.run(`${form}.querySelector('output').textContent`), /200 .*"PageSize": 1/s)
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('docs page is folded, searchable, and its first form works', async () => {
+    const { page } = ui
+    await page.visit(`${cloud.api}/docs`)
+    await page.until(`document.querySelectorAll('section').length > 50`)
+    const height = await page.run('document.documentElement.scrollHeight')
+    assert.ok(height < 6_000, `the page is ${height} px high`)
+    assert.equal(await page.run(`document.querySelector('nav a').pathname`), '/', 'a link leads home')
+    const search = (/** @type {string} */ text) =>
+      page.run(`(() => {
+        const field = document.querySelector('nav input[type=search]')
+        field.value = ${JSON.stringify(text)}
+        field.dispatchEvent(new Event('input'))
+        return [...document.querySelectorAll('section')].filter((section) => section.checkVisibility()).map(({ id }) => id)
+      })()`)
+    const found = await search('cancel turn')
+    assert.ok(found.includes('cancelTurn') && !found.includes('listSessions'), `${found}`)
+    assert.ok((await search('delta')).includes('schema-StreamDelta'))
+    assert.deepEqual(await search('no such thing'), [])
+    assert.ok((await search('')).length > 20)
+    // The first operation, as it is.
+    const form = `document.querySelector('section form.try')`
+    await page.run(`document.querySelector('section .fold').open = true`)
+    await page.run(`document.querySelector('section .try-it').open = true`)
+    await page.until(`!!${form}`)
+    await page.run(`${form}.requestSubmit()`)
+    await page.until(`${form}.querySelector('output').textContent.includes('"Kind": "final"')`)
+    // Its ids fill the next form.
+    await page.run(`location.hash = '#readTurn'`)
+    await page.until(`document.querySelector('#readTurn .fold').open`)
+    await page.run(`document.querySelector('#readTurn .try-it').open = true`)
+    await page.until(`!!document.querySelector('#readTurn form.try')?.SessionId.value`)
+    await page.run(`document.querySelector('#readTurn form.try').requestSubmit()`)
+    await page.until(`document.querySelector('#readTurn output').textContent.includes('200')`)
     assert.deepEqual(page.errors, [])
   })
 

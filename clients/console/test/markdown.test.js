@@ -199,3 +199,23 @@ test('diff of two texts is by line', () => {
   const changes = diffLines(long.join('\n'), long.map((line) => `${line}!`).join('\n'))
   assert.equal(changes.length, 6_000)
 })
+
+test('parsing takes linear time', () => {
+  // The time of this process, since others may use the machine.
+  const measure = (/** @type {string} */ text) => {
+    const times = [1, 2].map(() => {
+      const start = process.cpuUsage()
+      parse(text)
+      const { user, system } = process.cpuUsage(start)
+      return user + system
+    })
+    return Math.min(...times)
+  }
+  const kinds = ['a\n', 'a  \n', 'a\\\n', '*a\n', '- a\n', '> a\n', '# a\n', '- a\n  b\n\n', 'a | b\nc | -\n', '[a](', '***a', '`a ', '~~a *b* ', '_a b_c ']
+  for (const kind of kinds) {
+    const [half, full] = [90_000, 180_000].map((length) => measure(kind.repeat(length / kind.length)))
+    // Short times are mostly those of the garbage collector.
+    const limit = 3 * Math.max(half ?? 0, 100_000)
+    assert.ok((full ?? 0) <= limit, `${JSON.stringify(kind)}: ${half} µs, then ${full} µs`)
+  }
+})

@@ -27,6 +27,9 @@
  * @property {string} [solutionContext] Replaces the session's solution context.
  */
 
+/** Length limit of an image's id. */
+const MAX_IMAGE_ID_CHARS = 128
+
 /**
  * Serializes the request. Retries send the same text.
  * @param {string} sessionId
@@ -41,7 +44,7 @@ export async function executeBody(sessionId, turnId, text, input) {
     TurnId: turnId,
     Instruction: text === '' ? undefined : text,
     InputArtifacts: input.files?.length ? await Promise.all(input.files.map(artifact)) : undefined,
-    ClipboardImages: input.images?.length ? await Promise.all(input.images.map(image)) : undefined,
+    ClipboardImages: input.images?.length ? await images(input.images) : undefined,
     AgentContextId: input.agent,
     ConversationContextId: input.conversation,
     WorkspaceId: input.workspaceId,
@@ -71,12 +74,21 @@ async function artifact(file) {
 }
 
 /**
- * @param {InputImage} image
- * @param {number} index
+ * Serializes images. The id of an image is its file name, if it has one that no earlier image has.
+ * @param {InputImage[]} images
  */
-async function image(image, index) {
-  const { mimeType, bytes } = image instanceof Blob ? { mimeType: image.type, bytes: await readBytes(image) } : image
-  return { Id: `image-${index + 1}`, MimeType: mimeType, DataBase64: base64(bytes) }
+function images(images) {
+  const ids = new Set()
+  return Promise.all(
+    images.map(async (image, index) => {
+      // An id has no control characters.
+      let id = image instanceof File ? image.name.replace(/\p{Cc}/gu, ' ').slice(0, MAX_IMAGE_ID_CHARS).trim() : ''
+      for (let number = index + 1; id === '' || ids.has(id); number++) id = `image-${number}`
+      ids.add(id)
+      const { mimeType, bytes } = image instanceof Blob ? { mimeType: image.type, bytes: await readBytes(image) } : image
+      return { Id: id, MimeType: mimeType, DataBase64: base64(bytes) }
+    }),
+  )
 }
 
 /** @param {Uint8Array | Blob} content */

@@ -10,7 +10,7 @@ import { after, before, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 import { Workspace } from '../../../examples/coding-agent/workspace.js'
-import { applyPatch } from '../src/patch.js'
+import { applyPatch, countInvisible, escapeInvisible, parsePatch } from '../src/patch.js'
 import { script } from '../src/testing.js'
 import { Cloud, skip } from './cloud.js'
 
@@ -70,6 +70,33 @@ suite('workspace', () => {
     assert.throws(() => applyPatch(text, '@@ -1,2 +1,2 @@\n a\n-x\n+y\n'), /does not match the file/)
     assert.throws(() => applyPatch(text, 'rewrite it'), /no hunks/)
   })
+
+  test('lines outside of hunks are refused', () => {
+    const header = '--- a/x\n+++ b/x\n'
+    const hunk = '@@ -1 +1 @@\n-a\n+b\n'
+    assert.equal(applyPatch('a\n', `diff --git a/x b/x\nindex 1..2 100644\n${header}${hunk}\n`), 'b\n')
+    for (const junk of ['+c\n', '-c\n', 'Only a comment.\n', '--- a/y\n+++ /dev/null\n'])
+      assert.throws(() => applyPatch('a\n', header + hunk + junk), /Line 6 of the patch belongs to no hunk/, junk)
+    assert.throws(() => applyPatch('a\n', `rename from y\n${header}${hunk}`), /Line 1 of the patch/)
+    assert.throws(() => applyPatch('a\n', `${header}@@ -1,2 +1,2 @@\n-a\n+b\n`), /fewer lines/)
+    // Lines of a hunk that look like a header don't create or delete the file.
+    const { isNew, isDeletion } = parsePatch(`${header}@@ -1 +1 @@\n--- /dev/null\n+++ /dev/null\n`)
+    assert.deepEqual([isNew, isDeletion], [false, false])
+    assert.throws(() => applyPatch('a\nb\n', '--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n'), /does not remove all/)
+  })
+
+  test('patched text keeps every byte', () => {
+    assert.equal(applyPatch('a\r\nb\r\n', '@@ -1,2 +1,2 @@\n-a\r\n+c\rd\r\n b\r\n'), 'c\rd\r\nb\r\n')
+    assert.equal(applyPatch('a', '@@ -1 +1 @@\n-a\n+b\n'), 'b', 'the file has no line break at its end')
+    assert.equal(applyPatch('a\n', '@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\n'), 'b')
+    assert.throws(() => applyPatch('a\nz\n', '@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\n'), /before its last line/)
+  })
+
+  test('control and invisible characters are escaped', () => {
+    assert.equal(escapeInvisible('a\u001b[2K\r\n\tb\u202e\u200b'), 'a\\u{1b}[2K\\u{d}\n\tb\\u{202e}\\u{200b}')
+    assert.equal(escapeInvisible('größe 日本語 ❤\ufe0f'), 'größe 日本語 ❤\ufe0f')
+    assert.deepEqual(['a\r\nb', 'a\rb', '\u{e0041}\u2066'].map(countInvisible), [0, 1, 2])
+  })
 })
 
 suite('coding agent', { skip }, () => {
@@ -105,5 +132,14 @@ suite('coding agent', { skip }, () => {
     assert.match(accepted, /"applied":true/)
     assert.equal(readFileSync(join(folder, 'work/src/a.txt'), 'utf8'), 'one\n2\nthree\n')
     assert.match(await runAgent([change, 'y']), /does not match the file/)
+  })
+
+  test('forged patch and path are printed escaped', async () => {
+    const patch = '--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+evil\r\u001b[2K+good\u202e\n'
+    const path = 'b\r\u001b[2K\nChange a.txt'
+    const output = await runAgent([String(script().call('workspace_write_patch', { path, patch }).afterTools().echo()), 'n'])
+    assert.ok(output.includes('+evil\\u{d}\\u{1b}[2K+good\\u{202e}'), output)
+    assert.ok(output.includes('Change b\\u{d}\\u{1b}[2K\\nChange a.txt? [y/n]'), output)
+    assert.ok(!/[\r\u001b\u202e]/.test(output))
   })
 })

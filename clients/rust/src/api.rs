@@ -85,6 +85,15 @@ impl Api {
         &self.base
     }
 
+    /// The URL of a link of the API, such as a file's `Url`. Links are relative to the base URL.
+    #[must_use]
+    pub fn link_url(&self, link: &str) -> String {
+        if Url::parse(link).is_ok() {
+            return link.to_owned();
+        }
+        format!("{}/{}", self.base, link.trim_start_matches('/'))
+    }
+
     /// Sends a request and returns its `Result`. Retries as long as a retry can help.
     ///
     /// # Errors

@@ -304,12 +304,8 @@ impl Parts<'_> {
     ) -> Result<Server, Error> {
         let is_oidc = self.options.oidc.is_some();
         let authorizer = if is_oidc { Authorizer::Oidc } else { Authorizer::Cognito(tokens.clone()) };
-        let gateway = Gateway::new(
-            Arc::clone(lambda),
-            authorizer,
-            listener.address(),
-            DiskSpace::new(self.folder.root()),
-        )?;
+        let disk = DiskSpace::new(self.folder.root().to_owned(), self.options.min_free_bytes);
+        let gateway = Gateway::new(Arc::clone(lambda), authorizer, listener.address(), disk)?;
         let console = console::router(Console {
             api: None,
             key: console_key.to_owned(),

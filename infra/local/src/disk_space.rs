@@ -1,71 +1,70 @@
 //! Free space of the disk that holds the data folder.
 //!
-//! A full disk is reported before a request starts. Its first sign would otherwise be a failed write in the middle of
-//! a turn.
+//! With a full disk every write fails, and the functions repeat theirs for half a minute. So requests that write are
+//! refused before, and the terminal of the local cloud says why.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Free space below which the disk counts as full, in bytes. A turn writes less.
-const MIN_FREE_BYTES: u64 = 1 << 20;
-/// Time between reports on the terminal.
-const REPORT_INTERVAL: Duration = Duration::from_secs(10);
-
-/// The disk of a data folder.
+/// Watches the disk of a folder.
 #[derive(Debug, Clone)]
 pub(crate) struct DiskSpace {
     folder: PathBuf,
-    last_report: Arc<Mutex<Option<Instant>>>,
+    min_free_bytes: u64,
+    was_full: Arc<AtomicBool>,
 }
 
 impl DiskSpace {
-    pub(crate) fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), last_report: Arc::default() }
+    /// Watches this folder's disk. It counts as full below `min_free_bytes`.
+    pub(crate) fn new(folder: PathBuf, min_free_bytes: u64) -> Self {
+        Self { folder, min_free_bytes, was_full: Arc::default() }
     }
 
-    /// Returns true if the disk is full, and reports it on the terminal. A disk whose free space is unknown has some.
-    pub(crate) fn is_full(&self) -> bool {
-        let is_full = free_bytes(&self.folder).is_some_and(|free| free < MIN_FREE_BYTES);
-        if is_full {
-            self.report();
+    /// Returns the message for a full disk, or none while there is space. The terminal shows the message when the disk
+    /// becomes full.
+    pub(crate) fn shortage(&self) -> Option<String> {
+        let is_full = self.free_bytes().is_some_and(|free| free < self.min_free_bytes);
+        let was_full = self.was_full.swap(is_full, Ordering::Relaxed);
+        if !is_full {
+            return None;
         }
-        is_full
-    }
-
-    fn report(&self) {
-        let mut last = self.last_report.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.is_none_or(|last| last.elapsed() > REPORT_INTERVAL) {
-            *last = Some(Instant::now());
-            let folder = self.folder.display();
-            // A failed write to standard error can't be reported.
-            let _ = writeln!(std::io::stderr(), "error: the disk with the data folder {folder} is full");
+        let folder = self.folder.display();
+        let message =
+            format!("The local cloud's disk is full. Free space for {folder}, then send the request again.");
+        if !was_full {
+            let _ = writeln!(std::io::stderr().lock(), "{message}");
         }
+        Some(message)
+    }
+
+    /// Returns the space that is left to this user; none if it can't be determined.
+    #[cfg(unix)]
+    #[allow(clippy::useless_conversion, reason = "the types differ between systems")]
+    fn free_bytes(&self) -> Option<u64> {
+        let disk = nix::sys::statvfs::statvfs(&self.folder).ok()?;
+        Some(u64::from(disk.blocks_available()).saturating_mul(u64::from(disk.fragment_size())))
+    }
+
+    #[cfg(not(unix))]
+    fn free_bytes(&self) -> Option<u64> {
+        None
     }
 }
 
-/// Returns the free space that this user may use.
-#[cfg(unix)]
-fn free_bytes(folder: &Path) -> Option<u64> {
-    let disk = rustix::fs::statvfs(folder).ok()?;
-    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
-}
-
-#[cfg(not(unix))]
-fn free_bytes(_: &Path) -> Option<u64> {
-    None
-}
-
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn free_space_is_that_of_the_folder() {
+    #[cfg(unix)]
+    fn disk_is_full_below_the_limit() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(free_bytes(folder.path()).is_some_and(|free| free > 0));
-        assert_eq!(free_bytes(&folder.path().join("none")), None);
-        assert!(!DiskSpace::new(&folder.path().join("none")).is_full(), "unknown");
+        let disk = |min| DiskSpace::new(folder.path().to_owned(), min);
+        assert_eq!(disk(0).shortage(), None);
+        let message = disk(u64::MAX).shortage().unwrap();
+        assert!(message.contains("disk is full") && message.contains(&*folder.path().to_string_lossy()));
+        assert_eq!(DiskSpace::new(folder.path().join("none"), u64::MAX).shortage(), None);
     }
 }

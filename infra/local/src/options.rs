@@ -5,6 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Default of [`Options::min_free_bytes`]: space for a few writes of the databases and their logs.
+const MIN_FREE_BYTES: u64 = 1 << 20;
+
 /// Options of a local cloud. The default suits a test: any free port, nothing persisted, the mock model.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -42,6 +45,8 @@ pub struct Options {
     pub event_folder: Option<PathBuf>,
     /// Function log lines to print to the terminal.
     pub logs: Logs,
+    /// Free space of the data folder's disk below which writing requests are refused, in bytes.
+    pub min_free_bytes: u64,
 }
 
 /// Function log lines that are printed to the terminal.
@@ -133,6 +138,7 @@ impl Default for Options {
             environment: BTreeMap::new(),
             event_folder: None,
             logs: Logs::None,
+            min_free_bytes: MIN_FREE_BYTES,
         }
     }
 }

@@ -17,6 +17,7 @@ macro_rules! files {
 /// Every file of the console, and the files of the SDK, which run in a browser without a bundler.
 const FILES: &[(&str, &str)] = &files![
     "console/agents.js",
+    "console/attachments.js",
     "console/chat.js",
     "console/composer.js",
     "console/connection.js",
@@ -34,8 +35,10 @@ const FILES: &[(&str, &str)] = &files![
     "console/markdown-inline.js",
     "console/markdown.js",
     "console/model-io.js",
+    "console/partial-answers.js",
     "console/playground.js",
     "console/sessions.js",
+    "console/sources.js",
     "console/step-view.js",
     "console/style.css",
     "console/timeline.js",

@@ -77,10 +77,11 @@ function contents(content = {}) {
   ]).flat();
 }
 
-// Returns the first example of a JSON body.
+// Returns an example of a JSON body: one that needs no earlier request, if there is any.
 function firstExample(operation) {
   const json = operation.requestBody?.content?.['application/json'];
-  return json && (Object.values(json.examples || {})[0]?.value ?? json.example ?? {});
+  const examples = json?.examples || {};
+  return json && ((examples.userTurn ?? Object.values(examples)[0])?.value ?? json.example ?? {});
 }
 
 function curl(method, path, operation) {
@@ -90,12 +91,17 @@ function curl(method, path, operation) {
   return line.join(' \\\n  ');
 }
 
+// Returns a section that is folded until it is opened or linked to.
+const folded = (id, summary, ...contents) =>
+  el('section', { id }, el('details', { class: 'fold' }, el('summary', {}, summary), el('div', {}, contents)));
+
 function operationSection(method, path, operation) {
   const parameters = (operation.parameters || []).map(resolve);
-  return el('section', { id: operation.operationId },
-    el('h3', {}, operation.summary),
+  return folded(operation.operationId,
+    [el('h3', {}, el('span', { class: 'method' }, method), ' ', operation.summary), el('small', {}, path)],
     el('p', {}, el('span', { class: 'method' }, method), ' ', code(path)),
     prose(operation.description),
+    tryIt(el, { method, path, parameters, body: firstExample(operation) }),
     parameters.length ? [el('h4', {}, 'Parameters'), el('table', {}, parameters.map(parameter => el('tr', {},
       el('td', {}, code(parameter.name), muted(` ${parameter.in}${parameter.required ? '' : ', optional'}`)),
       el('td', {}, el('p', {}, describe(parameter.schema)), prose(parameter.description)))))] : '',
@@ -108,8 +114,7 @@ function operationSection(method, path, operation) {
           [...response.description.matchAll(/^- `(\w+)`/gm)].map(match => match[1]).join(', ')) : ''),
         prose(response.description), contents(response.content),
         el('p', { class: 'muted' }, 'Headers: ', Object.keys(response.headers || {}).join(', ')))),
-    el('details', {}, el('summary', {}, 'curl'), preformatted(curl(method, path, operation))),
-    tryIt(el, { method, path, parameters, body: firstExample(operation) }));
+    el('details', {}, el('summary', {}, 'curl'), preformatted(curl(method, path, operation))));
 }
 
 const operations = Object.entries(api.paths).flatMap(([path, item]) =>
@@ -118,26 +123,86 @@ const operations = Object.entries(api.paths).flatMap(([path, item]) =>
 const nav = document.querySelector('nav');
 const main = document.querySelector('main');
 
+// Entries of the search: a link and a section each, with the text that is searched.
+const entries = [];
+const groups = [];
+
+// Adds a group with its heading, and returns a function that adds an entry to it.
+function addGroup(title, links, sections, description = '') {
+  const heading = [el('strong', {}, title), el('h2', {}, title), ...prose(description)];
+  const group = { heading, entries: [] };
+  groups.push(group);
+  links.append(heading[0]);
+  sections.append(...heading.slice(1));
+  return (link, section, text) => {
+    links.append(link);
+    sections.append(section);
+    const entry = { link, section, text: text.toLowerCase() };
+    entries.push(entry);
+    group.entries.push(entry);
+  };
+}
+
 document.title = api.info.title;
+const search = el('input', { type: 'search', placeholder: 'Search', 'aria-label': 'Search operations and schemas' });
+const noMatch = el('p', { role: 'status', hidden: '' }, 'No operation or schema matches.');
+nav.append(el('a', { href: '/', class: 'home' }, '← Console'), search);
 main.replaceChildren(el('h1', {}, api.info.title, ' ', muted(api.info.version)), ...prose(api.info.description),
   el('p', {}, 'OpenAPI document: ', el('a', { href: '/openapi.yaml' }, '/openapi.yaml'), `, OpenAPI ${api.openapi}, `,
     api.info.license?.name),
-  ...Object.values(api.components.securitySchemes).flatMap(scheme => prose(scheme.description)));
+  ...Object.values(api.components.securitySchemes).flatMap(scheme => prose(scheme.description)), noMatch);
 for (const tag of api.tags) {
-  nav.append(el('strong', {}, tag.name));
-  main.append(el('h2', {}, tag.name), ...prose(tag.description));
+  const add = addGroup(tag.name, nav, main, tag.description);
   for (const { method, path, operation } of operations.filter(({ operation }) => operation.tags.includes(tag.name))) {
-    nav.append(el('a', { href: '#' + operation.operationId, title: path },
-      el('span', { class: 'method' }, method), ' ', operation.summary));
-    main.append(operationSection(method, path, operation));
+    add(el('a', { href: '#' + operation.operationId, title: path },
+      el('span', { class: 'method' }, method), ' ', operation.summary),
+    operationSection(method, path, operation),
+    [method, path, operation.operationId, operation.summary, operation.description].join(' '));
   }
 }
-nav.append(el('strong', {}, 'Schemas'));
-main.append(el('h2', {}, 'Schemas'));
+// The schemas are one more fold, since there are many.
+const schemaLinks = el('details', {}, el('summary', {}, 'All schemas'));
+const schemaSections = el('details', { class: 'fold' }, el('summary', {}, 'All schemas'));
+const addSchema = addGroup('Schemas', nav, main);
+addSchema(schemaLinks, schemaSections, '');
 for (const [name, schema] of Object.entries(api.components.schemas)) {
-  nav.append(el('a', { href: '#schema-' + name }, name));
-  main.append(el('section', { id: 'schema-' + name }, el('h3', {}, name), prose(schema.description),
-    schema.properties ? '' : el('p', {}, describe(schema)), members(schema)));
+  const link = el('a', { href: '#schema-' + name }, name);
+  const section = folded('schema-' + name, el('h3', {}, name), prose(schema.description),
+    schema.properties ? '' : el('p', {}, describe(schema)), members(schema));
+  schemaLinks.append(link);
+  schemaSections.append(section);
+  entries.push({ link, section, text: `${name} ${schema.description || ''}`.toLowerCase(), isSchema: true });
 }
-// The anchors did not exist when the page loaded.
-if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
+
+// Shows the entries whose text contains all words of the query.
+function filter() {
+  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const schemas = entries.find(({ section }) => section === schemaSections);
+  for (const entry of entries) {
+    entry.isShown = words.every(word => entry.text.includes(word));
+    entry.link.hidden = entry.section.hidden = !entry.isShown;
+  }
+  schemas.isShown = entries.some(({ isSchema, isShown }) => isSchema && isShown);
+  schemas.link.hidden = schemas.section.hidden = !schemas.isShown;
+  schemas.link.open = schemas.section.open = words.length > 0;
+  for (const { heading, entries } of groups) {
+    const isEmpty = !entries.some(({ isShown }) => isShown);
+    heading.forEach(element => element.hidden = isEmpty);
+  }
+  noMatch.hidden = entries.some(({ isShown }) => isShown);
+}
+search.addEventListener('input', filter);
+
+// Unfolds and shows the section that the address names.
+function showTarget() {
+  const section = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!section) return;
+  for (let fold = section.querySelector('details'); fold; fold = fold.parentElement.closest('details')) fold.open = true;
+  section.scrollIntoView();
+}
+addEventListener('hashchange', showTarget);
+// A link to the current address changes no hash.
+document.addEventListener('click', event => {
+  if (event.target.closest?.('a')?.hash === location.hash) showTarget();
+});
+showTarget();

@@ -13,6 +13,28 @@ async function token() {
   return Token;
 }
 
+// Ids of the newest turn that was sent from this page. They fill the fields of the other operations.
+const newest = {};
+
+// Returns an id for a session or a turn.
+const newId = () => crypto.randomUUID().replaceAll('-', '');
+
+// Returns the body of a form. A user turn gets ids of its own, so that it is a new one.
+function initialBody(body) {
+  const isTurn = typeof body.Instruction === 'string' && 'SessionId' in body;
+  return JSON.stringify(isTurn ? { ...body, SessionId: newId(), TurnId: newId() } : body, null, 2);
+}
+
+// Remembers the ids of a sent body.
+function remember(text) {
+  try {
+    const { SessionId, TurnId } = JSON.parse(text);
+    if (SessionId && TurnId) Object.assign(newest, { SessionId, TurnId });
+  } catch {
+    // The API reports what is wrong with the body.
+  }
+}
+
 // Sends the request that a form describes.
 async function request({ method, path, parameters }, values) {
   const present = parameters.filter(({ name }) => values.get(name));
@@ -22,7 +44,10 @@ async function request({ method, path, parameters }, values) {
   const headers = { authorization: `Bearer ${values.get(':token') || await token()}` };
   for (const { name } of present.filter(parameter => parameter.in === 'header')) headers[name] = values.get(name);
   const body = values.get(':body');
-  if (body) headers['content-type'] = 'application/json';
+  if (body) {
+    headers['content-type'] = 'application/json';
+    remember(body);
+  }
   return fetch(url, { method, headers, body: body || undefined, cache: 'no-store' });
 }
 
@@ -50,15 +75,15 @@ async function show(el, response, output) {
 
 // Returns a form for an operation, which is created when it is opened.
 export function tryIt(el, operation) {
-  const details = el('details', {}, el('summary', {}, 'Try it'));
+  const details = el('details', { class: 'try-it' }, el('summary', {}, 'Try it'));
   details.addEventListener('toggle', () => {
     if (details.querySelector('form')) return;
     const output = el('output');
     const field = ({ name, required, schema, in: location }) => el('label', {}, el('span', {}, name),
-      el('input', { name, autocomplete: 'off', ...(required ? { required: '' } : {}), placeholder: `${location} ${schema?.type || ''}` }));
+      el('input', { name, autocomplete: 'off', ...(required ? { required: '', value: newest[name] ?? '' } : {}), placeholder: `${location} ${schema?.type || ''}` }));
     const form = el('form', { class: 'try' }, operation.parameters.map(field),
       operation.body === undefined ? '' : el('label', { class: 'whole' }, el('span', {}, 'Body'),
-        el('textarea', { name: ':body', rows: '8', spellcheck: 'false' }, JSON.stringify(operation.body, null, 2))),
+        el('textarea', { name: ':body', rows: '8', spellcheck: 'false' }, initialBody(operation.body))),
       el('label', {}, el('span', {}, 'Token (optional)'), el('input', { name: ':token', autocomplete: 'off' })),
       el('button', {}, 'Send'), output);
     form.addEventListener('submit', async event => {

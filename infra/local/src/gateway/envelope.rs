@@ -33,14 +33,14 @@ pub(crate) enum Refusal {
     Incomplete,
     /// The body, or the event with it, is too large.
     PayloadTooLarge,
-    /// The disk that holds the data folder is full.
-    DiskFull,
     /// Every process of the function is busy.
     TooManyRequests,
     /// The function crashed or returned an invalid reply.
     FunctionFailed,
     /// The function took too long.
     TimedOut,
+    /// The data folder's disk is full, with a message about it.
+    DiskFull(String),
 }
 
 impl From<InvokeError> for Refusal {
@@ -69,18 +69,14 @@ impl Refusal {
             }
             Self::Incomplete => Error::new(ErrorCode::BodyMissing, "The request body is incomplete."),
             Self::PayloadTooLarge => ErrorCode::PayloadTooLarge.into(),
-            Self::DiskFull => Error::new(
-                ErrorCode::StorageUnavailable,
-                "The disk with the local cloud's data folder is full. Nothing was started; free some space, and send the \
-                 request again.",
-            )
-            .with_retry_after(Duration::from_secs(5)),
             Self::TooManyRequests => {
                 Error::new(ErrorCode::TooManyRequests, "Too many requests at a time: try again in a second.")
                     .with_retry_after(Duration::from_secs(1))
             }
             Self::FunctionFailed => ErrorCode::FunctionFailed.into(),
             Self::TimedOut => ErrorCode::FunctionTimedOut.into(),
+            Self::DiskFull(message) => Error::new(ErrorCode::StorageUnavailable, message.clone())
+                .with_retry_after(Duration::from_secs(5)),
         }
     }
 }
@@ -110,10 +106,10 @@ pub(crate) fn refusal_response(refusal: Refusal) -> Response<Body> {
         | Refusal::NotFound
         | Refusal::Incomplete
         | Refusal::PayloadTooLarge
-        | Refusal::DiskFull
         | Refusal::TooManyRequests
         | Refusal::FunctionFailed
-        | Refusal::TimedOut => {}
+        | Refusal::TimedOut
+        | Refusal::DiskFull(_) => {}
     }
     response
 }

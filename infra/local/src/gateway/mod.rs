@@ -46,7 +46,6 @@ pub(crate) struct Gateway {
     /// Address of the gateway; events name it as the host.
     address: SocketAddr,
     routes: Arc<Routes>,
-    /// The disk that requests write to.
     disk: DiskSpace,
 }
 
@@ -90,8 +89,11 @@ impl Gateway {
             Match::Unknown => return Err(Refusal::NotFound),
         };
         let caller = self.authorizer.caller(&self.lambda, &request).await?;
-        if !request.method.is_safe() && self.disk.is_full() {
-            return Err(Refusal::DiskFull);
+        // Deletions are let through, since they free space.
+        if [Method::POST, Method::PUT, Method::PATCH].contains(&request.method)
+            && let Some(message) = self.disk.shortage()
+        {
+            return Err(Refusal::DiskFull(message));
         }
         let body = body::read(body, MAX_BODY_BYTES, BODY_TIMEOUT).await?;
         let event = event::build(&event::Parts {

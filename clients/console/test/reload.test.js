@@ -1,0 +1,106 @@
+/** Browser tests of the console's chat page after a reload: it shows the conversation as it was. */
+
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+
+import { skip as noBrowser } from '../../javascript/test/chromium.js'
+import { Cloud, skip as noCloud } from '../../javascript/test/cloud.js'
+import { script } from '../../javascript/src/testing.js'
+import { ConsolePage, isIdle, newestTurn } from './pages.js'
+
+/** @type {Cloud} */
+let cloud
+/** @type {ConsolePage} */
+let ui
+
+const answer = `${newestTurn}?.querySelector('.answer').textContent`
+const cards = `[...document.querySelectorAll('.tool')].map((card) => card.textContent)`
+const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
+suite('reloaded chat', { skip: noCloud || noBrowser }, () => {
+  before(async () => {
+    ;[cloud, ui] = await Promise.all([Cloud.start(), ConsolePage.open()])
+  })
+  after(async () => {
+    await Promise.all([ui?.end(), cloud?.end()])
+  })
+
+  test('attachments and tool cards are shown again', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api)
+    await page.run(`(() => {
+      const bytes = Uint8Array.from(atob('${PIXEL}'), (c) => c.charCodeAt(0))
+      const data = new DataTransfer()
+      data.items.add(new File([bytes], 'shot.png', { type: 'image/png' }))
+      data.items.add(new File([bytes], 'shot.png', { type: 'image/png' }))
+      data.items.add(new File(['remember the milk'], 'notes.txt', { type: 'text/plain' }))
+      document.querySelector('.chat').dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }))
+    })()`)
+    const calls = script().say('Looking.').call('workspace_read_file', { path: 'notes.txt' }).call('workspace_list_files', { path: '' })
+    await ui.send(calls.afterTools().say('Seen.'))
+    await ui.press('Run')
+    await page.until(`document.querySelector('.tool textarea').value !== ''`)
+    await ui.press('Send result')
+    await page.run(
+      `[...document.querySelectorAll('.tool')[1].querySelectorAll('button')].find((element) => element.textContent === 'Refuse').click()`,
+    )
+    await page.until(`${answer} === 'Seen.' && ${isIdle}`)
+    const shown = `(() => {
+      const chips = [...document.querySelectorAll('.instruction .chips li')]
+      return chips.map((chip) => [chip.textContent, chip.querySelector('img')?.naturalWidth])
+    })()`
+    const hasThumbnails = `[...document.querySelectorAll('.thumbnail')].filter((image) => image.naturalWidth === 1).length === 2`
+    await page.until(hasThumbnails)
+    assert.deepEqual(await page.run(shown), [['notes.txt', null], ['shot.png', 1], ['shot.png', 1]])
+    await page.reload()
+    await page.until(`${answer} === 'Seen.' && document.querySelectorAll('.tool').length === 2 && ${hasThumbnails}`)
+    assert.deepEqual(await page.run(shown), [['notes.txt', null], ['shot.png', 1], ['image-2', 1]])
+    assert.equal(await page.run(`document.querySelector('.interim').textContent`), 'Looking.')
+    const [read = '', refused = ''] = await page.run(cards)
+    assert.match(read, /workspace_read_file.*remember the milk.*Result sent after/s)
+    assert.match(refused, /workspace_list_files.*The user declined this call.*Refused after/s)
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('reload between tool rounds keeps the first round', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api)
+    await ui.send(script().call('workspace_list_files', { path: '' }).afterTools().say('More.').call('workspace_search_text', { pattern: 'x', path: '' }).afterTools().say('Done.'))
+    await page.until(`document.querySelectorAll('.tool').length === 1`)
+    await ui.press('Refuse')
+    await page.until(`document.querySelectorAll('.tool').length === 2`)
+    await page.reload()
+    await page.until(`document.querySelectorAll('.tool').length === 2`)
+    const names = `[...document.querySelectorAll('.tool h2')].map((name) => name.textContent)`
+    assert.deepEqual(await page.run(names), ['workspace_list_files', 'workspace_search_text'])
+    await page.until(`document.querySelectorAll('.interim').length === 1`)
+    await ui.press('Refuse')
+    await page.until(`${answer} === 'Done.' && ${isIdle}`)
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('stopped answer keeps its length and is no error', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api)
+    await ui.send(script().pace(20).words(600))
+    await page.until(`${answer}?.includes('word60 ')`)
+    await ui.press('Stop')
+    await page.until(`${newestTurn}.textContent.includes('Stopped.') && ${isIdle}`)
+    const before = await page.run(answer)
+    await page.reload()
+    await page.until(`${answer}?.startsWith('word1 word2 ')`)
+    assert.equal(await page.run(answer), before)
+    assert.ok(await page.run(`${newestTurn}.textContent.includes('Stopped.') && !${newestTurn}.querySelector('.error')`))
+  })
+
+  test('long instruction and answer are shown in full', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api)
+    const comment = 'x'.repeat(5_000)
+    await ui.send(`${script().words(3_000)} ${comment}`)
+    await page.until(`${answer}?.endsWith('word3000') && ${isIdle}`)
+    await page.reload()
+    await page.until(`${answer}?.endsWith('word3000')`)
+    await page.until(`${newestTurn}.querySelector('.instruction').textContent.endsWith('${comment}')`)
+  })
+})
