@@ -24,6 +24,8 @@ use crate::clock::{Clock, ProcessId};
 pub enum Event {
     /// A turn's head was written.
     Head { before: Option<Turn>, after: Turn },
+    /// The head that is written next is an import's.
+    Restored(TurnKey),
     /// A session was written.
     Session { before: Option<Session>, after: Session },
     /// A turn's result was written.

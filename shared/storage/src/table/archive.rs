@@ -3,7 +3,7 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 use contracts::id::TurnId;
 use protocol::id::{SessionKey, TurnKey};
-use turns::ports::{Archive, ArchiveItem, InvalidItem, Page, RawItem, Record, Unavailable};
+use turns::ports::{Archive, ArchiveItem, ArchiveStore, InvalidItem, Page, RawItem, Record, Unavailable};
 
 use super::{
     RESOURCE, Table, export,
@@ -81,7 +81,9 @@ impl Archive for Table {
     fn parse_item(&self, session: &SessionKey, item: RawItem) -> Result<ArchiveItem, InvalidItem> {
         export::item_from_export(session, item)
     }
+}
 
+impl ArchiveStore for Table {
     async fn put_archive_item(&self, part: &ArchiveItem) -> Result<(), Unavailable> {
         self.write_archive_item(part).await
     }

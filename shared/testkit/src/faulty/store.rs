@@ -17,7 +17,8 @@ use protocol::{
 };
 use turns::checkpoint::Checkpoint;
 use turns::ports::{
-    ListError, Order, Page, PurgeStore, Reads, Record, Store, TimeRange, Unavailable, WriteError,
+    ArchiveItem, ArchiveStore, ListError, Order, Page, PurgeStore, Reads, Record, Store, TimeRange,
+    Unavailable, WriteError,
 };
 
 use super::Faulty;
@@ -194,6 +195,13 @@ impl<S: Store + Clone + 'static> Store for Faulty<S> {
         after: Option<String>,
     ) -> Result<Page<TurnKey>, Unavailable> {
         self.read(Effect::Due, self.inner.due(shard, now, after)).await
+    }
+}
+
+impl<S: ArchiveStore + Clone + 'static> ArchiveStore for Faulty<S> {
+    async fn put_archive_item(&self, item: &ArchiveItem) -> Result<(), Unavailable> {
+        let (inner, item) = (self.inner.clone(), item.clone());
+        self.put(Effect::PutArchive, async move { inner.put_archive_item(&item).await }).await
     }
 }
 

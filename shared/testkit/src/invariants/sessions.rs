@@ -10,7 +10,7 @@ use super::{RunRecord, Violation, violation};
 use crate::ledger::Event;
 
 pub(super) fn check(record: &RunRecord<'_>, violations: &mut Vec<Violation>) {
-    for session in record.table.sessions.values() {
+    for session in record.table.sessions.values().filter(|session| !session.is_purged()) {
         let mut turns: Vec<&Turn> =
             record.table.heads.values().filter(|turn| turn.key.session == session.key).collect();
         turns.sort_by_key(|turn| turn.sequence);

@@ -18,7 +18,10 @@ use protocol::{
     turn::{Phase, Settlement, State, Turn, Verdict},
 };
 use turns::checkpoint::Checkpoint;
-use turns::ports::{ListError, Order, Page, Reads, Record, Store, TimeRange, Unavailable, WriteError};
+use turns::ports::{
+    ArchiveItem, ArchiveStore, ListError, Order, Page, Reads, Record, Store, TimeRange, Unavailable,
+    WriteError,
+};
 
 use super::{Bug, Buggy, Role};
 use crate::memory::Table;
@@ -239,6 +242,12 @@ impl Reads for Buggy<Table> {
         after: Option<String>,
     ) -> Result<Page<Session>, ListError> {
         self.faulty.sessions(org, user, active, limit, after).await
+    }
+}
+
+impl ArchiveStore for Buggy<Table> {
+    async fn put_archive_item(&self, item: &ArchiveItem) -> Result<(), Unavailable> {
+        self.faulty.put_archive_item(item).await
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use agent::outcome::answer::File;
 use bytes::Bytes;
 use contracts::id::TurnId;
 use protocol::{
@@ -15,13 +16,13 @@ use serde_json::{Map, Value};
 
 use super::{
     errors::Unavailable,
-    store::{Page, Record},
+    store::{Page, Record, Store},
 };
 
 /// A stored item of a session with its key, without the attributes that derive from it.
 pub type RawItem = Map<String, Value>;
 
-/// Reads and restores whole sessions in the table.
+/// Reads whole sessions in the table.
 pub trait Archive: Send + Sync {
     /// Returns at most `limit` turns of a session after this one, in key order. Reads may be slightly stale. The
     /// page's `next` is its last turn.
@@ -42,6 +43,10 @@ pub trait Archive: Send + Sync {
     /// # Errors
     /// Fails if the item isn't one that this version writes.
     fn parse_item(&self, session: &SessionKey, item: RawItem) -> Result<ArchiveItem, InvalidItem>;
+}
+
+/// Restores whole sessions in the table.
+pub trait ArchiveStore: Store {
     /// Writes an item, replacing whatever is there.
     fn put_archive_item(&self, part: &ArchiveItem) -> impl Future<Output = Result<(), Unavailable>> + Send;
 }
@@ -63,6 +68,17 @@ pub trait PayloadArchive: Send + Sync {
     ) -> impl Future<Output = Result<Page<ArchivedObject>, Unavailable>> + Send;
     /// Returns the object at a place among a turn's objects. `None` if the place is invalid.
     fn at(&self, turn: &TurnKey, place: &str) -> Option<Payload>;
+}
+
+/// A session to restore: validated, and under the ids that it gets.
+#[derive(Debug, Clone)]
+pub struct ArchivedSession {
+    /// The session.
+    pub session: Session,
+    /// All other items, in any order.
+    pub items: Vec<ArchiveItem>,
+    /// Its objects.
+    pub files: Vec<File>,
 }
 
 /// A parsed item of a session.

@@ -19,7 +19,7 @@ use protocol::{
     turn::{State, Turn, Verdict},
 };
 
-use crate::ports::{Archive, ArchiveItem, PayloadArchive};
+use crate::ports::{Archive, ArchiveItem, ArchivedSession, PayloadArchive};
 
 /// The ids under which sessions are imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,11 +35,7 @@ pub(super) struct PreparedSession {
     /// Its id in the export.
     pub(super) exported_id: SessionId,
     /// The session as it is imported.
-    pub(super) session: Session,
-    /// All other items, in any order.
-    pub(super) parts: Vec<ArchiveItem>,
-    /// Its objects.
-    pub(super) files: Vec<File>,
+    pub(super) archived: ArchivedSession,
 }
 
 /// The new ids of the sessions that get one.
@@ -120,7 +116,7 @@ impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
                 return Err(fault("Turns", rule));
             }
         }
-        Ok(PreparedSession { exported_id, session, parts, files })
+        Ok(PreparedSession { exported_id, archived: ArchivedSession { session, items: parts, files } })
     }
 
     fn file(&self, head: &Turn, payload: ExportedPayload, exported: &SessionId) -> Result<File, Fault> {
