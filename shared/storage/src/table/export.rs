@@ -58,22 +58,18 @@ impl Table {
         let unwritable = |error: serde_dynamo::Error| Unavailable { what: RESOURCE, source: error.into() };
         Ok(Page { items: items.map_err(unwritable)?.into_iter().flatten().collect(), next })
     }
+}
 
-    pub(super) async fn write_archive_item(&self, part: &ArchiveItem) -> Result<(), Unavailable> {
-        let item = match part {
-            ArchiveItem::Feedback(feedback) => {
-                encode_as(feedback, &FeedbackItem::with_creation_time(feedback))
-            }
-            ArchiveItem::Session(session) => encode(&**session),
-            ArchiveItem::Turn(turn) => encode(&**turn),
-            ArchiveItem::Request(request) => encode(&**request),
-            ArchiveItem::Result(result) => encode(&**result),
-            ArchiveItem::Participant(participant) => encode(participant),
-            ArchiveItem::ModeChange(change) => encode(change),
-        };
-        let item = item.map_err(|error| Unavailable { what: RESOURCE, source: error.into() })?;
-        let put = self.client.put_item().table_name(&self.name).set_item(Some(item)).send().await;
-        put.map(|_| ()).map_err(|error| failure::unavailable(RESOURCE, error))
+/// Encodes an item of an import.
+pub(super) fn encode_archive_item(item: &ArchiveItem) -> Result<Attributes, Unwritable> {
+    match item {
+        ArchiveItem::Feedback(feedback) => encode_as(feedback, &FeedbackItem::with_creation_time(feedback)),
+        ArchiveItem::Session(session) => encode(&**session),
+        ArchiveItem::Turn(turn) => encode(&**turn),
+        ArchiveItem::Request(request) => encode(&**request),
+        ArchiveItem::Result(result) => encode(&**result),
+        ArchiveItem::Participant(participant) => encode(participant),
+        ArchiveItem::ModeChange(change) => encode(change),
     }
 }
 

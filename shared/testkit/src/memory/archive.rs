@@ -1,13 +1,15 @@
 //! Whole sessions: copies of stored ones, and their restoration.
 
 use agent::outcome::answer::File;
+use contracts::Fingerprint;
 use protocol::{
     id::{SessionKey, TurnKey},
     payload::Payload,
     session::Session,
+    transition::import::Reservation,
     turn::{State, Turn},
 };
-use turns::ports::{ArchiveItem, ArchiveStore, ArchivedSession, Unavailable};
+use turns::ports::{ArchiveItem, ArchiveStore, ArchivedSession, WriteError};
 
 use super::{Contents, Objects, Table};
 use crate::ledger::Event;
@@ -49,8 +51,15 @@ impl Table {
 }
 
 impl ArchiveStore for Table {
-    async fn put_archive_item(&self, item: &ArchiveItem) -> Result<(), Unavailable> {
-        self.restore(item);
+    async fn put_archive_items(
+        &self,
+        reservation: &Reservation,
+        items: &[ArchiveItem],
+    ) -> Result<(), WriteError> {
+        if !reservation.holds(self.contents().sessions.get(&reservation.key)) {
+            return Err(WriteError::ConditionFailed);
+        }
+        items.iter().for_each(|item| self.restore(item));
         Ok(())
     }
 }
@@ -101,6 +110,8 @@ impl Contents {
                 bytes: bytes.clone(),
             });
         let files = files.collect();
-        Some(ArchivedSession { session: Session { key: to.clone(), ..stored.clone() }, items, files })
+        let session = Session { key: to.clone(), ..stored.clone() };
+        let fingerprint = Fingerprint::hash_bytes(format!("{session:?}{items:?}").as_bytes());
+        Some(ArchivedSession { session, fingerprint, items, files })
     }
 }

@@ -15,6 +15,7 @@ use protocol::{
     purge::Purge,
     session::Session,
     stream_position::StreamPosition,
+    transition::import::Reservation,
     turn::{Phase, Settlement, State, Turn, Verdict},
 };
 use turns::checkpoint::Checkpoint;
@@ -246,8 +247,15 @@ impl Reads for Buggy<Table> {
 }
 
 impl ArchiveStore for Buggy<Table> {
-    async fn put_archive_item(&self, item: &ArchiveItem) -> Result<(), Unavailable> {
-        self.faulty.put_archive_item(item).await
+    async fn put_archive_items(
+        &self,
+        reservation: &Reservation,
+        items: &[ArchiveItem],
+    ) -> Result<(), WriteError> {
+        match self.has(Bug::ReservationIgnored) {
+            true => self.faulty.put_unreserved(items).await,
+            false => self.faulty.put_archive_items(reservation, items).await,
+        }
     }
 }
 

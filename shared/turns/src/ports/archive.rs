@@ -4,20 +4,24 @@ use std::future::Future;
 
 use agent::outcome::answer::File;
 use bytes::Bytes;
-use contracts::id::TurnId;
+use contracts::{Fingerprint, id::TurnId};
 use protocol::{
     detail::{Feedback, ModeChange, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
     payload::Payload,
     session::Session,
+    transition::import::{Document, Reservation},
     turn::Turn,
 };
 use serde_json::{Map, Value};
 
 use super::{
-    errors::Unavailable,
+    errors::{Unavailable, WriteError},
     store::{Page, Record, Store},
 };
+
+/// The most items that [`ArchiveStore::put_archive_items`] writes in one transaction.
+pub const ARCHIVE_BATCH_SIZE: usize = 25;
 
 /// A stored item of a session with its key, without the attributes that derive from it.
 pub type RawItem = Map<String, Value>;
@@ -47,8 +51,13 @@ pub trait Archive: Send + Sync {
 
 /// Restores whole sessions in the table.
 pub trait ArchiveStore: Store {
-    /// Writes an item, replacing whatever is there.
-    fn put_archive_item(&self, part: &ArchiveItem) -> impl Future<Output = Result<(), Unavailable>> + Send;
+    /// Writes items in their order, in transactions of at most [`ARCHIVE_BATCH_SIZE`] items. Each applies only while the
+    /// session is this reservation (rule 13): after that, a write that was held changes nothing. Repeating it is safe.
+    fn put_archive_items(
+        &self,
+        reservation: &Reservation,
+        items: &[ArchiveItem],
+    ) -> impl Future<Output = Result<(), WriteError>> + Send;
 }
 
 /// Reads whole objects.
@@ -75,10 +84,20 @@ pub trait PayloadArchive: Send + Sync {
 pub struct ArchivedSession {
     /// The session.
     pub session: Session,
-    /// All other items, in any order.
+    /// The hash of everything that an import of it writes.
+    pub fingerprint: Fingerprint,
+    /// All other items. Heads come last, so that whatever they refer to exists (I10).
     pub items: Vec<ArchiveItem>,
     /// Its objects.
     pub files: Vec<File>,
+}
+
+impl ArchivedSession {
+    /// Returns the document, as the transitions need it.
+    #[must_use]
+    pub fn document(&self) -> Document<'_> {
+        Document { session: &self.session, fingerprint: self.fingerprint }
+    }
 }
 
 /// A parsed item of a session.

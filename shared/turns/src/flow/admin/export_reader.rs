@@ -76,6 +76,7 @@ pub(super) struct ExportReader<'a, S, P> {
 impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
     /// Parses and validates the document of one session.
     pub(super) fn prepare(&self, caller: &Caller, export: SessionExport) -> Result<PreparedSession, Fault> {
+        let fingerprint = self.fingerprint(&export);
         let exported_id = export.session.id;
         let session = self.id_map.get(&exported_id).unwrap_or(&exported_id).clone();
         let key = SessionKey { org: caller.org.clone(), session };
@@ -92,6 +93,8 @@ impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
             }
         }
         let session = session.ok_or_else(|| fault("Stored", "lacks the item of the session"))?;
+        // Whatever a head refers to is written before it (I10).
+        parts.sort_by_key(|part| matches!(part, ArchiveItem::Turn(_)));
         let heads = checked_heads(&session, &parts)?;
         let mut files = Vec::new();
         for (number, turn) in export.turns.into_iter().enumerate() {
@@ -116,7 +119,17 @@ impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
                 return Err(fault("Turns", rule));
             }
         }
-        Ok(PreparedSession { exported_id, archived: ArchivedSession { session, items: parts, files } })
+        Ok(PreparedSession {
+            exported_id,
+            archived: ArchivedSession { session, fingerprint, items: parts, files },
+        })
+    }
+
+    /// Returns the hash of everything that an import of this document reads.
+    fn fingerprint(&self, export: &SessionExport) -> Fingerprint {
+        let objects: Vec<_> = export.turns.iter().map(|turn| (&turn.turn.id, &turn.payloads)).collect();
+        let read = (&export.session.id, self.id_map, &export.stored, objects);
+        Fingerprint::hash_bytes(&serde_json::to_vec(&read).unwrap_or_default())
     }
 
     fn file(&self, head: &Turn, payload: ExportedPayload, exported: &SessionId) -> Result<File, Fault> {
