@@ -136,9 +136,13 @@ impl Deployment {
     pub fn import(&mut self, caller: &Caller, archived: &ArchivedSession, faults: Faults) -> Process {
         let process = self.process("import", faults);
         let importer = self.importer(&process, &archived.session.key);
-        let (caller, archived) = (caller.clone(), archived.clone());
+        let (caller, archived, ledger) = (caller.clone(), archived.clone(), self.ledger.clone());
         self.schedule.spawn(&process, async move {
-            ProcessOutcome::Imported(importer.restore(&caller, &archived).await)
+            let done = importer.restore(&caller, &archived).await;
+            if done.is_ok() {
+                ledger.record(Event::ImportAcknowledged(archived.session.key.clone()));
+            }
+            ProcessOutcome::Imported(done)
         });
         process
     }
