@@ -289,6 +289,32 @@ async fn interrupted_import_is_invisible_and_resumes_when_resent() {
     }
 }
 
+#[tokio::test]
+async fn identical_imports_at_once_are_one_import() {
+    let system = System::start().await;
+    let (ada, theirs) = (system.client("acme", "ada"), system.client("other", "ada"));
+    let (op, other) = (operator(&system, "acme"), operator(&system, "other"));
+    // Nothing finalizes its turn: the import brings a settled one.
+    system.cloud.pause_finalizer().await;
+    let asked = turn("What is a lease?");
+    ada.execute(&asked).await.result();
+    let document = text(&op, &asked).await;
+    let sent: Vec<_> = (0..8).map(|_| import(&other, &document, "")).collect();
+    for answer in futures::future::join_all(sent).await {
+        assert_eq!(answer.status, 200, "{}", answer.text);
+    }
+    let session = session_of(&asked);
+    let next = turn_in(session, "Go on");
+    assert_eq!(theirs.execute(&next).await.result()["Kind"], "final");
+    system.cloud.resume_finalizer().await;
+    system.until_finalized(session, 2).await;
+    let read = theirs.get(&session_path(&asked)).await.result();
+    assert_eq!((&read["TurnCount"], read["Turns"].as_array().unwrap().len()), (&json!(2), 2));
+    let tokens = |usage: &Value| usage["TotalTokens"].as_u64().unwrap();
+    let turns: u64 = read["Turns"].as_array().unwrap().iter().map(|turn| tokens(&turn["Usage"])).sum();
+    assert_eq!(tokens(&read["TotalUsage"]), turns, "each turn is counted once");
+}
+
 /// The same document of a session of another id.
 fn with_id(document: &Value, new: &str) -> String {
     let mut changed = document.clone();

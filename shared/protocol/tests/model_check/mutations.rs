@@ -141,7 +141,7 @@ fn mismatched_tool_results_are_refused() {
 #[test]
 fn rule_13_import_writes_under_its_reservation() {
     let roles = vec![Role::Importer, Role::Importer, Role::Sweep];
-    let config = Config { fine_grained: true, ..Config::new("rule 13", roles) };
+    let config = Config { ticks: 1, fine_grained: true, ..Config::new("rule 13", roles) };
     assert_rule_needed(config, Rule::ImportIsReserved, DECIDED_ONCE);
 }
 

@@ -47,9 +47,7 @@ pub(super) fn check(record: &RunRecord<'_>, violations: &mut Vec<Violation>) {
     for turn in finalized {
         shows(record, turn, &ended, violations);
     }
-    let is_purged = |turn: &&Turn| {
-        record.table.sessions.get(&turn.key.session).is_some_and(|session| session.is_purged())
-    };
+    let is_purged = |turn: &&Turn| record.is_purged(&turn.key.session);
     for turn in record.table.heads.values().filter(|turn| !is_purged(turn)) {
         instructed(record, turn, violations);
     }

@@ -4,8 +4,11 @@ use std::{collections::BTreeMap, time::Duration};
 
 use turns::{ports::ArchivedSession, refusal::Refusal};
 
-use super::{drive::Driver, plan::COPY};
-use crate::{build, schedule::ProcessId};
+use super::{
+    drive::Driver,
+    plan::{COPY, Client, ToolBehavior},
+};
+use crate::{build, deployment::ClientRequest, schedule::ProcessId};
 
 /// The interval at which a client looks again for a session that it can copy.
 const LOOK_AGAIN: Duration = Duration::from_secs(3);
@@ -16,6 +19,7 @@ pub(super) struct Imports {
     copy: Option<ArchivedSession>,
     sender_of: BTreeMap<ProcessId, usize>,
     tries: [u32; 2],
+    is_continued: bool,
     /// The refusals that claim a purge, of which there is none.
     pub(super) false_refusals: u64,
 }
@@ -61,10 +65,18 @@ impl Driver {
     /// Handles the response to an import.
     pub(super) fn imported(&mut self, process: ProcessId, done: &Result<(), Refusal>) {
         let Some(sender) = self.imports.sender_of.remove(&process) else { return };
-        let Err(refusal) = done else { return };
+        let Err(refusal) = done else { return self.go_on() };
         self.imports.false_refusals += u64::from(matches!(refusal, Refusal::SessionBeingPurged(_)));
         if let Some(wait) = refusal.retry_after() {
             self.import_again(sender, wait);
+        }
+    }
+
+    /// Continues the imported session at once.
+    fn go_on(&mut self) {
+        if !std::mem::replace(&mut self.imports.is_continued, true) {
+            let sent = ClientRequest::new("ann", COPY, "after", "Go on");
+            self.add(Client { sent, at: Duration::ZERO, tries: 3, tool_behavior: ToolBehavior::PROMPT });
         }
     }
 

@@ -104,8 +104,8 @@ pub(super) fn draw(seed: u64) -> Plan {
         throttled: severity * chance.u32(0..20),
         partition: severity * chance.u32(0..60),
     };
-    let mut clients = clients(chance);
-    let import = import(chance, &mut clients);
+    let clients = clients(chance);
+    let import = import(chance);
     let cancels = (0..clients.len())
         .map(|client| (client, chance.u32(0..100) < 12, SECOND * chance.u32(0..60)))
         .filter(|(_, cancelled, _)| *cancelled)
@@ -190,23 +190,15 @@ fn clients(chance: &mut fastrand::Rng) -> Vec<Client> {
     clients
 }
 
-/// An import of the first session in every other seed, with a client that goes on in the copy.
-fn import(chance: &mut fastrand::Rng, clients: &mut Vec<Client>) -> Option<Import> {
+/// An import of the first session in every other seed.
+fn import(chance: &mut fastrand::Rng) -> Option<Import> {
     let import = Import {
         session: "s0".to_owned(),
         at: Duration::from_millis(chance.u64(2_000..60_000)),
-        apart: Duration::from_millis(chance.u64(0..3_000)),
+        apart: Duration::from_millis(chance.u64(0..3_000)) / chance.u32(1..30),
         tries: chance.u32(1..5),
     };
-    if chance.bool() {
-        return None;
-    }
-    if chance.bool() {
-        let at = import.at + Duration::from_millis(chance.u64(0..30_000));
-        let sent = ClientRequest::new("ann", COPY, "after", "Go on");
-        clients.push(Client { sent, at, tries: 3, tool_behavior: ToolBehavior::PROMPT });
-    }
-    Some(import)
+    chance.bool().then_some(import)
 }
 
 /// The contexts that a request names: the agent's and the conversation's.

@@ -29,7 +29,7 @@ static IMPORTED: LazyLock<(Session, Turn)> = LazyLock::new(|| {
     let begun = begin::begin(None, None, submission, setup(), writer.clone(), true, at(0), &timing());
     let verdict = Verdict::Completed { writer };
     let settled = settle::settle(&begun.turns[0].after, verdict, at(0), at(0), &timing());
-    (begun.session.after, settled.expect("it runs").after)
+    (begun.session.after, Turn { due: Some(at(0)), ..settled.expect("it runs").after })
 });
 
 fn document() -> Document<'static> {

@@ -5,7 +5,7 @@
 //! shows anything of it. The same import again resumes an interrupted one, or joins one that is under way.
 
 use contracts::read::{ImportedSession, SessionExport, SessionImport};
-use futures::{StreamExt, TryStreamExt, future::try_join, stream};
+use futures::future::{try_join, try_join_all};
 use protocol::{
     Caller,
     change::Commit,
@@ -97,9 +97,9 @@ impl<D: QueueDeps + Deps<Store: ArchiveStore>> Importer<D> {
         one: &ArchivedSession,
     ) -> Result<WriteOutcome, Unavailable> {
         let payloads = self.deps.payloads();
-        let files = one.files.iter().cloned();
-        let files = files.map(|file| async move { payloads.put_file(&file).await });
-        stream::iter(files).buffer_unordered(MAX_CONCURRENT_WRITES).try_collect::<Vec<()>>().await?;
+        for files in one.files.chunks(MAX_CONCURRENT_WRITES) {
+            try_join_all(files.iter().map(|file| payloads.put_file(file))).await?;
+        }
         for batch in one.items.chunks(ARCHIVE_BATCH_SIZE) {
             let written = write::archive_items(&self.deps, reservation, batch).await?;
             if let WriteOutcome::Superseded(_) = written {
