@@ -99,6 +99,13 @@ async fn private_session_writes_are_404_for_other_org_members() {
         let hidden = eve.send(method.clone(), &path, body.clone()).await;
         same(hidden, eve.send(method, &unknown(&path, &request), body).await, code);
     }
+    // A fork onto its id is answered as one of an unknown session.
+    let own = turn("mine");
+    eve.execute(&own).await.result();
+    let onto = json!({"SessionId": session_of(&request), "TurnId": own["TurnId"]}).to_string();
+    let hidden = eve.post(&format!("{}/fork", session_path(&own)), onto.clone()).await;
+    let nobody = eve.post(&unknown(&format!("{}/fork", session_path(&request)), &request), onto).await;
+    same(hidden, nobody, "SessionNotFound");
     // A turn of one's own, and the very turn that is there: neither tells that anything is.
     let calls = system.model_calls().len();
     let own = eve.execute(&turn_in(session_of(&request), "let me in")).await;

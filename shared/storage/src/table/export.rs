@@ -5,7 +5,7 @@ use protocol::id::SessionKey;
 use serde_json::Value;
 use turns::ports::{ArchiveItem, InvalidItem, Page, RawItem, Unavailable};
 
-use super::{RESOURCE, Table, list::keys_of};
+use super::{RESOURCE, Table, list::keys_of, restore::size_of};
 use crate::{
     failure,
     item::{
@@ -20,6 +20,9 @@ use crate::{
 
 /// The page size of reads.
 const ITEMS_PAGE: i32 = 100;
+
+/// The largest item of an import in bytes. DynamoDB's limit is 400 KB, and an item grows when its turn is finalized.
+const MAX_ITEM_BYTES: usize = 350 * 1024;
 
 /// The member that contains an exported item's sort key.
 const KEY_MEMBER: &str = "Key";
@@ -122,6 +125,10 @@ pub(super) fn item_from_export(
     let (part, encoded) = read(session, &sk, kind, item).map_err(invalid)?.ok_or(InvalidItem::Key)?;
     if encoded.get("SK").and_then(|entity| entity.as_s().ok()) != Some(&sk) {
         return Err(InvalidItem::Key);
+    }
+    let size = size_of(&encoded);
+    if size > MAX_ITEM_BYTES {
+        return Err(InvalidItem::TooLarge { size, most: MAX_ITEM_BYTES });
     }
     let unknown = |name: &&String| !encoded.contains_key(*name);
     match names.iter().find(unknown) {

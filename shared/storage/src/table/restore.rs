@@ -74,7 +74,7 @@ impl Table {
 }
 
 /// Returns the approximate size of an item, as DynamoDB counts it.
-fn size_of(item: &Attributes) -> usize {
+pub(super) fn size_of(item: &Attributes) -> usize {
     item.iter().map(|(name, value)| name.len().saturating_add(size_of_value(value))).sum()
 }
 

@@ -131,6 +131,14 @@ pub enum InvalidItem {
     /// It is malformed.
     #[error("is not as the service writes it: {0}")]
     Malformed(String),
+    /// It is larger than a stored item may be.
+    #[error("has {size} bytes, and an item may have at most {most}")]
+    TooLarge {
+        /// Its size.
+        size: usize,
+        /// The limit.
+        most: usize,
+    },
     /// It has an unknown member.
     #[error("has a member that is not known: {0}")]
     Unknown(String),

@@ -15,7 +15,8 @@ use protocol::{
 use crate::flow::{
     access,
     admin::{
-        export_reader::{ExportReader, Fault, IdPolicy, id_map},
+        document_check::{self, Fault},
+        export_reader::{ExportReader, IdPolicy, id_map},
         index_notice,
     },
     write::{self, WriteOutcome},
@@ -161,6 +162,8 @@ impl<D: QueueDeps + Deps<Store: ArchiveStore + Archive, Payloads: PayloadArchive
         ids: IdPolicy,
     ) -> Result<SessionImport, Refusal> {
         access::require_operator(caller)?;
+        document_check::distinct_sessions(&exports)
+            .map_err(|Fault { at, rule }| Refusal::InvalidExport { at, rule })?;
         let id_map = id_map(caller, &exports, ids);
         let mut prepared = Vec::with_capacity(exports.len());
         for (number, export) in exports.into_iter().enumerate() {
