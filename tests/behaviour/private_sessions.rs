@@ -1,5 +1,6 @@
 //! Sessions that are private to their participants: to everybody else there is no such session.
 
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use contracts::paths::{EXECUTE, SESSIONS};
 use local::{Options, token::Identity};
 use reqwest::Method;
@@ -131,6 +132,23 @@ async fn lists_skip_private_sessions_of_others() {
     assert_eq!(ids(&page(&ada, "").await).len(), 4);
     for query in ["", "?pageSize=1", "?userId=ada"] {
         assert_eq!(ids(&page(&eve, query).await), [shared["SessionId"].clone()], "{query}");
+    }
+    // No page says where it ended: it may be at a hidden session.
+    let (mut tokens, mut path) = (Vec::new(), format!("{SESSIONS}?pageSize=1"));
+    for _ in 0..500 {
+        let answer = eve.get(&path).await.result();
+        let Some(token) = answer["ContinuationToken"].as_str() else { break };
+        tokens.push(token.to_owned());
+        path = format!("{SESSIONS}?pageSize=1&continuationToken={token}");
+    }
+    assert!(!tokens.is_empty());
+    for token in &tokens {
+        let decoded = URL_SAFE_NO_PAD.decode(token).unwrap();
+        let decoded = String::from_utf8_lossy(&decoded);
+        for request in hidden.iter().chain([&shared]) {
+            let id = session_of(request);
+            assert!(!token.contains(id) && !decoded.contains(id), "{decoded}");
+        }
     }
     // Whoever took a turn in it before it was private still sees it.
     let bob = system.client("acme", "bob");
