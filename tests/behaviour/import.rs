@@ -1,6 +1,9 @@
 //! `POST /api/ai/agent/import`.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use contracts::paths;
 use local::{Function, Options};
@@ -11,7 +14,9 @@ use crate::{
     export::{exported, full, operator},
     fork::fork,
     session_edits::session_of,
-    support::{Answer, Client, PATIENCE, System, id, options, session_path, turn, turn_in, turn_path},
+    support::{
+        Answer, Client, PATIENCE, System, id, is_chained, options, session_path, turn, turn_in, turn_path,
+    },
 };
 
 pub async fn import(client: &Client, body: &str, query: &str) -> Answer {
@@ -212,6 +217,41 @@ async fn invalid_import_is_refused_by_name_and_leaves_no_trace() {
     refused(&of_payload("Text", json!("x")), &format!("{payload}.SizeBytes"), "does not match").await;
     refused(&of_payload("Sha256", json!("0".repeat(64))), &format!("{payload}.Sha256"), "not the hash").await;
     refused(&of_payload("Object", json!("../x")), &format!("{payload}.Object"), "not an object").await;
+    let files = document["Turns"][0]["Payloads"].as_array().unwrap();
+    let file = files.iter().position(|payload| payload["Kind"] == "file").unwrap();
+    let at_file = format!("[0].Turns[0].Payloads[{file}]");
+    let of_file = |name: &'static str, value: Value| {
+        move |all: &mut Value| all["Turns"][0]["Payloads"][file][name] = value.clone()
+    };
+    let long = "x".repeat(100_000);
+    for media_type in ["text/plain\r\nX-Y: z", "text", &format!("text/{long}")] {
+        let change = of_file("MimeType", json!(media_type));
+        refused(&change, &format!("{at_file}.MimeType"), "must be a media type").await;
+    }
+    let object = files[file]["Object"].as_str().unwrap();
+    let renamed = format!("{}/{}", object.rsplit_once('/').unwrap().0, "x".repeat(1_500));
+    let change = of_file("Object", json!(renamed));
+    refused(&change, &format!("{at_file}.Object"), "is not an object of this turn").await;
+    let twice = |all: &mut Value| {
+        let payloads = all["Turns"][0]["Payloads"].as_array_mut().unwrap();
+        payloads.push(payloads[0].clone());
+    };
+    let last = format!("[0].Turns[0].Payloads[{}].Object", files.len());
+    refused(&twice, &last, "is the object of an earlier payload too").await;
+    let stored = document["Stored"].as_array().unwrap();
+    let session = stored.iter().position(|item| item["Key"] == "SESSION").unwrap();
+    let change = |all: &mut Value| all["Stored"][session]["Name"] = json!("x".repeat(250_000));
+    refused(&change, &format!("[0].Stored[{session}].Name"), "at most 256 are allowed").await;
+    let twice = |all: &mut Value| {
+        let items = all["Stored"].as_array_mut().unwrap();
+        items.push(items[0].clone());
+    };
+    refused(&twice, &format!("[0].Stored[{}].Key", stored.len()), "is the Key of Stored[0] too").await;
+    for query in ["", "?ids=new"] {
+        let both = import(&other, &format!("{document}\n{document}"), query).await;
+        assert_eq!(both.status, 400, "{}", both.text);
+        assert_eq!(both.errors()[0]["Details"], "[1].Session.Id", "{}", both.text);
+    }
     let without_last = |all: &mut Value| drop(all["Turns"].as_array_mut().unwrap().pop());
     refused(&without_last, "[0].Turns", "lacks the instruction.json").await;
     let is_head = |item: &Value| item["Key"].as_str().unwrap().starts_with("TURN#");
@@ -287,6 +327,72 @@ async fn interrupted_import_is_invisible_and_resumes_when_resent() {
         let read = theirs.get(&paths::SESSION.fill(&one.parse().unwrap())).await.result();
         assert_eq!(read["TurnCount"], turns.len());
     }
+}
+
+#[tokio::test]
+async fn imported_copy_leaves_provider_responses_of_original_alone() {
+    let environment = [("PURGE_RECHECK_SECONDS".to_owned(), "1".to_owned())].into();
+    let sweep = Some(Duration::from_secs(1));
+    let system = System::with(Options { environment, sweep, ..options() }).await;
+    let (ada, theirs) = (system.client("acme", "ada"), system.client("other", "ada"));
+    let (op, other) = (operator(&system, "acme"), operator(&system, "other"));
+    let first = turn("What is a lease?");
+    let session = session_of(&first);
+    let second = turn_in(session, "And a fence?");
+    for asked in [&first, &second] {
+        ada.execute(asked).await.result();
+    }
+    system.until_finalized(session, 2).await;
+    let document = text(&op, &first).await;
+    import(&other, &document, "").await.result();
+    let id = async |client: &Client, of: &Value| {
+        client.get(&turn_path(of)).await.result()["OpenAIResponseId"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(id(&op, &second).await, id(&other, &second).await, "it is shown as it was");
+
+    // The copy goes on with its history, and names no response of the original.
+    let (next, again) = (turn_in(session, "Go on there"), json!({"TurnId": crate::support::id()}));
+    theirs.execute(&next).await.result();
+    theirs.post(&format!("{}/rerun", turn_path(&second)), again.to_string()).await.result();
+    let calls = system.model_calls();
+    assert!(calls[calls.len() - 2..].iter().all(|call| !is_chained(call)), "{calls:#?}");
+    system.until_finalized(session, 4).await;
+    let again = json!({"SessionId": session, "TurnId": again["TurnId"]});
+    let own = BTreeSet::from([id(&other, &next).await, id(&other, &again).await]);
+
+    theirs.send(Method::DELETE, &format!("{}?purge=true", session_path(&first)), None).await.result();
+    let path = format!("{}/purge", session_path(&first));
+    theirs.until(&path, PATIENCE, |answer| answer.text.contains("\"State\":\"done\"")).await;
+    let removed: BTreeSet<String> = system.cloud.model().unwrap().removals().into_iter().collect();
+    assert_eq!(removed, own, "only the responses of the copy's own turns");
+    ada.execute(&turn_in(session, "Go on here")).await.result();
+    assert!(is_chained(system.model_calls().last().unwrap()));
+}
+
+#[tokio::test]
+async fn identical_imports_at_once_are_one_import() {
+    let system = System::start().await;
+    let (ada, theirs) = (system.client("acme", "ada"), system.client("other", "ada"));
+    let (op, other) = (operator(&system, "acme"), operator(&system, "other"));
+    // Nothing finalizes its turn: the import brings a settled one.
+    system.cloud.pause_finalizer().await;
+    let asked = turn("What is a lease?");
+    ada.execute(&asked).await.result();
+    let document = text(&op, &asked).await;
+    let sent: Vec<_> = (0..8).map(|_| import(&other, &document, "")).collect();
+    for answer in futures::future::join_all(sent).await {
+        assert_eq!(answer.status, 200, "{}", answer.text);
+    }
+    let session = session_of(&asked);
+    let next = turn_in(session, "Go on");
+    assert_eq!(theirs.execute(&next).await.result()["Kind"], "final");
+    system.cloud.resume_finalizer().await;
+    system.until_finalized(session, 2).await;
+    let read = theirs.get(&session_path(&asked)).await.result();
+    assert_eq!((&read["TurnCount"], read["Turns"].as_array().unwrap().len()), (&json!(2), 2));
+    let tokens = |usage: &Value| usage["TotalTokens"].as_u64().unwrap();
+    let turns: u64 = read["Turns"].as_array().unwrap().iter().map(|turn| tokens(&turn["Usage"])).sum();
+    assert_eq!(tokens(&read["TotalUsage"]), turns, "each turn is counted once");
 }
 
 /// The same document of a session of another id.

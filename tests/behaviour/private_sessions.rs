@@ -1,5 +1,6 @@
 //! Sessions that are private to their participants: to everybody else there is no such session.
 
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use contracts::paths::{EXECUTE, SESSIONS};
 use local::{Options, token::Identity};
 use reqwest::Method;
@@ -99,6 +100,13 @@ async fn private_session_writes_are_404_for_other_org_members() {
         let hidden = eve.send(method.clone(), &path, body.clone()).await;
         same(hidden, eve.send(method, &unknown(&path, &request), body).await, code);
     }
+    // A fork onto its id is answered as one of an unknown session.
+    let own = turn("mine");
+    eve.execute(&own).await.result();
+    let onto = json!({"SessionId": session_of(&request), "TurnId": own["TurnId"]}).to_string();
+    let hidden = eve.post(&format!("{}/fork", session_path(&own)), onto.clone()).await;
+    let nobody = eve.post(&unknown(&format!("{}/fork", session_path(&request)), &request), onto).await;
+    same(hidden, nobody, "SessionNotFound");
     // A turn of one's own, and the very turn that is there: neither tells that anything is.
     let calls = system.model_calls().len();
     let own = eve.execute(&turn_in(session_of(&request), "let me in")).await;
@@ -124,6 +132,23 @@ async fn lists_skip_private_sessions_of_others() {
     assert_eq!(ids(&page(&ada, "").await).len(), 4);
     for query in ["", "?pageSize=1", "?userId=ada"] {
         assert_eq!(ids(&page(&eve, query).await), [shared["SessionId"].clone()], "{query}");
+    }
+    // No page says where it ended: it may be at a hidden session.
+    let (mut tokens, mut path) = (Vec::new(), format!("{SESSIONS}?pageSize=1"));
+    for _ in 0..500 {
+        let answer = eve.get(&path).await.result();
+        let Some(token) = answer["ContinuationToken"].as_str() else { break };
+        tokens.push(token.to_owned());
+        path = format!("{SESSIONS}?pageSize=1&continuationToken={token}");
+    }
+    assert!(!tokens.is_empty());
+    for token in &tokens {
+        let decoded = URL_SAFE_NO_PAD.decode(token).unwrap();
+        let decoded = String::from_utf8_lossy(&decoded);
+        for request in hidden.iter().chain([&shared]) {
+            let id = session_of(request);
+            assert!(!token.contains(id) && !decoded.contains(id), "{decoded}");
+        }
     }
     // Whoever took a turn in it before it was private still sees it.
     let bob = system.client("acme", "bob");

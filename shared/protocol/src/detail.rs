@@ -63,6 +63,10 @@ pub struct Report {
     /// The provider's id of the last response, even if that response failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
+    /// The same id of an imported turn. It is shown, but it belongs to the exported session: no request continues from
+    /// it, and a purge leaves it alone.
+    #[serde(rename = "ImportedId", skip_serializing_if = "Option::is_none")]
+    pub imported_response_id: Option<String>,
     /// Facts about the model request behind that response. Absent for turns from before these were recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_request: Option<ModelRequestInfo>,

@@ -50,6 +50,8 @@ pub struct Purge {
     pub report: PurgeReport,
     /// Responses that are stored at providers.
     pub provider_responses: ProviderResponses,
+    /// The document that an import restores or restored, as a hash.
+    pub import: Option<Fingerprint>,
 }
 
 /// Responses that must still be removed at their providers.
@@ -185,7 +187,15 @@ impl Purge {
             object_cursor: None,
             report: PurgeReport::default(),
             provider_responses: ProviderResponses::default(),
+            import: None,
         }
+    }
+
+    /// True if a session with this revision was written together with the record, or after it. Otherwise the session
+    /// was read before the record's last transaction.
+    #[must_use]
+    pub fn is_as_old_as(&self, session_rev: u64) -> bool {
+        self.rev >> RECORD_BITS <= session_rev
     }
 
     /// Returns the record after counting these items. Items are not counted again if an earlier removal of them was

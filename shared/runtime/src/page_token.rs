@@ -1,11 +1,19 @@
-//! Page tokens: the position at which a list continues, sealed for the caller and for the list.
+//! Page tokens: the position at which a list continues, encrypted for the caller and for the list.
 //!
-//! A token grants nothing: every read takes the tenant from the caller's own claims. The seal guarantees that a
-//! position comes unchanged from a page of the same list, so the code behind it doesn't have to handle anything else.
+//! A position is the last place that the server looked at, which may be a session that the caller can't see. So a token
+//! tells nothing, not even the length of a position to within [`BLOCK_BYTES`]. It also grants nothing: every read takes
+//! the tenant from the caller's own claims. A token that decrypts comes unchanged from a page of the same list, so the
+//! code behind it doesn't have to handle anything else.
+//!
+//! The same position gives the same token, so that a page keeps its `ETag`. Therefore the nonce derives from the
+//! position (a synthetic initialization vector), under a key of its own.
 
 use std::sync::Arc;
 
-use aws_lc_rs::hmac;
+use aws_lc_rs::{
+    aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
+    hmac,
+};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use contracts::{Error, ErrorCode};
 use protocol::Caller;
@@ -13,10 +21,13 @@ use settings::Env;
 
 use crate::{Reply, query::ListScope};
 
-/// The length of the seal in a token, in bytes.
-const SEAL_BYTES: usize = 16;
+/// The size to whose multiples positions are padded, in bytes.
+const BLOCK_BYTES: usize = 64;
 
-/// Seals and opens tokens.
+/// The padding. No UTF-8 text contains this byte.
+const PADDING: u8 = 0xFF;
+
+/// Encrypts and decrypts tokens.
 #[derive(Debug, Clone)]
 pub struct PageTokens(Arc<hmac::Key>);
 
@@ -33,9 +44,8 @@ impl PageTokens {
     /// Returns the token for a position in a caller's list.
     #[must_use]
     pub fn seal(&self, caller: &Caller, list: &ListScope, position: &str) -> String {
-        let mut token = self.compute_seal(caller, list, position).to_vec();
-        token.extend_from_slice(position.as_bytes());
-        URL_SAFE_NO_PAD.encode(token)
+        // The key has the algorithm's length and a position is short, so this can't fail. An empty token is refused.
+        self.encrypt(caller, list, position).unwrap_or_default()
     }
 
     /// Returns the position in a token.
@@ -43,7 +53,7 @@ impl PageTokens {
     /// # Errors
     /// Fails unless a page of this list ended with this token for this caller.
     pub fn open(&self, caller: &Caller, list: &ListScope, token: &str) -> Result<String, Reply> {
-        self.verify(caller, list, token).ok_or_else(|| {
+        self.decrypt(caller, list, token).ok_or_else(|| {
             Reply::error(
                 Error::new(
                     ErrorCode::ParameterInvalid,
@@ -55,25 +65,48 @@ impl PageTokens {
         })
     }
 
-    fn verify(&self, caller: &Caller, list: &ListScope, token: &str) -> Option<String> {
-        let token = URL_SAFE_NO_PAD.decode(token).ok()?;
-        let (seal, position) = token.split_at_checked(SEAL_BYTES)?;
-        let position = std::str::from_utf8(position).ok()?;
-        let ours = self.compute_seal(caller, list, position);
-        aws_lc_rs::constant_time::verify_slices_are_equal(&ours, seal).ok()?;
-        Some(position.to_owned())
+    fn encrypt(&self, caller: &Caller, list: &ListScope, position: &str) -> Option<String> {
+        let derived = self.derive("nonce", caller, list, position);
+        let nonce: [u8; NONCE_LEN] = derived.as_ref().get(..NONCE_LEN)?.try_into().ok()?;
+        let mut content = position.as_bytes().to_vec();
+        content.resize(content.len().next_multiple_of(BLOCK_BYTES).max(BLOCK_BYTES), PADDING);
+        let key = self.key(caller, list)?;
+        let sealed = Nonce::assume_unique_for_key(nonce);
+        key.seal_in_place_append_tag(sealed, Aad::empty(), &mut content).ok()?;
+        Some(URL_SAFE_NO_PAD.encode([&nonce[..], &content].concat()))
     }
 
-    fn compute_seal(&self, caller: &Caller, ListScope(list): &ListScope, position: &str) -> [u8; SEAL_BYTES] {
-        let mut seal = hmac::Context::with_key(&self.0);
+    fn decrypt(&self, caller: &Caller, list: &ListScope, token: &str) -> Option<String> {
+        let token = URL_SAFE_NO_PAD.decode(token).ok()?;
+        let (nonce, content) = token.split_first_chunk::<NONCE_LEN>()?;
+        let mut content = content.to_vec();
+        let key = self.key(caller, list)?;
+        let opened = Nonce::assume_unique_for_key(*nonce);
+        let position = key.open_in_place(opened, Aad::empty(), &mut content).ok()?;
+        let end = position.iter().position(|byte| *byte == PADDING).unwrap_or(position.len());
+        std::str::from_utf8(position.get(..end)?).ok().map(str::to_owned)
+    }
+
+    /// Returns the key of a caller's list.
+    fn key(&self, caller: &Caller, list: &ListScope) -> Option<LessSafeKey> {
+        let key = self.derive("key", caller, list, "");
+        UnboundKey::new(&AES_256_GCM, key.as_ref()).ok().map(LessSafeKey::new)
+    }
+
+    fn derive(
+        &self,
+        purpose: &str,
+        caller: &Caller,
+        ListScope(list): &ListScope,
+        position: &str,
+    ) -> hmac::Tag {
+        let mut derived = hmac::Context::with_key(&self.0);
         // Each part with its length, so that two lists never produce the same bytes.
-        for part in [caller.org.as_str(), caller.user.id.as_str(), list, position] {
-            seal.update(&(part.len() as u64).to_be_bytes());
-            seal.update(part.as_bytes());
+        for part in [purpose, caller.org.as_str(), caller.user.id.as_str(), list, position] {
+            derived.update(&(part.len() as u64).to_be_bytes());
+            derived.update(part.as_bytes());
         }
-        let mut truncated = [0; SEAL_BYTES];
-        truncated.iter_mut().zip(seal.sign().as_ref()).for_each(|(truncated, byte)| *truncated = *byte);
-        truncated
+        derived.sign()
     }
 }
 
@@ -93,7 +126,7 @@ mod tests {
         let (tokens, ada, list) =
             (PageTokens::from_key("k"), caller("acme", "ada"), ListScope("/a?b=c".to_owned()));
         let token = tokens.seal(&ada, &list, "position");
-        assert_eq!(tokens.verify(&ada, &list, &token).as_deref(), Some("position"));
+        assert_eq!(tokens.decrypt(&ada, &list, &token).as_deref(), Some("position"));
         for (tokens, caller, list) in [
             (PageTokens::from_key("other"), ada.clone(), list.clone()),
             (tokens.clone(), caller("acme", "bob"), list.clone()),
@@ -101,7 +134,35 @@ mod tests {
             (tokens.clone(), caller("acmead", "a"), list.clone()),
             (tokens.clone(), ada.clone(), ListScope("/a?b=d".to_owned())),
         ] {
-            assert_eq!(tokens.verify(&caller, &list, &token), None);
+            assert_eq!(tokens.decrypt(&caller, &list, &token), None);
+        }
+    }
+
+    #[test]
+    fn token_names_no_session() {
+        let (tokens, ada, list) =
+            (PageTokens::from_key("k"), caller("acme", "ada"), ListScope("/sessions?".to_owned()));
+        let mut seen = std::collections::BTreeSet::new();
+        for number in 0..500 {
+            let session = format!("private-session-{number}");
+            let position = format!("2026-01-01T00:00:00.000Z#acme#{session}");
+            let token = tokens.seal(&ada, &list, &position);
+            assert_eq!(tokens.decrypt(&ada, &list, &token), Some(position.clone()));
+            assert_eq!(tokens.seal(&ada, &list, &position), token, "a page keeps its tag");
+            let decoded = URL_SAFE_NO_PAD.decode(&token).unwrap();
+            let text = String::from_utf8_lossy(&decoded);
+            assert!(
+                !token.contains(&session) && !text.contains("session") && !text.contains("acme"),
+                "{text}"
+            );
+            seen.insert(token);
+        }
+        assert_eq!(seen.len(), 500);
+        let lengths = ["", "1", &"x".repeat(63)].map(|position| tokens.seal(&ada, &list, position).len());
+        assert!(lengths.windows(2).all(|pair| pair[0] == pair[1]), "{lengths:?}");
+        for position in ["", "x", &"x".repeat(64), &"\u{e4}".repeat(100)] {
+            let token = tokens.seal(&ada, &list, position);
+            assert_eq!(tokens.decrypt(&ada, &list, &token).as_deref(), Some(position));
         }
     }
 
@@ -118,11 +179,11 @@ mod tests {
                     .map(|(at, char)| if at == position { other } else { char })
                     .collect();
                 // The last Base64 character may hold unused bits. The decoder rejects tokens that set them.
-                assert!(changed == token || tokens.verify(&ada, &list, &changed).is_none(), "{changed}");
+                assert!(changed == token || tokens.decrypt(&ada, &list, &changed).is_none(), "{changed}");
             }
         }
         for none in ["", "x", "42", "W10", &token[..20], &format!("{token}A")] {
-            assert_eq!(tokens.verify(&ada, &list, none), None, "{none}");
+            assert_eq!(tokens.decrypt(&ada, &list, none), None, "{none}");
         }
     }
 }

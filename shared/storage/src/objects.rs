@@ -144,7 +144,11 @@ impl PayloadArchive for Objects {
     }
 
     fn at(&self, turn: &TurnKey, place: &str) -> Option<Payload> {
-        let payload = key::parse_object(&format!("{}{place}", key::turn_prefix(turn)))?;
+        let key = format!("{}{place}", key::turn_prefix(turn));
+        if key.len() > MAX_KEY_BYTES {
+            return None;
+        }
+        let payload = key::parse_object(&key)?;
         Some(payload).filter(|payload| payload.turn == *turn)
     }
 }

@@ -18,6 +18,7 @@ pub enum Effect {
     Touch,
     PutCheckpoint,
     PutFeedback,
+    PutArchive,
     ReadCheckpoints,
     Due,
     PutPayload,

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use contracts::{Fingerprint, Timestamp};
 use protocol::{
     detail::ResultDetail,
-    id::{AttemptId, TurnKey},
+    id::{AttemptId, SessionKey, TurnKey},
     payload::Payload,
     session::Session,
     turn::Turn,
@@ -24,6 +24,8 @@ use crate::clock::{Clock, ProcessId};
 pub enum Event {
     /// A turn's head was written.
     Head { before: Option<Turn>, after: Turn },
+    /// The head that is written next is an import's.
+    Restored(TurnKey),
     /// A session was written.
     Session { before: Option<Session>, after: Session },
     /// A turn's result was written.
@@ -50,6 +52,8 @@ pub enum Event {
     Continued { turn: TurnKey, results: Fingerprint, body: Vec<u8> },
     /// A client learned that its turn is cancelled, or got its outcome.
     CancelAcknowledged(TurnKey),
+    /// A client learned that its session is imported.
+    ImportAcknowledged(SessionKey),
     /// A message left the queue because its turn became terminal.
     FinalizeAcknowledged(TurnKey),
 }

@@ -231,7 +231,9 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
         rerun_of_turn_id: request.rerun_of.as_ref().map(|repeats| repeats.turn.clone()),
         mode: turn.mode.clone(),
         conversation_id: turn.key.session.session.clone(),
-        openai_response_id: for_operators(report.response_id.as_deref()),
+        openai_response_id: for_operators(
+            report.response_id.as_deref().or(report.imported_response_id.as_deref()),
+        ),
         previous_openai_response_id: for_operators(match &report.model_request {
             Some(carried) => carried.previous_response_id.as_deref(),
             // No reply yet, or the turn is from before this was recorded: use the start of the chain.

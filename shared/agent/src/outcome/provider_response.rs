@@ -2,9 +2,11 @@
 //!
 //! It reads only the members that it needs, so it also works for an object that can't be read otherwise.
 
+use bytes::Bytes;
 use contracts::{Timestamp, json_bytes};
 use protocol::{chain::HistoryOwner, purge::ProviderResponseRef};
 use serde::Deserialize;
+use serde_json::Value;
 
 /// An outcome object or a recovery point.
 #[derive(Debug, Deserialize)]
@@ -82,6 +84,30 @@ pub fn find_in_object(bytes: &[u8]) -> Option<ProviderResponseRef> {
     stored_response(response_id, provider, stateless_provider).filter(|_| is_stored)
 }
 
+/// The member that names a response in outcome objects and recovery points, and the one that takes its place in an
+/// imported object. The same length keeps the object's size.
+const MEMBERS: (&str, &str) = ("\"ResponseId\":", "\"ImportedId\":");
+
+/// Returns an imported outcome object or recovery point whose responses are no longer the service's own: their ids stay
+/// to be shown, under another member. `None` if the object names a response in a way that the service doesn't write.
+#[must_use]
+pub fn as_imported(bytes: &Bytes) -> Option<Bytes> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    // The service writes the member without blanks. A quoted text can't match, because its quotes are escaped.
+    let (own, imported) = MEMBERS;
+    let imported = text.replace(own, imported);
+    let object: Value = serde_json::from_str(&imported).ok()?;
+    (!has_response_id(&object)).then(|| imported.into())
+}
+
+fn has_response_id(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => members.contains_key("ResponseId") || members.values().any(has_response_id),
+        Value::Array(values) => values.iter().any(has_response_id),
+        _ => false,
+    }
+}
+
 fn stored_response(
     response_id: Option<String>,
     provider: Option<String>,
@@ -110,6 +136,22 @@ mod tests {
             r#"{"SchemaVersion":99,"Kind":"failed","Report":{"ResponseId":"r","Provider":"p"},"New":[]}"#,
         ] {
             assert_eq!(response_id(object).as_deref(), Some("r"), "{object}");
+        }
+    }
+
+    #[test]
+    fn imported_object_names_no_response() {
+        let object = r#"{"Kind":"failed","Report":{"ResponseId":"r"},"Text":"\"ResponseId\":1"}"#;
+        let imported = as_imported(&Bytes::from_static(object.as_bytes())).unwrap();
+        assert_eq!(find_in_object(&imported), None);
+        assert_eq!(imported.len(), object.len());
+        assert!(std::str::from_utf8(&imported).unwrap().contains(r#""ImportedId":"r""#));
+        for crafted in [
+            r#"{"Kind":"failed","Report":{"ResponseId" :"r"}}"#,
+            r#"{"Kind":"failed","Report":{"Response\u0049d":"r"}}"#,
+        ] {
+            assert!(find_in_object(crafted.as_bytes()).is_some());
+            assert_eq!(as_imported(&Bytes::from_static(crafted.as_bytes())), None, "{crafted}");
         }
     }
 

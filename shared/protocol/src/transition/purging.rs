@@ -24,6 +24,8 @@ pub enum Action {
     Reschedule(Box<Purge>),
     /// Start the purge: the retention has ended.
     Begin(Box<Commit>),
+    /// Start the purge of an import that never finished.
+    Reclaim(Box<Commit>),
     /// Remove the remaining data.
     Remove,
 }
@@ -61,19 +63,31 @@ pub fn begin(
     })
 }
 
+/// Starts the purge of an import that never finished. From then on its reservation doesn't hold.
+fn reclaim(tombstone: &Session, now: Timestamp) -> Commit {
+    let after = Session { rev: tombstone.rev.saturating_add(1), ..tombstone.clone() };
+    let purge = Purge {
+        stage: Stage::Removing,
+        started_at: Some(now),
+        due: Some(now),
+        ..Purge::scheduled(&after, now)
+    };
+    Commit { purge: Some(purge), ..Commit::new(SessionChange { condition: Some(tombstone.rev), after }) }
+}
+
 /// Decides by the session as read, not by the index entry that nominated it.
 #[must_use]
 pub fn action(session: Option<&Session>, purge: &Purge, now: Timestamp, timing: &Timing) -> Action {
     let deletion = session.and_then(|session| session.deleted.as_ref());
     match (purge.stage, session, deletion) {
         (Stage::Done, _, _) => Action::Idle,
-        (Stage::Removing | Stage::Rechecking, _, _) => {
-            if purge.due.is_some_and(|due| now < due) {
-                Action::Idle
-            } else {
-                Action::Remove
+        (Stage::Removing | Stage::Rechecking, _, _) => match session {
+            _ if purge.due.is_some_and(|due| now < due) => Action::Idle,
+            Some(tombstone) if purge.started_at.is_none() && tombstone.is_purged() => {
+                Action::Reclaim(Box::new(reclaim(tombstone, now)))
             }
-        }
+            _ => Action::Remove,
+        },
         (Stage::Waiting, Some(session), Some(deletion)) if deletion.retained_until <= now => {
             begin(session, None, &deletion.by, now, timing)
                 .map_or(Action::Idle, |commit| Action::Begin(Box::new(commit)))

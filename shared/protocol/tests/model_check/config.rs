@@ -71,6 +71,8 @@ pub(crate) enum Role {
     Finalizer,
     /// The sweep.
     Sweep,
+    /// An operator who imports the session once, with one settled turn.
+    Importer,
     /// The finalizer in its role of removing a purged session's data.
     Purger,
 }
@@ -131,7 +133,7 @@ impl Role {
         match self {
             Self::Executor { requests, .. } => requests.len(),
             Self::Tools { results, .. } => results.len(),
-            Self::Canceller { .. } => 1,
+            Self::Canceller { .. } | Self::Importer => 1,
             Self::Admin { edits } => edits.len(),
             Self::Finalizer | Self::Sweep | Self::Purger => 0,
         }

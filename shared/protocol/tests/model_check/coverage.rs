@@ -135,4 +135,12 @@ events! {
     PurgedLate = "a purge that looks again finds something",
     /// A request was refused, since its session was purged.
     RefusedAsPurged = "a purged session refuses a request",
+    /// An import published its session.
+    Imported = "an import publishes its session",
+    /// An import continued under the reservation of an identical one.
+    ImportJoined = "an import joins an identical one",
+    /// An import found its session published.
+    ImportOvertaken = "an import finds that an identical one was faster",
+    /// A write of an import came after its session was published.
+    ImportLate = "a late write of an import changes nothing",
 }

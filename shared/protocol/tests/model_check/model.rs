@@ -177,6 +177,7 @@ impl Lifecycle {
             | ProcessState::Fenced { .. }
             | ProcessState::StoringResults { .. }
             | ProcessState::Finalizing { .. }
+            | ProcessState::ReadingPurge { .. }
             | ProcessState::ReadingOpenTurn { .. } => push(Choice::Proceed),
         }
     }
@@ -206,6 +207,11 @@ impl Lifecycle {
             }
             Role::Canceller { turn } => {
                 if has_calls && state.turn(*turn).is_some() {
+                    push(Choice::Call);
+                }
+            }
+            Role::Importer => {
+                if has_calls {
                     push(Choice::Call);
                 }
             }
@@ -259,6 +265,7 @@ impl Model for Lifecycle {
             .iter()
             .flat_map(|role| match role {
                 Role::Executor { requests, .. } => requests.iter().map(|(turn, _)| turn + 1).collect(),
+                Role::Importer => vec![1],
                 _ => Vec::new(),
             })
             .max()
@@ -296,7 +303,10 @@ impl Model for Lifecycle {
             // A process that only reads or waits has no half-done work to leave behind.
             let idle = matches!(
                 process.state,
-                ProcessState::Idle | ProcessState::ReadingSnapshot { .. } | ProcessState::Waiting { .. }
+                ProcessState::Idle
+                    | ProcessState::ReadingSnapshot { .. }
+                    | ProcessState::ReadingPurge { .. }
+                    | ProcessState::Waiting { .. }
             );
             if may_crash && !idle {
                 actions.push(Action::Crash(me));

@@ -138,6 +138,13 @@ fn mismatched_tool_results_are_refused() {
     assert_rule_needed(config, Rule::ResultsMatchExactly, EXACT_RESULTS);
 }
 
+#[test]
+fn rule_13_import_writes_under_its_reservation() {
+    let roles = vec![Role::Importer, Role::Importer, Role::Sweep];
+    let config = Config { ticks: 1, fine_grained: true, ..Config::new("rule 13", roles) };
+    assert_rule_needed(config, Rule::ImportIsReserved, DECIDED_ONCE);
+}
+
 /// Two turns one after the other, in a session that is deleted meanwhile.
 fn deleted(name: &'static str) -> Config {
     let keeper = Role::Admin { edits: vec![SessionEdit::Delete] };

@@ -413,3 +413,23 @@ fn everything_at_once() {
         )
     });
 }
+
+#[test]
+fn identical_imports_race_with_the_first_turn() {
+    check_exhaustively(Config {
+        crashes: vec![0, 1],
+        late_writes: true,
+        lost_replies: 1,
+        fine_grained: true,
+        expected_events: vec![
+            Imported,
+            ImportJoined,
+            ImportOvertaken,
+            ImportLate,
+            LateWrite,
+            Folded,
+            Chained,
+        ],
+        ..Config::new("imports", vec![Role::Importer, Role::Importer, Role::client(&[TWO]), Role::Sweep])
+    });
+}

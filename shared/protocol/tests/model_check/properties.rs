@@ -52,6 +52,8 @@ pub(crate) const PURGE_IS_FINAL: &str =
     "rule 12: nothing brings a purged session back, and nothing of it shows";
 /// Nothing of a purged session is left.
 pub(crate) const NOTHING_LEFT: &str = "rule 12: once a purge is done and nobody is at work, nothing is left";
+/// Identical imports don't refuse each other.
+pub(crate) const IMPORTS_AGREE: &str = "rule 13: no import is refused because of an identical one";
 /// Reading back resolves lost replies correctly.
 pub(crate) const READ_BACK: &str = "I11: what was not applied never counts as applied";
 /// Nothing stays open.
@@ -108,6 +110,7 @@ pub(crate) fn always() -> Vec<Property<Lifecycle>> {
                 && (!done || state.is_empty_but_for_messages())
                 && (!over || state.is_empty())
         }),
+        Property::always(IMPORTS_AGREE, |_, state: &State| none(state, &[Violation::FalseRefusal])),
         Property::always(READ_BACK, |_, state: &State| none(state, &[Violation::FalselyApplied])),
         Property::always(ALL_TERMINAL, |model, state: &State| {
             let swept = model.config.roles.contains(&Role::Sweep);

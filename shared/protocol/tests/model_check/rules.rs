@@ -47,6 +47,8 @@ pub(crate) enum Rule {
     PurgeLeavesTombstone,
     /// 12: a purge rechecks when no earlier function can be running. Disabled: it removes data only once.
     PurgeLooksAgain,
+    /// 13: an import writes only under its reservation. Disabled: whatever is stored.
+    ImportIsReserved,
     /// I5: the outcome is durable before it settles the turn. Disabled: it is never stored.
     OutcomeBeforeSettle,
     /// I9: a takeover uses the outcome that it finds. Disabled: it calls the model again.

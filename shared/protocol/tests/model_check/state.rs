@@ -10,7 +10,7 @@ use protocol::{
     id::AttemptId,
     purge::{Purge, Stage},
     session::Session,
-    transition::take_over::Purpose,
+    transition::{import::Reservation, take_over::Purpose},
     turn::{EndReason, State as TurnState, Turn},
 };
 
@@ -192,6 +192,8 @@ pub(crate) enum ProcessState {
     Waiting { turn: u8 },
     /// Has read the session to delete or purge, and reads its open turn.
     ReadingOpenTurn { session: Arc<Session> },
+    /// Has read the session to import, and reads its purge record.
+    ReadingPurge { session: Option<Arc<Session>>, was_free: bool },
     /// Has read the session, and reads the turn to finalize.
     Finalizing { turn: u8, session: ReadResult<Option<Arc<Session>>> },
 }
@@ -225,6 +227,12 @@ pub(crate) enum Continuation {
     Resume,
     /// Delete, restore or purge the session.
     EditSession,
+    /// Reserve the session's key for an import.
+    Reserve,
+    /// Write the head of an import.
+    RestoreHead { reservation: Reservation },
+    /// Publish an import.
+    PublishImport,
 }
 
 /// A conditional write or a transaction. It is always shared and never moved, so its size does not matter.
@@ -235,6 +243,8 @@ pub(crate) enum Write {
     Turn { change: TurnChange, take: bool },
     /// A write of the session and heads.
     Commit(Commit),
+    /// A write of an import's head, while its reservation holds.
+    Restore { reservation: Reservation, head: Turn },
 }
 
 /// A violation of the protocol by a step.
@@ -266,6 +276,8 @@ pub(crate) enum Violation {
     DeletionUndone,
     /// A purge was undone, or a turn started in a purged session (rule 12).
     PurgeUndone,
+    /// An import was refused because of an identical one (rule 13).
+    FalseRefusal,
 }
 
 impl Write {
@@ -275,6 +287,7 @@ impl Write {
         match self {
             Self::Turn { change, .. } => Some(change),
             Self::Commit(commit) => commit.turns.first(),
+            Self::Restore { .. } => None,
         }
     }
 
@@ -301,6 +314,7 @@ impl Hash for Write {
                 take.hash(state);
                 turn(change, state);
             }
+            Self::Restore { reservation, head } => (reservation, head).hash(state),
             Self::Commit(commit) => {
                 commit.session.condition.hash(state);
                 commit.session.after.hash(state);
@@ -335,9 +349,9 @@ impl State {
         self.in_flight.is_none() && self.processes.iter().all(|process| process.state == ProcessState::Idle)
     }
 
-    /// True from the start of the session's purge on.
+    /// True from the start of the session's purge on, and while an import reserves its key.
     pub(crate) fn is_purged(&self) -> bool {
-        self.purge.is_some()
+        self.purge.is_some() && self.session.as_ref().is_none_or(|session| session.is_purged())
     }
 
     /// True if its purge is done.
@@ -401,6 +415,7 @@ fn in_write(write: &Write, attempt: &AttemptId) -> bool {
     match write {
         Write::Turn { change: one, .. } => change(one),
         Write::Commit(commit) => commit.turns.iter().any(change),
+        Write::Restore { head, .. } => in_turn(head, attempt),
     }
 }
 
@@ -409,6 +424,7 @@ fn in_process_state(place: &ProcessState, attempt: &AttemptId) -> bool {
         ProcessState::Idle
         | ProcessState::Waiting { .. }
         | ProcessState::Finalizing { .. }
+        | ProcessState::ReadingPurge { .. }
         | ProcessState::ReadingOpenTurn { .. } => false,
         ProcessState::ReadingSnapshot { turn, .. } => {
             turn.iter().flatten().any(|turn| in_turn(turn, attempt))

@@ -1,6 +1,6 @@
 //! The stored record of a session's purge.
 
-use contracts::Timestamp;
+use contracts::{Fingerprint, Timestamp};
 use protocol::{
     id::SessionKey,
     purge::{ProviderResponses, Purge, PurgeReport, Stage},
@@ -20,6 +20,7 @@ pub(crate) const OPTIONAL: &[&str] = &[
     "ItemCursor",
     "ObjectCursor",
     "ProviderResponses",
+    "Import",
 ];
 
 /// See [`key::Item::Purge`].
@@ -45,6 +46,8 @@ pub(crate) struct PurgeItem {
     report: PurgeReport,
     #[serde(skip_serializing_if = "is_empty", default)]
     provider_responses: ProviderResponses,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    import: Option<Fingerprint>,
 }
 
 fn is_empty(responses: &ProviderResponses) -> bool {
@@ -73,6 +76,7 @@ impl From<&Purge> for PurgeItem {
             object_cursor: purge.object_cursor.clone(),
             report: purge.report.clone(),
             provider_responses: purge.provider_responses.clone(),
+            import: purge.import,
         }
     }
 }
@@ -90,6 +94,7 @@ impl PurgeItem {
             object_cursor: self.object_cursor,
             report: self.report,
             provider_responses: self.provider_responses,
+            import: self.import,
         }
     }
 }

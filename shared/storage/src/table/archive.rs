@@ -2,8 +2,13 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use contracts::id::TurnId;
-use protocol::id::{SessionKey, TurnKey};
-use turns::ports::{Archive, ArchiveItem, InvalidItem, Page, RawItem, Record, Unavailable};
+use protocol::{
+    id::{SessionKey, TurnKey},
+    transition::import::Reservation,
+};
+use turns::ports::{
+    Archive, ArchiveItem, ArchiveStore, InvalidItem, Page, RawItem, Record, Unavailable, WriteError,
+};
 
 use super::{
     RESOURCE, Table, export,
@@ -81,9 +86,15 @@ impl Archive for Table {
     fn parse_item(&self, session: &SessionKey, item: RawItem) -> Result<ArchiveItem, InvalidItem> {
         export::item_from_export(session, item)
     }
+}
 
-    async fn put_archive_item(&self, part: &ArchiveItem) -> Result<(), Unavailable> {
-        self.write_archive_item(part).await
+impl ArchiveStore for Table {
+    async fn put_archive_items(
+        &self,
+        reservation: &Reservation,
+        items: &[ArchiveItem],
+    ) -> Result<(), WriteError> {
+        self.write_archive_items(reservation, items).await
     }
 }
 

@@ -5,7 +5,7 @@ use protocol::id::SessionKey;
 use serde_json::Value;
 use turns::ports::{ArchiveItem, InvalidItem, Page, RawItem, Unavailable};
 
-use super::{RESOURCE, Table, list::keys_of};
+use super::{RESOURCE, Table, list::keys_of, restore::size_of};
 use crate::{
     failure,
     item::{
@@ -20,6 +20,9 @@ use crate::{
 
 /// The page size of reads.
 const ITEMS_PAGE: i32 = 100;
+
+/// The largest item of an import in bytes. DynamoDB's limit is 400 KB, and an item grows when its turn is finalized.
+const MAX_ITEM_BYTES: usize = 350 * 1024;
 
 /// The member that contains an exported item's sort key.
 const KEY_MEMBER: &str = "Key";
@@ -58,22 +61,18 @@ impl Table {
         let unwritable = |error: serde_dynamo::Error| Unavailable { what: RESOURCE, source: error.into() };
         Ok(Page { items: items.map_err(unwritable)?.into_iter().flatten().collect(), next })
     }
+}
 
-    pub(super) async fn write_archive_item(&self, part: &ArchiveItem) -> Result<(), Unavailable> {
-        let item = match part {
-            ArchiveItem::Feedback(feedback) => {
-                encode_as(feedback, &FeedbackItem::with_creation_time(feedback))
-            }
-            ArchiveItem::Session(session) => encode(&**session),
-            ArchiveItem::Turn(turn) => encode(&**turn),
-            ArchiveItem::Request(request) => encode(&**request),
-            ArchiveItem::Result(result) => encode(&**result),
-            ArchiveItem::Participant(participant) => encode(participant),
-            ArchiveItem::ModeChange(change) => encode(change),
-        };
-        let item = item.map_err(|error| Unavailable { what: RESOURCE, source: error.into() })?;
-        let put = self.client.put_item().table_name(&self.name).set_item(Some(item)).send().await;
-        put.map(|_| ()).map_err(|error| failure::unavailable(RESOURCE, error))
+/// Encodes an item of an import.
+pub(super) fn encode_archive_item(item: &ArchiveItem) -> Result<Attributes, Unwritable> {
+    match item {
+        ArchiveItem::Feedback(feedback) => encode_as(feedback, &FeedbackItem::with_creation_time(feedback)),
+        ArchiveItem::Session(session) => encode(&**session),
+        ArchiveItem::Turn(turn) => encode(&**turn),
+        ArchiveItem::Request(request) => encode(&**request),
+        ArchiveItem::Result(result) => encode(&**result),
+        ArchiveItem::Participant(participant) => encode(participant),
+        ArchiveItem::ModeChange(change) => encode(change),
     }
 }
 
@@ -126,6 +125,10 @@ pub(super) fn item_from_export(
     let (part, encoded) = read(session, &sk, kind, item).map_err(invalid)?.ok_or(InvalidItem::Key)?;
     if encoded.get("SK").and_then(|entity| entity.as_s().ok()) != Some(&sk) {
         return Err(InvalidItem::Key);
+    }
+    let size = size_of(&encoded);
+    if size > MAX_ITEM_BYTES {
+        return Err(InvalidItem::TooLarge { size, most: MAX_ITEM_BYTES });
     }
     let unknown = |name: &&String| !encoded.contains_key(*name);
     match names.iter().find(unknown) {

@@ -10,6 +10,7 @@ mod feedback;
 mod list;
 mod purges;
 mod read;
+mod restore;
 mod write;
 
 use aws_sdk_dynamodb::Client;

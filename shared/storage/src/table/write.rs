@@ -119,7 +119,11 @@ impl Table {
         })
     }
 
-    fn put(&self, item: Attributes, condition: Option<&str>) -> Result<TransactWriteItem, BuildError> {
+    pub(super) fn put(
+        &self,
+        item: Attributes,
+        condition: Option<&str>,
+    ) -> Result<TransactWriteItem, BuildError> {
         let put = Put::builder()
             .table_name(&self.name)
             .set_item(Some(item))

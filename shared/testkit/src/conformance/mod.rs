@@ -2,6 +2,7 @@
 //!
 //! Each case has its own tenant, so that one table can serve all cases, concurrently or repeatedly.
 
+mod archive;
 mod checkpoints;
 mod concurrency;
 mod conditions;
@@ -30,21 +31,22 @@ use protocol::{
     },
     turn::{EndReason, Turn, Verdict},
 };
-use turns::ports::{FinalizeQueue, Store};
+use turns::ports::{ArchiveStore, FinalizeQueue, Store};
 
 pub use contexts::contexts;
 pub use payloads::payloads;
 
 use crate::build;
 
-/// Checks that a table implements [`Store`]. `run` makes the tenants unique.
-pub async fn table(store: &impl Store, run: &str) {
+/// Checks that a table implements [`Store`] and [`ArchiveStore`]. `run` makes the tenants unique.
+pub async fn table(store: &impl ArchiveStore, run: &str) {
     round_trip::check(store, run).await;
     conditions::check(store, run).await;
     concurrency::check(store, run).await;
     due::check(store, run).await;
     lists::check(store, run).await;
     checkpoints::check(store, run).await;
+    archive::check(store, run).await;
 }
 
 /// Sends a message. The owner of the queue's other end checks that it arrives.

@@ -17,7 +17,7 @@ use protocol::{
     timing::Timing,
 };
 use turns::{
-    flow::{Executor, Finalizer, SessionEditor, SessionPolicy, SweepSummary},
+    flow::{Executor, Finalizer, Importer, SessionEditor, SessionPolicy, SweepSummary},
     ports::{Adapters, AgentAdapters, Unavailable},
     refusal::Refusal,
 };
@@ -46,6 +46,7 @@ pub enum ProcessOutcome {
     Swept(Result<SweepSummary, Unavailable>),
     PurgeOrdered(Result<(), Refusal>),
     Purged(Result<usize, Unavailable>),
+    Imported(Result<(), Refusal>),
 }
 
 /// A change that the session's owner makes.
@@ -180,6 +181,12 @@ impl Deployment {
         // No model is called.
         let nowhere = session.turn(TurnId::new("none").unwrap());
         SessionEditor::new(self.adapters(process, nowhere), SessionPolicy::default())
+    }
+
+    fn importer(&self, process: &Process, session: &SessionKey) -> Importer<SimulatedAdapters> {
+        // No model is called.
+        let nowhere = session.turn(TurnId::new("none").unwrap());
+        Importer::new(self.adapters(process, nowhere), false)
     }
 
     fn adapters(&self, process: &Process, turn: TurnKey) -> SimulatedAdapters {

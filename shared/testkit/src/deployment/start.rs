@@ -7,7 +7,7 @@ use protocol::id::{SessionKey, TurnKey};
 use protocol::{Caller, queue_message::FinalizeMessage};
 use turns::{
     flow::{Canceler, Invocation, Purger},
-    ports::Adapters,
+    ports::{Adapters, ArchivedSession},
     stream::Writer,
 };
 
@@ -128,6 +128,21 @@ impl Deployment {
         let (caller, session) = (caller.clone(), session.session.clone());
         self.schedule.spawn(&process, async move {
             ProcessOutcome::PurgeOrdered(editor.request_purge(&caller, session).await)
+        });
+        process
+    }
+
+    /// Starts to import a session.
+    pub fn import(&mut self, caller: &Caller, archived: &ArchivedSession, faults: Faults) -> Process {
+        let process = self.process("import", faults);
+        let importer = self.importer(&process, &archived.session.key);
+        let (caller, archived, ledger) = (caller.clone(), archived.clone(), self.ledger.clone());
+        self.schedule.spawn(&process, async move {
+            let done = importer.restore(&caller, &archived).await;
+            if done.is_ok() {
+                ledger.record(Event::ImportAcknowledged(archived.session.key.clone()));
+            }
+            ProcessOutcome::Imported(done)
         });
         process
     }

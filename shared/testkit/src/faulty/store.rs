@@ -13,15 +13,17 @@ use protocol::{
     purge::{Purge, PurgeEntry},
     session::Session,
     stream_position::StreamPosition,
+    transition::import::Reservation,
     turn::Turn,
 };
 use turns::checkpoint::Checkpoint;
 use turns::ports::{
-    ListError, Order, Page, PurgeStore, Reads, Record, Store, TimeRange, Unavailable, WriteError,
+    ArchiveItem, ArchiveStore, ListError, Order, Page, PurgeStore, Reads, Record, Store, TimeRange,
+    Unavailable, WriteError,
 };
 
 use super::Faulty;
-use crate::fault::Effect;
+use crate::{fault::Effect, memory::Table};
 
 impl<S: Reads + Clone + 'static> Reads for Faulty<S> {
     async fn session(&self, key: &SessionKey) -> Result<Option<Session>, Unavailable> {
@@ -194,6 +196,30 @@ impl<S: Store + Clone + 'static> Store for Faulty<S> {
         after: Option<String>,
     ) -> Result<Page<TurnKey>, Unavailable> {
         self.read(Effect::Due, self.inner.due(shard, now, after)).await
+    }
+}
+
+impl<S: ArchiveStore + Clone + 'static> ArchiveStore for Faulty<S> {
+    async fn put_archive_items(
+        &self,
+        reservation: &Reservation,
+        items: &[ArchiveItem],
+    ) -> Result<(), WriteError> {
+        let (inner, reservation, items) = (self.inner.clone(), reservation.clone(), items.to_vec());
+        self.write(Effect::PutArchive, async move { inner.put_archive_items(&reservation, &items).await })
+            .await
+    }
+}
+
+impl Faulty<Table> {
+    /// Writes items whatever is stored, as a planted bug does.
+    pub(crate) async fn put_unreserved(&self, items: &[ArchiveItem]) -> Result<(), WriteError> {
+        let (inner, items) = (self.inner.clone(), items.to_vec());
+        self.write(Effect::PutArchive, async move {
+            items.iter().for_each(|item| inner.restore(item));
+            Ok(())
+        })
+        .await
     }
 }
 

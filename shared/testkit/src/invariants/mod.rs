@@ -18,8 +18,9 @@ use bytes::Bytes;
 use contracts::ToolContinuation;
 use protocol::{
     detail::{OutcomeSummary, Report},
-    id::{AttemptId, TurnKey},
+    id::{AttemptId, SessionKey, TurnKey},
     payload::{Kind, Payload},
+    session::Session,
     timing::Timing,
     turn::{EvidenceSource, Turn},
 };
@@ -73,6 +74,11 @@ impl RunRecord<'_> {
         sessions::check(self, &mut found);
         tools::check(self, &mut found);
         found
+    }
+
+    /// Returns true for a purged session, and for an import that isn't published.
+    fn is_purged(&self, session: &SessionKey) -> bool {
+        self.table.sessions.get(session).is_some_and(Session::is_purged)
     }
 
     fn object(&self, turn: &TurnKey, kind: Kind) -> Option<&Bytes> {

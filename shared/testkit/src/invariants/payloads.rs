@@ -47,7 +47,8 @@ pub(super) fn check(record: &RunRecord<'_>, violations: &mut Vec<Violation>) {
     for turn in finalized {
         shows(record, turn, &ended, violations);
     }
-    for turn in record.table.heads.values() {
+    let is_purged = |turn: &&Turn| record.is_purged(&turn.key.session);
+    for turn in record.table.heads.values().filter(|turn| !is_purged(turn)) {
         instructed(record, turn, violations);
     }
 }

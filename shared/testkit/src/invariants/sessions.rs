@@ -1,7 +1,10 @@
 //! Session state derived from turns: totals (I8), the last turn, the chain, contexts, the open turn and participants.
 
+use std::collections::BTreeSet;
+
 use contracts::{Usage, read::TurnStatus};
 use protocol::{
+    id::SessionKey,
     session::Session,
     turn::{State, Turn, Verdict},
 };
@@ -10,7 +13,7 @@ use super::{RunRecord, Violation, violation};
 use crate::ledger::Event;
 
 pub(super) fn check(record: &RunRecord<'_>, violations: &mut Vec<Violation>) {
-    for session in record.table.sessions.values() {
+    for session in record.table.sessions.values().filter(|session| !session.is_purged()) {
         let mut turns: Vec<&Turn> =
             record.table.heads.values().filter(|turn| turn.key.session == session.key).collect();
         turns.sort_by_key(|turn| turn.sequence);
@@ -20,8 +23,19 @@ pub(super) fn check(record: &RunRecord<'_>, violations: &mut Vec<Violation>) {
         open_turn(session, &turns, violations);
         participants(record, session, &turns, violations);
     }
+    let mut published: BTreeSet<&SessionKey> = BTreeSet::new();
     for entry in record.entries {
+        if let Event::Session { after, .. } = &entry.event
+            && !after.is_purged()
+        {
+            published.insert(&after.key);
+        }
         match &entry.event {
+            Event::ImportAcknowledged(key) if !published.contains(key) => {
+                let what = format!("{} was said to be imported before it was", key.session);
+                violations.push(violation("I5", what));
+            }
+            Event::Session { before: Some(before), .. } if before.is_purged() => {}
             Event::Session { before: Some(before), after } if before.contexts != after.contexts => {
                 let session = &after.key.session;
                 violations.push(violation("I8", format!("the contexts of {session} were replaced")));

@@ -3,6 +3,7 @@
 use protocol::turn::{State, Turn};
 
 use super::{RunRecord, Violation, violation};
+use crate::ledger::Event;
 
 pub(super) fn check(record: &RunRecord<'_>, violations: &mut Vec<Violation>) {
     for (_, _, before, after) in record.heads() {
@@ -44,6 +45,10 @@ fn step(before: &Turn, after: &Turn, violations: &mut Vec<Violation>) {
 }
 
 fn birth(record: &RunRecord<'_>, turn: &Turn, violations: &mut Vec<Violation>) {
+    let is_restored = |event: &Event| matches!(event, Event::Restored(key) if *key == turn.key);
+    if record.entries.iter().any(|entry| is_restored(&entry.event)) {
+        return;
+    }
     if !matches!(turn.state, State::Running { .. }) {
         violations.push(violation("I1", format!("turn {} was born {:?}", turn.key.turn, turn.state.phase())));
     }
@@ -67,7 +72,8 @@ fn indexed(turn: &Turn, violations: &mut Vec<Violation>) {
 }
 
 fn sequences(record: &RunRecord<'_>, violations: &mut Vec<Violation>) {
-    for session in record.table.sessions.values() {
+    // What is left of a purged session, or of an import that isn't published, is no session's.
+    for session in record.table.sessions.values().filter(|session| !session.is_purged()) {
         let heads = record.table.heads.values().filter(|turn| turn.key.session == session.key);
         let mut sequences: Vec<u64> = heads.map(|turn| turn.sequence).collect();
         sequences.sort_unstable();

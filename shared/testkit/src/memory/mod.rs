@@ -1,5 +1,6 @@
 //! The ports of `turns` in memory: exactly as documented, and nothing that an adapter adds.
 
+mod archive;
 mod index;
 mod objects;
 mod reads;

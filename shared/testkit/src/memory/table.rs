@@ -47,7 +47,7 @@ pub struct Contents {
 #[derive(Debug, Clone)]
 pub struct Table {
     contents: Arc<Mutex<Contents>>,
-    ledger: Ledger,
+    pub(super) ledger: Ledger,
 }
 
 impl Table {

@@ -58,10 +58,12 @@ pub enum Bug {
     ServerShareForgotten,
     /// Tool results have the turn in their key instead of the attempt that they resume (I6).
     ToolResultsPerTurn,
+    /// An import writes whatever is stored, so that a late one changes a published session (rule 13).
+    ReservationIgnored,
 }
 
 impl Bug {
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::OwnerIgnored,
         Self::PhaseIgnored,
         Self::AbsenceIgnored,
@@ -79,6 +81,7 @@ impl Bug {
         Self::SettledLeavesIndex,
         Self::ServerShareForgotten,
         Self::ToolResultsPerTurn,
+        Self::ReservationIgnored,
     ];
 
     /// Returns the key under which an object is stored.

@@ -15,10 +15,14 @@ use protocol::{
     purge::Purge,
     session::Session,
     stream_position::StreamPosition,
+    transition::import::Reservation,
     turn::{Phase, Settlement, State, Turn, Verdict},
 };
 use turns::checkpoint::Checkpoint;
-use turns::ports::{ListError, Order, Page, Reads, Record, Store, TimeRange, Unavailable, WriteError};
+use turns::ports::{
+    ArchiveItem, ArchiveStore, ListError, Order, Page, Reads, Record, Store, TimeRange, Unavailable,
+    WriteError,
+};
 
 use super::{Bug, Buggy, Role};
 use crate::memory::Table;
@@ -239,6 +243,19 @@ impl Reads for Buggy<Table> {
         after: Option<String>,
     ) -> Result<Page<Session>, ListError> {
         self.faulty.sessions(org, user, active, limit, after).await
+    }
+}
+
+impl ArchiveStore for Buggy<Table> {
+    async fn put_archive_items(
+        &self,
+        reservation: &Reservation,
+        items: &[ArchiveItem],
+    ) -> Result<(), WriteError> {
+        match self.has(Bug::ReservationIgnored) {
+            true => self.faulty.put_unreserved(items).await,
+            false => self.faulty.put_archive_items(reservation, items).await,
+        }
     }
 }
 

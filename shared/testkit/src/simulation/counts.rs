@@ -38,7 +38,7 @@ counts! {
     failed, folded, moved_due, resumed, continued, mismatches,
     answered_calls, mixed_replies,
     sessions_of_an_agent, sessions_with_a_context, replayed_histories, is_compaction, unstored_replies, other_contexts,
-    fell_back,
+    fell_back, imported,
 }
 
 pub(super) fn count(driver: &Driver) -> Counts {
@@ -75,6 +75,9 @@ pub(super) fn count(driver: &Driver) -> Counts {
             Event::Session { before: None, after } => {
                 counts.sessions_of_an_agent += u64::from(after.contexts.agent.is_some());
                 counts.sessions_with_a_context += u64::from(after.contexts.conversation.is_some());
+            }
+            Event::Session { before: Some(before), after } => {
+                counts.imported += u64::from(before.is_purged() && !after.is_purged());
             }
             Event::Result(ended) => counts.fell_back += u64::from(!ended.report.fallbacks.is_empty()),
             Event::Answered { .. } => counts.answers += 1,

@@ -7,6 +7,7 @@ use std::{
 
 use super::{
     conversation::Conversation,
+    imports::Imports,
     plan::{Client, Plan, ResultPolicy},
 };
 use crate::{
@@ -26,6 +27,8 @@ enum Action {
     Cancel(usize),
     Kill(ProcessId),
     Jump(i64),
+    /// A client sends one of the identical imports.
+    Import(usize),
     /// The timer triggers the sweep.
     Sweep,
 }
@@ -43,6 +46,7 @@ pub(super) struct Driver {
     /// The client whose request a process works on.
     client_of: BTreeMap<ProcessId, usize>,
     tries: Vec<u32>,
+    pub(super) imports: Imports,
     pub(super) conversations: Vec<Conversation>,
     pub(super) answered: BTreeSet<usize>,
     /// Clients that are told to retry endlessly.
@@ -64,6 +68,7 @@ impl Driver {
             deployment,
             plan,
             actions: BTreeMap::new(),
+            imports: Imports::default(),
             client_of: BTreeMap::new(),
             answered: BTreeSet::new(),
             endless: BTreeSet::new(),
@@ -87,8 +92,20 @@ impl Driver {
         for (at, millis) in self.plan.jumps.clone() {
             self.after(at, Action::Jump(millis));
         }
+        if let Some(import) = self.plan.import.clone() {
+            self.after(import.at, Action::Import(0));
+            self.after(import.at + import.apart, Action::Import(1));
+        }
         self.after(SWEEP_INTERVAL, Action::Sweep);
         self.run_until(self.plan.faults_stop);
+    }
+
+    pub(super) fn import_after(&mut self, time: Duration, number: usize) {
+        self.after(time, Action::Import(number));
+    }
+
+    pub(super) fn kill_after(&mut self, time: Duration, process: ProcessId) {
+        self.after(time, Action::Kill(process));
     }
 
     fn after(&mut self, time: Duration, action: Action) {
@@ -114,7 +131,7 @@ impl Driver {
         }
     }
 
-    fn faults(&self) -> Faults {
+    pub(super) fn faults(&self) -> Faults {
         Faults::Random(self.plan.rates)
     }
 
@@ -127,6 +144,7 @@ impl Driver {
                 let faults = self.faults();
                 self.deployment.cancel(&sent.caller, &sent.turn(), faults);
             }
+            Action::Import(number) => self.import(number),
             Action::Kill(process) => {
                 if self.deployment.schedule.kill(process) {
                     self.kills += 1;
@@ -186,6 +204,9 @@ impl Driver {
         self.mismatches += u64::from(mismatch);
         let others = matches!(done, ProcessOutcome::Executed(Err(Refusal::ContextMismatch)));
         self.other_contexts += u64::from(others);
+        if let ProcessOutcome::Imported(done) = done {
+            self.imported(process, done);
+        }
         let Some(client) = self.client_of.remove(&process) else { return };
         match done {
             ProcessOutcome::Executed(Ok(body)) => self.deliver_response(client, body),
@@ -236,6 +257,7 @@ impl Driver {
         if let Some(client) = self.client_of.remove(&process) {
             self.retry(client, Duration::from_secs(1));
         }
+        self.import_lost(process);
     }
 
     fn retry(&mut self, client: usize, wait: Duration) {
@@ -262,9 +284,12 @@ impl Driver {
     /// Kills every process that works for a client, and stops the clients' retries.
     pub(super) fn cut_power(&mut self) {
         self.actions.retain(|_, action| {
-            !matches!(action, Action::Send(_) | Action::SendWrong(_) | Action::Cancel(_))
+            !matches!(action, Action::Send(_) | Action::SendWrong(_) | Action::Cancel(_) | Action::Import(_))
         });
         for process in std::mem::take(&mut self.client_of).into_keys() {
+            self.kills += u64::from(self.deployment.schedule.kill(process));
+        }
+        for process in self.imports.take_processes() {
             self.kills += u64::from(self.deployment.schedule.kill(process));
         }
     }

@@ -4,6 +4,7 @@
 mod conversation;
 mod counts;
 mod drive;
+mod imports;
 mod plan;
 mod recover;
 
@@ -48,6 +49,8 @@ pub fn run(seed: u64, bug: Option<Bug>, verbose: bool) -> Run {
     violations.extend(deployment.violations());
     let endless = |client: &usize| format!("client {client} is told to send again without end");
     violations.extend(driver.endless.iter().map(|client| violation("I12", endless(client))));
+    let purged = |_| violation("I16", "an import was told of a purge that there is not");
+    violations.extend((0..driver.imports.false_refusals).map(purged));
     violations.sort();
     violations.dedup();
     let clock = deployment.schedule.clock();

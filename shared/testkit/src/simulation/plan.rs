@@ -57,9 +57,25 @@ pub(super) enum Recovery {
     SweepAlone,
 }
 
+/// Two identical imports of a copy of a session.
+#[derive(Debug, Clone)]
+pub(super) struct Import {
+    /// The session, which is copied as soon as its turns are over.
+    pub(super) session: String,
+    pub(super) at: Duration,
+    /// The time between the two.
+    pub(super) apart: Duration,
+    /// The most times that each is sent.
+    pub(super) tries: u32,
+}
+
+/// The session that imports create.
+pub(super) const COPY: &str = "copy";
+
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) clients: Vec<Client>,
+    pub(super) import: Option<Import>,
     /// Cancels, by client and time.
     pub(super) cancels: Vec<(usize, Duration)>,
     pub(super) jumps: Vec<(Duration, i64)>,
@@ -89,6 +105,7 @@ pub(super) fn draw(seed: u64) -> Plan {
         partition: severity * chance.u32(0..60),
     };
     let clients = clients(chance);
+    let import = import(chance);
     let cancels = (0..clients.len())
         .map(|client| (client, chance.u32(0..100) < 12, SECOND * chance.u32(0..60)))
         .filter(|(_, cancelled, _)| *cancelled)
@@ -117,6 +134,7 @@ pub(super) fn draw(seed: u64) -> Plan {
             max_delay: SECOND * chance.u32(0..60),
         },
         clients,
+        import,
     }
 }
 
@@ -170,6 +188,17 @@ fn clients(chance: &mut fastrand::Rng) -> Vec<Client> {
         }
     }
     clients
+}
+
+/// An import of the first session in every other seed.
+fn import(chance: &mut fastrand::Rng) -> Option<Import> {
+    let import = Import {
+        session: "s0".to_owned(),
+        at: Duration::from_millis(chance.u64(2_000..60_000)),
+        apart: Duration::from_millis(chance.u64(0..3_000)) / chance.u32(1..30),
+        tries: chance.u32(1..5),
+    };
+    chance.bool().then_some(import)
 }
 
 /// The contexts that a request names: the agent's and the conversation's.

@@ -54,7 +54,11 @@ fn new_turns(driver: &mut Driver) -> Vec<Violation> {
     let begun = driver.deployment.schedule.clock().monotonic();
     let timing = driver.plan.timing;
     let latest = begun + timing.lease + timing.takeover_margin + clock_rollback(driver) + SLACK;
-    let sessions: Vec<_> = driver.deployment.table.contents().sessions.keys().cloned().collect();
+    let sessions: Vec<_> = {
+        let table = driver.deployment.table.contents();
+        let usable = table.sessions.values().filter(|session| !session.is_purged());
+        usable.map(|session| session.key.clone()).collect()
+    };
     let mut probes = Vec::new();
     for session in sessions {
         let sent = ClientRequest::new("ann", session.session.as_str(), "probe", "Are you there?");

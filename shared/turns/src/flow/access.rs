@@ -3,7 +3,7 @@
 use contracts::id::SessionId;
 use protocol::{
     Caller,
-    id::TurnKey,
+    id::{SessionKey, TurnKey},
     session::{Session, SessionRole},
     turn::Turn,
 };
@@ -36,6 +36,20 @@ pub(crate) async fn can_see(
         return Ok(true);
     }
     Ok(session.is_visible_to(caller, role_of(store, caller, session).await?))
+}
+
+/// True if the session exists and the caller may see it. Performs the same reads for a session that doesn't exist and
+/// one that is hidden, so that the time doesn't tell which one it is.
+pub(crate) async fn sees(
+    store: &impl Reads,
+    caller: &Caller,
+    key: &SessionKey,
+    session: Option<&Session>,
+) -> Result<bool, Unavailable> {
+    match session {
+        Some(session) => can_see(store, caller, session).await,
+        None => store.is_participant(key, &caller.user.id).await.map(|_| false),
+    }
 }
 
 /// Loads a turn that the caller may see, with its session.

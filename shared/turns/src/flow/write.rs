@@ -6,10 +6,13 @@ use std::time::Duration;
 use protocol::{
     change::{Commit, SessionChange, TurnChange},
     id::TurnKey,
+    transition::import::Reservation,
     turn::Turn,
 };
 
-use crate::ports::{Deps, Random, Reads, Source, Store, Timer, Unavailable, WriteError};
+use crate::ports::{
+    ArchiveItem, ArchiveStore, Deps, Random, Reads, Source, Store, Timer, Unavailable, WriteError,
+};
 
 /// The number of tries before the store counts as unavailable.
 const MAX_TRIES: u32 = 6;
@@ -57,6 +60,27 @@ async fn commit_session(deps: &impl Deps, commit: &Commit) -> Result<WriteOutcom
         }
         if stored.map(|stored| stored.rev) != *condition {
             return Ok(WriteOutcome::Superseded(None));
+        }
+    }
+    Err(unavailable(last))
+}
+
+/// Writes items of an import. Repeating a write is safe, so a lost reply needs no read-back.
+pub(crate) async fn archive_items<D: Deps<Store: ArchiveStore>>(
+    deps: &D,
+    reservation: &Reservation,
+    items: &[ArchiveItem],
+) -> Result<WriteOutcome, Unavailable> {
+    let mut last: Source = "contention".into();
+    for tries in 0..MAX_TRIES {
+        if tries > 0 {
+            back_off(deps, tries).await;
+        }
+        match deps.store().put_archive_items(reservation, items).await {
+            Ok(()) => return Ok(WriteOutcome::Applied),
+            Err(WriteError::ConditionFailed) => return Ok(WriteOutcome::Superseded(None)),
+            Err(WriteError::Contended) => {}
+            Err(WriteError::Unknown(source)) => last = source,
         }
     }
     Err(unavailable(last))

@@ -2,26 +2,31 @@
 
 use std::future::Future;
 
+use agent::outcome::answer::File;
 use bytes::Bytes;
-use contracts::id::TurnId;
+use contracts::{Fingerprint, id::TurnId};
 use protocol::{
     detail::{Feedback, ModeChange, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
     payload::Payload,
     session::Session,
+    transition::import::{Document, Reservation},
     turn::Turn,
 };
 use serde_json::{Map, Value};
 
 use super::{
-    errors::Unavailable,
-    store::{Page, Record},
+    errors::{Unavailable, WriteError},
+    store::{Page, Record, Store},
 };
+
+/// The most items that [`ArchiveStore::put_archive_items`] writes in one transaction.
+pub const ARCHIVE_BATCH_SIZE: usize = 25;
 
 /// A stored item of a session with its key, without the attributes that derive from it.
 pub type RawItem = Map<String, Value>;
 
-/// Reads and restores whole sessions in the table.
+/// Reads whole sessions in the table.
 pub trait Archive: Send + Sync {
     /// Returns at most `limit` turns of a session after this one, in key order. Reads may be slightly stale. The
     /// page's `next` is its last turn.
@@ -42,8 +47,17 @@ pub trait Archive: Send + Sync {
     /// # Errors
     /// Fails if the item isn't one that this version writes.
     fn parse_item(&self, session: &SessionKey, item: RawItem) -> Result<ArchiveItem, InvalidItem>;
-    /// Writes an item, replacing whatever is there.
-    fn put_archive_item(&self, part: &ArchiveItem) -> impl Future<Output = Result<(), Unavailable>> + Send;
+}
+
+/// Restores whole sessions in the table.
+pub trait ArchiveStore: Store {
+    /// Writes items in their order, in transactions of at most [`ARCHIVE_BATCH_SIZE`] items. Each applies only while the
+    /// session is this reservation (rule 13): after that, a write that was held changes nothing. Repeating it is safe.
+    fn put_archive_items(
+        &self,
+        reservation: &Reservation,
+        items: &[ArchiveItem],
+    ) -> impl Future<Output = Result<(), WriteError>> + Send;
 }
 
 /// Reads whole objects.
@@ -63,6 +77,27 @@ pub trait PayloadArchive: Send + Sync {
     ) -> impl Future<Output = Result<Page<ArchivedObject>, Unavailable>> + Send;
     /// Returns the object at a place among a turn's objects. `None` if the place is invalid.
     fn at(&self, turn: &TurnKey, place: &str) -> Option<Payload>;
+}
+
+/// A session to restore: validated, and under the ids that it gets.
+#[derive(Debug, Clone)]
+pub struct ArchivedSession {
+    /// The session.
+    pub session: Session,
+    /// The hash of everything that an import of it writes.
+    pub fingerprint: Fingerprint,
+    /// All other items. Heads come last, so that whatever they refer to exists (I10).
+    pub items: Vec<ArchiveItem>,
+    /// Its objects.
+    pub files: Vec<File>,
+}
+
+impl ArchivedSession {
+    /// Returns the document, as the transitions need it.
+    #[must_use]
+    pub fn document(&self) -> Document<'_> {
+        Document { session: &self.session, fingerprint: self.fingerprint }
+    }
 }
 
 /// A parsed item of a session.
@@ -96,6 +131,14 @@ pub enum InvalidItem {
     /// It is malformed.
     #[error("is not as the service writes it: {0}")]
     Malformed(String),
+    /// It is larger than a stored item may be.
+    #[error("has {size} bytes, and an item may have at most {most}")]
+    TooLarge {
+        /// Its size.
+        size: usize,
+        /// The limit.
+        most: usize,
+    },
     /// It has an unknown member.
     #[error("has a member that is not known: {0}")]
     Unknown(String),

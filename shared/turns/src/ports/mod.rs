@@ -16,7 +16,10 @@ mod store;
 
 pub use adapters::{Adapters, AgentAdapters, AgentDeps, Deps, QueueDeps};
 pub use agent::tool::timer::Timer;
-pub use archive::{Archive, ArchiveItem, ArchivedObject, InvalidItem, Object, PayloadArchive, RawItem};
+pub use archive::{
+    ARCHIVE_BATCH_SIZE, Archive, ArchiveItem, ArchiveStore, ArchivedObject, ArchivedSession, InvalidItem,
+    Object, PayloadArchive, RawItem,
+};
 pub use errors::{ListError, Source, Unavailable, WriteError};
 pub use host::{Clock, Random};
 pub use index::{

@@ -11,6 +11,7 @@ use testkit::{
     ledger::Event,
     schedule::{Faults, Process},
 };
+use turns::ports::ArchivedSession;
 
 /// The time budget of a function.
 pub(crate) const BUDGET: Duration = Duration::from_secs(840);
@@ -28,8 +29,19 @@ pub(crate) struct Flow {
     pub(crate) act: fn(&mut Deployment, Faults) -> Process,
     /// The flow's user turn, which its client retries.
     pub(crate) request: fn() -> ClientRequest,
-    /// Set if the client retries the tool results instead of the user turn.
-    pub(crate) continues: bool,
+    /// The request that the client retries.
+    pub(crate) retry: Retry,
+}
+
+/// The request that a flow's client retries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Retry {
+    /// The user turn.
+    UserTurn,
+    /// The tool results.
+    ToolResults,
+    /// The import.
+    Import,
 }
 
 const fn flow(
@@ -38,7 +50,7 @@ const fn flow(
     act: fn(&mut Deployment, Faults) -> Process,
     request: fn() -> ClientRequest,
 ) -> Flow {
-    Flow { name, before, act, request, continues: false }
+    Flow { name, before, act, request, retry: Retry::UserTurn }
 }
 
 const fn resume(
@@ -47,7 +59,11 @@ const fn resume(
     act: fn(&mut Deployment, Faults) -> Process,
     request: fn() -> ClientRequest,
 ) -> Flow {
-    Flow { name, before, act, request, continues: true }
+    Flow { name, before, act, request, retry: Retry::ToolResults }
+}
+
+const fn import(name: &'static str, before: fn(&mut Deployment)) -> Flow {
+    Flow { name, before, act: send_import, request: first, retry: Retry::Import }
 }
 
 pub(crate) const FLOWS: &[Flow] = &[
@@ -104,6 +120,10 @@ pub(crate) const FLOWS: &[Flow] = &[
     resume("resume with wrong results", awaiting, answer_wrongly, mixed_reply),
     flow("finalize", settled, finalize_first, first),
     flow("sweep", overdue_turns, sweep, first),
+    import("import a settled session", settled),
+    import("import a finalized session", finalized),
+    import("import what an identical import has begun", half_imported),
+    import("import what an identical import has published", imported),
 ];
 
 fn first() -> ClientRequest {
@@ -216,6 +236,32 @@ fn finalize_first(deployment: &mut Deployment, faults: Faults) -> Process {
 
 fn sweep(deployment: &mut Deployment, faults: Faults) -> Process {
     deployment.sweep(faults)
+}
+
+/// A copy of the session, with its turn settled.
+pub(crate) fn copy(deployment: &Deployment) -> ArchivedSession {
+    let (from, to) = (build::session_key("s"), build::session_key("copy"));
+    let copy = deployment.table.contents().copy_of(&from, &to, &deployment.objects);
+    copy.expect("its turns are over")
+}
+
+fn send_import(deployment: &mut Deployment, faults: Faults) -> Process {
+    let copy = copy(deployment);
+    deployment.import(&first().caller, &copy, faults)
+}
+
+/// Its process crashed before it published.
+fn half_imported(deployment: &mut Deployment) {
+    settled(deployment);
+    let process = send_import(deployment, Faults::Nth(Effect::Commit, 1, Fault::CrashBefore));
+    assert!(deployment.finish(&process).is_none(), "it crashes");
+}
+
+fn imported(deployment: &mut Deployment) {
+    settled(deployment);
+    let process = send_import(deployment, Faults::None);
+    let done = deployment.finish(&process);
+    assert!(matches!(done, Some(ProcessOutcome::Imported(Ok(())))), "{done:?}");
 }
 
 /// Settled and announced. The message isn't delivered yet.

@@ -10,9 +10,9 @@ use testkit::{
     invariants::{self, Violation},
     schedule::{Faults, Process},
 };
-use turns::refusal::Refusal;
+use turns::{ports::ArchivedSession, refusal::Refusal};
 
-use crate::flows::{BUDGET, Flow, correct_results};
+use crate::flows::{BUDGET, Flow, Retry, copy, correct_results};
 
 /// The faults by the index of their effect, counted through the flow and its recovery.
 pub(crate) type Plan = BTreeMap<usize, Fault>;
@@ -47,14 +47,21 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 pub(crate) fn run(flow: &Flow, recovery: Recovery, plan: &Plan) -> CellResult {
     let mut deployment = Deployment::new(Settings::quiet());
     (flow.before)(&mut deployment);
+    let copy = (flow.retry == Retry::Import).then(|| copy(&deployment));
     let flow_process = (flow.act)(&mut deployment, Faults::AtIndex(plan.clone()));
     deployment.finish(&flow_process);
     let effects = flow_process.reached().len();
     // The rest of the plan hits the recovery.
     let rest = plan.iter().filter(|(at, _)| **at >= effects).map(|(at, fault)| (at - effects, *fault));
     let mut violations = Vec::new();
-    let recovered =
-        recover(&mut deployment, flow, recovery, Faults::AtIndex(rest.collect()), &mut violations);
+    let recovered = recover(
+        &mut deployment,
+        flow,
+        recovery,
+        copy.as_ref(),
+        Faults::AtIndex(rest.collect()),
+        &mut violations,
+    );
     end(&mut deployment, recovery, &mut violations);
     violations.extend(deployment.violations());
     violations.dedup();
@@ -65,16 +72,18 @@ fn recover(
     deployment: &mut Deployment,
     flow: &Flow,
     recovery: Recovery,
+    copy: Option<&ArchivedSession>,
     faults: Faults,
     violations: &mut Vec<Violation>,
 ) -> Process {
-    match recovery {
-        Recovery::SameRequest if flow.continues => {
+    match (recovery, copy) {
+        (Recovery::SameRequest, Some(copy)) => import(deployment, copy, faults),
+        (Recovery::SameRequest, None) if flow.retry == Retry::ToolResults => {
             let (sent, results) = ((flow.request)(), correct_results(deployment));
             converse(deployment, &sent, Some(results), faults)
         }
-        Recovery::SameRequest => send(deployment, &(flow.request)(), faults),
-        Recovery::NewTurn => {
+        (Recovery::SameRequest, None) => send(deployment, &(flow.request)(), faults),
+        (Recovery::NewTurn, _) => {
             let probe = ClientRequest::new("cleo", "s", "probe", "Are you there?");
             let process = send(deployment, &probe, faults);
             let timing = deployment.settings.timing;
@@ -88,12 +97,33 @@ fn recover(
             ));
             process
         }
-        Recovery::SweepAlone => {
+        (Recovery::SweepAlone, _) => {
             let process = deployment.sweep(faults);
             deployment.finish(&process);
             process
         }
     }
+}
+
+/// Sends an import until the session is imported. The first try hits the faults.
+fn import(deployment: &mut Deployment, copy: &ArchivedSession, faults: Faults) -> Process {
+    let caller = testkit::build::caller("ann");
+    let first = deployment.import(&caller, copy, faults);
+    let mut done = deployment.finish(&first);
+    for _ in 0..20 {
+        match &done {
+            Some(ProcessOutcome::Imported(Ok(()))) => return first,
+            Some(ProcessOutcome::Imported(Err(refusal))) => {
+                assert!(refusal.retry_after().is_some(), "a refusal for good: {refusal:?}");
+            }
+            Some(other) => panic!("not an answer: {other:?}"),
+            None => {}
+        }
+        deployment.wait(Duration::from_secs(1));
+        let again = deployment.import(&caller, copy, Faults::None);
+        done = deployment.finish(&again);
+    }
+    panic!("an import without end: {done:?}");
 }
 
 /// Sends a user turn, and results for its calls, until it ends or is rejected for good. The first try hits the

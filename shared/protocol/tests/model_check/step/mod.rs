@@ -3,6 +3,7 @@
 mod attempt;
 mod cancel;
 mod finalize;
+mod import;
 mod purge;
 mod salvage;
 mod session_edits;
@@ -43,6 +44,7 @@ impl Step<'_> {
             (ProcessState::Idle, Choice::Call) => match self.role() {
                 Role::Canceller { turn } => self.cancel(*turn),
                 Role::Admin { .. } => self.edit_session(),
+                Role::Importer => self.call_import(),
                 _ => self.call(),
             },
             (ProcessState::Idle, Choice::Deliver { turn, again }) => self.deliver(turn, again),
@@ -71,6 +73,7 @@ impl Step<'_> {
             (ProcessState::StoringResults { results, write }, _) => self.store_results(results, write),
             (ProcessState::Waiting { turn }, Choice::Proceed) => self.poll(turn),
             (ProcessState::ReadingOpenTurn { session }, _) => self.edit_with_turn(&session),
+            (ProcessState::ReadingPurge { session, was_free }, _) => self.decide_import(session, was_free),
             (ProcessState::Finalizing { turn, session }, _) => self.finalize(turn, session.flatten()),
             // The wait timed out: the client is asked to come again.
             (_, _) => {}

@@ -72,7 +72,11 @@ impl Step<'_> {
 
     /// Reads back a write of the session alone, which the session itself proves.
     fn read_session_back(&mut self, write: Arc<Write>, continuation: Continuation, applied: Option<bool>) {
-        let Write::Commit(commit) = write.as_ref() else { return };
+        let commit = match write.as_ref() {
+            Write::Commit(commit) => commit,
+            Write::Restore { .. } => return self.restore_again(write, continuation, applied),
+            Write::Turn { .. } => return,
+        };
         let stored = self.state.session.as_deref();
         if stored == Some(&commit.session.after) {
             self.resolved(&write, continuation, Ok(()));
@@ -91,13 +95,21 @@ impl Step<'_> {
         result: Result<(), Option<Arc<Turn>>>,
     ) {
         let Some(TurnChange { after, .. }) = write.witness() else {
-            return match result {
-                Ok(()) => self.after_edit(write),
-                Err(_) => self.decide_edit(),
+            return match (continuation, result) {
+                (
+                    continuation @ (Continuation::Reserve
+                    | Continuation::RestoreHead { .. }
+                    | Continuation::PublishImport),
+                    result,
+                ) => self.after_import_write(write, continuation, result.is_ok()),
+                (_, Ok(())) => self.after_edit(write),
+                (_, Err(_)) => self.decide_edit(),
             };
         };
         let turn = number(&after.key.turn);
         match (continuation, result) {
+            // Their writes have no witness.
+            (Continuation::Reserve | Continuation::RestoreHead { .. } | Continuation::PublishImport, _) => {}
             (Continuation::EditSession, Ok(())) => self.after_edit(write),
             (Continuation::EditSession, Err(_)) => {
                 self.note(Event::DeleteLost);
@@ -198,6 +210,7 @@ impl Step<'_> {
                 }
                 self.put_head(change);
             }
+            Write::Restore { reservation, head } => return self.apply_restore(reservation, head),
             Write::Commit(commit) => {
                 let holds = |change: &TurnChange| {
                     change.condition.holds(self.state.turn(number(&change.after.key.turn)).map(Arc::as_ref))
@@ -207,7 +220,8 @@ impl Step<'_> {
                 }
                 self.note_commit(commit);
                 let begins = commit.turns.iter().any(|change| change.condition == Condition::Absent);
-                if self.state.is_purged() && (begins || !commit.session.after.is_purged()) {
+                let restores = commit.purge.as_ref().is_some_and(|purge| purge.stage == Stage::Done);
+                if self.state.is_purged() && (begins || !restores && !commit.session.after.is_purged()) {
                     self.state.record_violation(Violation::PurgeUndone);
                 }
                 // A waiting record is left out: it changes nothing until the retention ends.
@@ -257,7 +271,7 @@ impl Step<'_> {
     }
 
     /// Writes a head, and checks the change for violations.
-    fn put_head(&mut self, change: &TurnChange) {
+    pub(super) fn put_head(&mut self, change: &TurnChange) {
         let after = &change.after;
         let turn = number(&after.key.turn);
         match self.state.turn(turn).cloned() {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use agent::outcome::answer::File;
+use agent::outcome::{answer::File, provider_response};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use contracts::{
@@ -19,7 +19,10 @@ use protocol::{
     turn::{State, Turn, Verdict},
 };
 
-use crate::ports::{Archive, ArchiveItem, PayloadArchive};
+use crate::{
+    flow::admin::document_check::{self, Fault, fault},
+    ports::{Archive, ArchiveItem, ArchivedSession, PayloadArchive},
+};
 
 /// The ids under which sessions are imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,11 +38,7 @@ pub(super) struct PreparedSession {
     /// Its id in the export.
     pub(super) exported_id: SessionId,
     /// The session as it is imported.
-    pub(super) session: Session,
-    /// All other items, in any order.
-    pub(super) parts: Vec<ArchiveItem>,
-    /// Its objects.
-    pub(super) files: Vec<File>,
+    pub(super) archived: ArchivedSession,
 }
 
 /// The new ids of the sessions that get one.
@@ -60,16 +59,6 @@ pub(super) fn id_map(caller: &Caller, exports: &[SessionExport], ids: IdPolicy) 
     }
 }
 
-/// A fault in an export document, and its location.
-pub(super) struct Fault {
-    pub(super) at: String,
-    pub(super) rule: String,
-}
-
-fn fault(at: impl Into<String>, rule: impl Into<String>) -> Fault {
-    Fault { at: at.into(), rule: rule.into() }
-}
-
 /// Parses and validates export documents.
 pub(super) struct ExportReader<'a, S, P> {
     pub(super) store: &'a S,
@@ -80,22 +69,33 @@ pub(super) struct ExportReader<'a, S, P> {
 impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
     /// Parses and validates the document of one session.
     pub(super) fn prepare(&self, caller: &Caller, export: SessionExport) -> Result<PreparedSession, Fault> {
+        let fingerprint = self.fingerprint(&export);
+        document_check::distinct_payloads(&export)?;
         let exported_id = export.session.id;
         let session = self.id_map.get(&exported_id).unwrap_or(&exported_id).clone();
         let key = SessionKey { org: caller.org.clone(), session };
         let stored = export.stored.ok_or_else(|| {
             fault("Stored", "is absent: only what an operator exports with payloads=inline can be imported")
         })?;
+        document_check::distinct_items(&stored)?;
         let (mut session, mut parts) = (None, Vec::with_capacity(stored.len()));
         for (number, item) in stored.into_iter().enumerate() {
             let part = self.store.parse_item(&key, item);
             let part = part.map_err(|error| fault(format!("Stored[{number}]"), error.to_string()))?;
-            match self.remap_ids(part) {
-                ArchiveItem::Session(found) => session = Some(*found),
-                part => parts.push(part),
+            match without_provider_ids(self.remap_ids(part)) {
+                ArchiveItem::Session(found) => {
+                    document_check::session_texts(number, &found)?;
+                    session = Some(*found);
+                }
+                part => {
+                    document_check::item_texts(number, &part)?;
+                    parts.push(part);
+                }
             }
         }
         let session = session.ok_or_else(|| fault("Stored", "lacks the item of the session"))?;
+        // Whatever a head refers to is written before it (I10).
+        parts.sort_by_key(|part| matches!(part, ArchiveItem::Turn(_)));
         let heads = checked_heads(&session, &parts)?;
         let mut files = Vec::new();
         for (number, turn) in export.turns.into_iter().enumerate() {
@@ -120,7 +120,17 @@ impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
                 return Err(fault("Turns", rule));
             }
         }
-        Ok(PreparedSession { exported_id, session, parts, files })
+        Ok(PreparedSession {
+            exported_id,
+            archived: ArchivedSession { session, fingerprint, items: parts, files },
+        })
+    }
+
+    /// Returns the hash of everything that an import of this document reads.
+    fn fingerprint(&self, export: &SessionExport) -> Fingerprint {
+        let objects: Vec<_> = export.turns.iter().map(|turn| (&turn.turn.id, &turn.payloads)).collect();
+        let read = (&export.session.id, self.id_map, &export.stored, objects);
+        Fingerprint::hash_bytes(&serde_json::to_vec(&read).unwrap_or_default())
     }
 
     fn file(&self, head: &Turn, payload: ExportedPayload, exported: &SessionId) -> Result<File, Fault> {
@@ -153,11 +163,18 @@ impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
         if matches!(&payload.kind, Kind::File { address, .. } if Some(*address) != sha256) {
             return Err(fault("Object", "names a file with another hash"));
         }
+        mime_type.as_deref().map_or(Ok(()), document_check::media_type)?;
         let own = mime_type.filter(|_| matches!(payload.kind, Kind::File { .. }));
         let media_type = own.unwrap_or_else(|| payload.kind.media_type().to_owned());
         let bytes = match &payload.kind {
             // Contents of files and raw payloads stay as they are: files are addressed by their hash.
             Kind::File { .. } | Kind::ModelRequest(..) | Kind::ModelResponse(..) => bytes,
+            Kind::Outcome(_) | Kind::Step(..) => {
+                let bytes = self.remap_links(bytes, exported, &head.key.session.session);
+                provider_response::as_imported(&bytes).ok_or_else(|| {
+                    fault("Text", "names a response of a provider in another way than the service writes it")
+                })?
+            }
             _ => self.remap_links(bytes, exported, &head.key.session.session),
         };
         Ok(File { payload, media_type, bytes })
@@ -197,6 +214,20 @@ impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
         let member = |id: &SessionId| format!("\"SessionId\":\"{id}\"");
         text.replace(&folder(old), &folder(new)).replace(&member(old), &member(new)).into()
     }
+}
+
+/// Returns an item whose provider responses are only shown: they belong to the exported session. They are never sent to
+/// the provider, and a purge doesn't remove them there.
+fn without_provider_ids(mut part: ArchiveItem) -> ArchiveItem {
+    match &mut part {
+        ArchiveItem::Session(session) => session.chain = None,
+        ArchiveItem::Result(result) => {
+            let report = &mut result.report;
+            report.imported_response_id = report.response_id.take().or(report.imported_response_id.take());
+        }
+        _ => {}
+    }
+    part
 }
 
 /// Validates that every turn is present, has ended, and has its request. Returns the heads by turn id.

@@ -1,7 +1,7 @@
 //! Forks a session: creates a new one that continues from a completed turn.
 
 use contracts::{id::SessionId, request};
-use futures::future::{join, try_join3};
+use futures::future::{join, try_join, try_join3};
 use protocol::{
     Caller,
     id::{SessionKey, TurnKey},
@@ -47,8 +47,14 @@ impl<D: QueueDeps> Forker<D> {
         let turn = source.turn(request.turn_id.clone());
         let (original, source_turn, existing) =
             try_join3(store.session(&source), store.turn(&turn), store.session(&key)).await?;
-        let original = original.ok_or(Refusal::SessionNotFound)?;
-        if !access::can_see(store, caller, &original).await? {
+        // A hidden session takes the time of an unknown one, as the source and as the fork.
+        let (sees_source, sees_fork) = try_join(
+            access::sees(store, caller, &source, original.as_ref()),
+            access::sees(store, caller, &key, existing.as_ref()),
+        )
+        .await?;
+        let original = original.filter(|_| sees_source).ok_or(Refusal::SessionNotFound)?;
+        if existing.is_some() && !sees_fork {
             return Err(Refusal::SessionNotFound);
         }
         let source_turn = source_turn.ok_or(Refusal::TurnNotFound)?;

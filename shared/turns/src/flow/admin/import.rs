@@ -1,35 +1,38 @@
 //! Imports exported sessions into an org that has none of their ids.
 //!
 //! All documents are parsed and validated before anything is written. Then, for each session, the import reserves the
-//! id, writes the objects and items, and publishes the session last. Until then no read shows anything of it. The
-//! same import again resumes an interrupted one.
+//! id, writes objects and items under that reservation (rule 13), and publishes the session last. Until then no read
+//! shows anything of it. The same import again resumes an interrupted one, or joins one that is under way.
 
 use contracts::read::{ImportedSession, SessionExport, SessionImport};
-use futures::{StreamExt, TryStreamExt, future::try_join, stream};
+use futures::future::{try_join, try_join_all};
 use protocol::{
     Caller,
     change::Commit,
-    session::Session,
-    transition::import::{self, Action},
+    transition::import::{self, Action, Reservation},
 };
 
 use crate::flow::{
     access,
     admin::{
-        export_reader::{ExportReader, Fault, IdPolicy, PreparedSession, id_map},
+        document_check::{self, Fault},
+        export_reader::{ExportReader, IdPolicy, id_map},
         index_notice,
     },
     write::{self, WriteOutcome},
 };
 use crate::{
-    ports::{Archive, Clock, Deps, PayloadArchive, Payloads, QueueDeps, Reads},
+    ports::{
+        ARCHIVE_BATCH_SIZE, Archive, ArchiveStore, ArchivedSession, Clock, Deps, PayloadArchive, Payloads,
+        QueueDeps, Reads, Unavailable,
+    },
     refusal::Refusal,
 };
 
 /// The most times an import decides again because the session changed meanwhile.
 const MAX_TRIES: usize = 8;
 
-/// The number of objects or items to write concurrently.
+/// The number of objects to write concurrently.
 const MAX_CONCURRENT_WRITES: usize = 8;
 
 /// Imports sessions.
@@ -39,13 +42,114 @@ pub struct Importer<D> {
     sessions_are_indexed: bool,
 }
 
-impl<D: QueueDeps + Deps<Store: Archive, Payloads: PayloadArchive>> Importer<D> {
+impl<D: QueueDeps + Deps<Store: ArchiveStore>> Importer<D> {
     /// Creates an importer over these dependencies, for a deployment with or without an index of sessions.
     #[must_use]
     pub fn new(deps: D, sessions_are_indexed: bool) -> Self {
         Self { deps, sessions_are_indexed }
     }
 
+    /// Restores one validated session.
+    ///
+    /// # Errors
+    /// If another session has its id, or a store can't be reached.
+    pub async fn restore(&self, caller: &Caller, one: &ArchivedSession) -> Result<(), Refusal> {
+        let mut was_free = false;
+        for _ in 0..MAX_TRIES {
+            let reservation = match self.next_step(caller, one, was_free).await? {
+                NextStep::Reserve(commit) => {
+                    was_free = true;
+                    match write::commit(&self.deps, &commit).await? {
+                        WriteOutcome::Applied => Reservation::of(&commit.session.after),
+                        WriteOutcome::Superseded(_) => continue,
+                    }
+                }
+                NextStep::Continue(reservation) => {
+                    was_free = true;
+                    reservation
+                }
+                NextStep::Finish if was_free => {
+                    self.announce(caller, one).await;
+                    return Ok(());
+                }
+                NextStep::Finish => return Ok(()),
+            };
+            let written = self.write_contents(&reservation, one).await?;
+            let published = match written {
+                WriteOutcome::Applied => {
+                    let publish = import::publish(&reservation, one.document(), self.deps.host().now());
+                    write::commit(&self.deps, &publish).await?
+                }
+                superseded @ WriteOutcome::Superseded(_) => superseded,
+            };
+            // Otherwise an identical import was faster, or the reservation is being purged.
+            if let WriteOutcome::Applied = published {
+                self.announce(caller, one).await;
+                return Ok(());
+            }
+        }
+        Err(Refusal::Contended)
+    }
+
+    /// Writes everything but the session. Objects are stored once, and items only while the reservation holds.
+    async fn write_contents(
+        &self,
+        reservation: &Reservation,
+        one: &ArchivedSession,
+    ) -> Result<WriteOutcome, Unavailable> {
+        let payloads = self.deps.payloads();
+        for files in one.files.chunks(MAX_CONCURRENT_WRITES) {
+            try_join_all(files.iter().map(|file| payloads.put_file(file))).await?;
+        }
+        for batch in one.items.chunks(ARCHIVE_BATCH_SIZE) {
+            let written = write::archive_items(&self.deps, reservation, batch).await?;
+            if let WriteOutcome::Superseded(_) = written {
+                return Ok(written);
+            }
+        }
+        Ok(WriteOutcome::Applied)
+    }
+
+    async fn announce(&self, caller: &Caller, one: &ArchivedSession) {
+        access::audit_session("import", caller, &one.session.key.session);
+        index_notice::send(&self.deps, self.sessions_are_indexed, &one.session.key).await;
+    }
+
+    /// Decides on the next step of a session's import.
+    async fn next_step(
+        &self,
+        caller: &Caller,
+        one: &ArchivedSession,
+        was_free: bool,
+    ) -> Result<NextStep, Refusal> {
+        let (store, key) = (self.deps.store(), &one.session.key);
+        for _ in 0..MAX_TRIES {
+            let (existing, purge) = try_join(store.session(key), store.purge(key)).await?;
+            let (by, now) = (&caller.user.id, self.deps.host().now());
+            match import::action(existing.as_ref(), purge.as_ref(), one.document(), was_free, by, now) {
+                Action::Reserve(commit) => return Ok(NextStep::Reserve(commit)),
+                Action::Continue(reservation) => return Ok(NextStep::Continue(reservation)),
+                Action::AlreadyImported => return Ok(NextStep::Finish),
+                Action::Conflict => return Err(Refusal::SessionExists(key.session.clone())),
+                Action::Wait => return Err(Refusal::SessionBeingPurged(key.session.clone())),
+                Action::ReadAgain => {}
+            }
+        }
+        Err(Refusal::Contended)
+    }
+}
+
+/// The next step of a session's import.
+enum NextStep {
+    /// Reserve the id.
+    Reserve(Box<Commit>),
+    /// Write under this reservation.
+    Continue(Reservation),
+    /// Nothing: the session is imported.
+    Finish,
+}
+
+impl<D: QueueDeps + Deps<Store: ArchiveStore + Archive, Payloads: PayloadArchive>> Importer<D> {
     /// Imports the sessions of an export.
     ///
     /// # Errors
@@ -58,6 +162,8 @@ impl<D: QueueDeps + Deps<Store: Archive, Payloads: PayloadArchive>> Importer<D> 
         ids: IdPolicy,
     ) -> Result<SessionImport, Refusal> {
         access::require_operator(caller)?;
+        document_check::distinct_sessions(&exports)
+            .map_err(|Fault { at, rule }| Refusal::InvalidExport { at, rule })?;
         let id_map = id_map(caller, &exports, ids);
         let mut prepared = Vec::with_capacity(exports.len());
         for (number, export) in exports.into_iter().enumerate() {
@@ -70,54 +176,17 @@ impl<D: QueueDeps + Deps<Store: Archive, Payloads: PayloadArchive>> Importer<D> 
             })?);
         }
         for one in &prepared {
-            self.reservation(caller, &one.session).await?;
+            self.next_step(caller, &one.archived, false).await?;
         }
         let mut sessions = Vec::with_capacity(prepared.len());
         for one in prepared {
-            self.import_one(caller, &one).await?;
+            self.restore(caller, &one.archived).await?;
             sessions.push(ImportedSession {
-                id: one.session.key.session.clone(),
+                id: one.archived.session.key.session.clone(),
                 exported_id: one.exported_id,
-                turn_count: one.session.turn_count,
+                turn_count: one.archived.session.turn_count,
             });
         }
         Ok(SessionImport { sessions })
-    }
-
-    async fn import_one(&self, caller: &Caller, one: &PreparedSession) -> Result<(), Refusal> {
-        for _ in 0..MAX_TRIES {
-            let Some(reserve) = self.reservation(caller, &one.session).await? else { return Ok(()) };
-            if !matches!(write::commit(&self.deps, &reserve).await?, WriteOutcome::Applied) {
-                continue;
-            }
-            let payloads = self.deps.payloads();
-            let files = one.files.iter().cloned();
-            let files = files.map(|file| async move { payloads.put_file(&file).await });
-            stream::iter(files).buffer_unordered(MAX_CONCURRENT_WRITES).try_collect::<Vec<()>>().await?;
-            let store = self.deps.store();
-            let parts = one.parts.iter().cloned();
-            let parts = parts.map(|part| async move { store.put_archive_item(&part).await });
-            stream::iter(parts).buffer_unordered(MAX_CONCURRENT_WRITES).try_collect::<Vec<()>>().await?;
-            let publish = import::publish(&reserve.session.after, &one.session, self.deps.host().now());
-            if let WriteOutcome::Applied = write::commit(&self.deps, &publish).await? {
-                access::audit_session("import", caller, &one.session.key.session);
-                index_notice::send(&self.deps, self.sessions_are_indexed, &one.session.key).await;
-                return Ok(());
-            }
-        }
-        Err(Refusal::Contended)
-    }
-
-    /// Returns the commit that reserves the session's id; none if the session is imported already.
-    async fn reservation(&self, caller: &Caller, session: &Session) -> Result<Option<Commit>, Refusal> {
-        let store = self.deps.store();
-        let (existing, purge) = try_join(store.session(&session.key), store.purge(&session.key)).await?;
-        let now = self.deps.host().now();
-        match import::action(existing.as_ref(), purge.as_ref(), session, &caller.user.id, now) {
-            Action::Reserve(commit) => Ok(Some(*commit)),
-            Action::AlreadyImported => Ok(None),
-            Action::Conflict => Err(Refusal::SessionExists(session.key.session.clone())),
-            Action::Wait => Err(Refusal::SessionBeingPurged(session.key.session.clone())),
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! Changes sessions at a user's request: cancel, edit, fork, import, feedback, purge and indexing.
 
 pub(super) mod cancel;
+mod document_check;
 pub(super) mod export_reader;
 pub(super) mod feedback;
 pub(super) mod fork;

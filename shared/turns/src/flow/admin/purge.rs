@@ -86,6 +86,9 @@ where
                     }
                     applied
                 }
+                Action::Reclaim(commit) => {
+                    matches!(write::commit(&self.deps, &commit).await?, WriteOutcome::Applied)
+                }
                 Action::Remove => self.remove_batch(&record).await?,
             };
             contended = if progressed { 0 } else { contended + 1 };
