@@ -76,6 +76,7 @@ impl Conversation {
     }
 
     pub(crate) fn attach(&mut self, attachment: Attachment) {
+        let attachment = attachment.with_distinct_path(&self.attachments);
         self.attachments.push(attachment);
     }
 
