@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    Client, PATIENCE, System, options, said, session_path, tools, turn, turn_in, turn_path,
+    Client, PATIENCE, System, options, said, session_path, tools, turn, turn_in, turn_path, workspace_turn,
 };
 
 const CHANGE: &str = "agent_change_mode";
@@ -18,7 +18,7 @@ async fn session(ada: &Client, request: &Value) -> Value {
     ada.get(&session_path(request)).await.result()
 }
 
-/// The client tools of the default contexts.
+/// The client tools of the agent `workspace`.
 const WORKSPACE: [&str; 4] =
     ["workspace_read_file", "workspace_list_files", "workspace_search_text", "workspace_write_patch"];
 
@@ -105,8 +105,9 @@ async fn sections_3_4_and_4_5_response_names_the_final_mode() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let script = change("ddr_authoring", false, "r");
-    let request =
-        turn(&format!("[[script: {script}; call workspace_read_file {{\"path\":\"a\"}}; then; say \"x\"]]"));
+    let request = workspace_turn(&format!(
+        "[[script: {script}; call workspace_read_file {{\"path\":\"a\"}}; then; say \"x\"]]"
+    ));
     let continuation = ada.execute(&request).await.result();
     assert_eq!(continuation["Kind"], "client_tool_continuation");
     assert_eq!(continuation["ModeDisplayName"], "DDR Authoring", "a continuation shows it already");
@@ -120,7 +121,8 @@ async fn sections_4_2_to_4_4_tool_order_is_fixed_for_the_turn() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let script = change("ddr_authoring", false, "r");
-    let request = turn(&format!("[[script: {script}; then; call agent_list_modes {{}}; then; say \"x\"]]"));
+    let request =
+        workspace_turn(&format!("[[script: {script}; then; call agent_list_modes {{}}; then; say \"x\"]]"));
     ada.execute(&request).await.result();
     ada.execute(&turn_in(request["SessionId"].as_str().unwrap(), "go on")).await.result();
     let calls = system.model_calls();
@@ -206,8 +208,10 @@ async fn section_4_3_mode_client_tools_follow_the_contexts_tools() {
     let system = System::with(options).await;
     let ada = system.client("acme", "ada");
     let asks = r#"call diagnostics_ask_client {"what":"it"}"#;
-    let request =
-        turn(&format!("[[script: {}; then; say \"Ready.\"]]", change("diagnostics", false, "a test")));
+    let request = workspace_turn(&format!(
+        "[[script: {}; then; say \"Ready.\"]]",
+        change("diagnostics", false, "a test")
+    ));
     ada.execute(&request).await.result();
     let session = request["SessionId"].as_str().unwrap();
     let suspended =
@@ -248,8 +252,10 @@ async fn section_4_3_context_client_tool_overrides_the_mode_tool() {
         json!({"Kind": "conversation", "Id": "own", "Name": "Own", "System": "Help.", "ClientTools": [own]});
     system.put_contexts("acme", &context).await;
     let ada = system.client("acme", "ada");
-    let mut request =
-        turn(&format!("[[script: {}; then; say \"Ready.\"]]", change("diagnostics", false, "a test")));
+    let mut request = workspace_turn(&format!(
+        "[[script: {}; then; say \"Ready.\"]]",
+        change("diagnostics", false, "a test")
+    ));
     request["ConversationContextId"] = json!("own");
     ada.execute(&request).await.result();
     ada.execute(&turn_in(request["SessionId"].as_str().unwrap(), "go on")).await.result();

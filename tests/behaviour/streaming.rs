@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Answer, Client, Events, System, answer_text, final_text_and_result, options, turn, turn_in, turn_path,
+    workspace_turn,
 };
 
 async fn streamed(client: &Client, turn: &Value) -> Events {
@@ -147,7 +148,7 @@ fn in_short(statuses: &[Value]) -> Vec<String> {
 async fn stream_reports_progress_and_the_reason_of_retractions() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let request = turn(
+    let request = workspace_turn(
         "Look [[script: status 503 times 1; say \"Let me look.\"; call agent_list_modes {}; \
          call workspace_read_file {\"path\":\"a\"}; then; say \"Read.\"]]",
     );
@@ -245,7 +246,7 @@ async fn turn_keeps_its_streaming_mode() {
                "ToolResults": [{"ToolCallId": call, "ExecutionMs": 1, "ResultJson": "1"}]})
     };
 
-    let (_, suspended) = final_text_and_result(&streamed(&ada, &turn(script)).await.rest().await);
+    let (_, suspended) = final_text_and_result(&streamed(&ada, &workspace_turn(script)).await.rest().await);
     let suspended: Value = serde_json::from_str(&suspended).unwrap();
     assert_eq!(suspended["Result"]["Kind"], "client_tool_continuation");
     let right = results(&suspended["Result"]);
@@ -255,7 +256,7 @@ async fn turn_keeps_its_streaming_mode() {
     assert_eq!((text.as_str(), answer_text(&result).as_str()), ("It is read.", "It is read."));
     assert!(events.len() > 2, "{events:?}");
 
-    let suspended = ada.execute(&turn(script)).await.result();
+    let suspended = ada.execute(&workspace_turn(script)).await.result();
     let answer = ada.stream(Method::POST, TOOL_RESULTS, None, Some(&results(&suspended))).await;
     let Err(answer) = answer else { panic!("a turn that is not streamed") };
     assert_eq!(answer.result()["PrimaryOutputText"], "It is read.");
