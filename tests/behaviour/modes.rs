@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    Client, PATIENCE, System, options, said, session_path, tools, turn, turn_in, turn_path, workspace_turn,
+    Client, PATIENCE, System, in_context, options, said, session_path, system_message, tools, turn, turn_in,
+    turn_path, workspace_turn,
 };
 
 const CHANGE: &str = "agent_change_mode";
@@ -114,6 +115,23 @@ async fn sections_3_4_and_4_5_response_names_the_final_mode() {
     let answer = ada.execute(&turn("hello")).await.result();
     assert_eq!(answer["ModeDisplayName"], "General", "without a change it is the mode of the start");
     assert!(answer.get("Mode").is_none(), "the key is the server's");
+}
+
+/// AGN-003 §4.3: a chain begins with the usage of every server tool, whatever its mode offers.
+#[tokio::test]
+async fn chain_begins_with_usage_of_all_tools_and_a_mode_tells_its_own() {
+    let system = System::start().await;
+    system.put_context(json!({"DefaultMode": "ddr_authoring"})).await;
+    let ada = system.client("acme", "ada");
+    let usage = "<<<APTIX_TOOL_USAGE_BEGIN name='code_hash_normalized'>>>";
+    ada.execute(&in_context("Hello")).await.result();
+    let first = system.last_call();
+    assert!(!tools(&first).contains(&"code_hash_normalized"), "this mode doesn't offer it");
+    assert!(system_message(&first).contains(usage), "{first}");
+    let script = change("general", false, "r");
+    ada.execute(&in_context(&format!("[[script: {script}; then; say \"Ready.\"]]"))).await.result();
+    let told = said(&system.last_call());
+    assert!(told.contains("[MODE_INSTRUCTIONS: general]") && told.contains(usage), "{told}");
 }
 
 #[tokio::test]

@@ -120,7 +120,7 @@ pub fn config_with_retrieval() -> Arc<AgentConfig> {
 fn build_config(retrieval: Option<DefaultSources>) -> AgentConfig {
     let tools = Registry::new(tool::built_in()).unwrap();
     let names: Vec<&str> = tools.names().collect();
-    let catalog = Catalog::seed(&names).unwrap();
+    let catalog = Catalog::seed(&names).unwrap().with_tools(tools.definitions());
     let mut defaults = context::defaults().unwrap();
     // Sessions that name no context have client tools here, so that every test can suspend a turn.
     defaults.conversation.client_tools =
