@@ -170,7 +170,7 @@ const scrollToEnd = () => scrollTo({ top: document.documentElement.scrollHeight 
 function contextFields(isNew) {
   const { agent = '', conversation = '' } = (isNew && takeHandoff('contexts')) || {}
   const inputs = {
-    agent: el('input', { value: agent, placeholder: 'default', autocomplete: 'off', maxlength: 128 }),
+    agent: el('input', { value: agent || (isNew ? 'workspace' : ''), placeholder: 'default', autocomplete: 'off', maxlength: 128 }),
     conversation: el('input', { value: conversation, placeholder: 'default', autocomplete: 'off', maxlength: 128 }),
   }
   const fields = el(

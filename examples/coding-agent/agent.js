@@ -97,7 +97,9 @@ async function approve({ name, args }) {
   return (await ask(`Change ${line(args.path)}? [y/n] `))?.trim().toLowerCase() === 'y'
 }
 
-const session = new Aptix({ baseUrl: values.url, token: values.token }).session(values.session)
+// A session keeps the agent of its first turn.
+const options = values.session ? {} : { agent: 'workspace' }
+const session = new Aptix({ baseUrl: values.url, token: values.token }).session(values.session, options)
 console.log(`session ${session.id}`)
 
 /** @type {import('../../clients/javascript/src/index.js').Turn | undefined} */

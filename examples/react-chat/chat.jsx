@@ -70,7 +70,7 @@ function Chat({ aptix, history }) {
         return { text: await file.text() }
       },
     }
-    return new AptixChatTransport(aptix, { tools })
+    return new AptixChatTransport(aptix, { tools, agent: 'workspace' })
   }, [aptix])
   const { messages, status, error, sendMessage, stop } = useChat({ id: chatId, messages: history, transport, resume: true })
   const isBusy = status === 'submitted' || status === 'streaming'

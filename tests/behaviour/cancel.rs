@@ -6,7 +6,9 @@ use local::{Options, token::Identity};
 use serde_json::{Value, json};
 
 use crate::client_tools::{results, submit};
-use crate::support::{Client, PATIENCE, System, options, session_path, turn, turn_in, turn_path};
+use crate::support::{
+    Client, PATIENCE, System, options, session_path, turn, turn_in, turn_path, workspace_turn,
+};
 
 /// Longer than a test: what an attempt learns within it, no renewal told.
 const LONG_LEASE: Duration = Duration::from_secs(180);
@@ -144,7 +146,7 @@ async fn turn_ended_from_outside_keeps_its_suspension_data() {
     let operator = system.identified(&Identity { operator: true, ..Identity::user("acme", "op") });
     let ask = "Read [[script: call workspace_read_file {\"path\":\"a.rs\"}; then; \
                call agent_list_modes {}; call workspace_read_file {\"path\":\"b.rs\"}; then; say \"Read.\"]]";
-    let request = turn(ask);
+    let request = workspace_turn(ask);
     let first = ada.execute(&request).await.result();
     submit(&ada, &results(&first, "a")).await.result();
     cancel(&ada, &request).await;
@@ -220,7 +222,7 @@ async fn running_turn_ended_from_outside_keeps_its_recorded_rounds() {
 async fn cancel_after_tool_results_keeps_their_duration() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let request = turn(
+    let request = workspace_turn(
         "Read [[script: call workspace_read_file {\"path\":\"a.rs\"}; then; delay 100s; say \"Read.\"]]",
     );
     let first = ada.execute(&request).await.result();

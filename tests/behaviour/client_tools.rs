@@ -4,7 +4,9 @@ use contracts::paths::TOOL_RESULTS;
 use local::{Function, Options};
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Client, LEASE, System, options, session_path, turn, turn_in, turn_path};
+use crate::support::{
+    Answer, Client, LEASE, System, options, session_path, turn, turn_in, turn_path, workspace_turn,
+};
 
 /// The right result for a call.
 pub fn result(call: &Value, text: &str) -> Value {
@@ -27,11 +29,36 @@ pub async fn submit(client: &Client, results: &Value) -> Answer {
 const ASK: &str = "Read [[script: say \"Let me look.\"; call workspace_read_file {\"path\":\"a.rs\"}; \
                    call workspace_read_file {\"path\":\"b.rs\"}; then; say \"Both read.\"]]";
 
+/// A client is only asked to run tools of an agent that it named.
+#[tokio::test]
+async fn default_agent_has_no_client_tools() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let request = turn(ASK);
+    let answer = ada.execute(&request).await.result();
+    assert_eq!((&answer["Kind"], &answer["PrimaryOutputText"]), (&json!("final"), &json!("Both read.")));
+    assert!(!system.model_calls()[0]["tools"].to_string().contains("workspace_"));
+    let named = workspace_turn(ASK);
+    assert_eq!(ada.execute(&named).await.result()["Kind"], "client_tool_continuation");
+    let read = ada.get(&session_path(&named)).await.result();
+    assert_eq!(
+        (&read["AgentContextId"], &read["AgentContextName"], &read["ConversationContextId"]),
+        (&json!("workspace"), &json!("Workspace"), &json!("default"))
+    );
+    let agent = json!({"Kind": "agent", "Id": "workspace", "Name": "Our own", "ClientTools": []});
+    system.put_contexts("acme", &agent).await;
+    assert_eq!(
+        ada.execute(&workspace_turn(ASK)).await.result()["Kind"],
+        "final",
+        "the org's own takes its place"
+    );
+}
+
 #[tokio::test]
 async fn client_tool_calls_suspend_the_turn_and_results_finish_it() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let request = turn(ASK);
+    let request = workspace_turn(ASK);
     let suspended = ada.execute(&request).await;
     let continuation = suspended.result();
     assert_eq!(continuation["Kind"], "client_tool_continuation");
@@ -69,7 +96,7 @@ async fn client_tool_calls_suspend_the_turn_and_results_finish_it() {
 async fn turn_suspends_three_times_with_mixed_replies_and_a_mode_change() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let request = turn(
+    let request = workspace_turn(
         "Go [[script: call workspace_read_file {\"path\":\"1\"}; call code_hash_normalized {\"text\":\"x\"}; then; \
          call agent_change_mode {\"mode\":\"ddr_authoring\",\"branch\":false,\"reason\":\"r\"}; call workspace_read_file {\"path\":\"2\"}; then; \
          call workspace_read_file {\"path\":\"3\"}; then; say \"End.\"]]",
@@ -99,7 +126,7 @@ async fn warnings_before_a_suspension_are_in_the_final_response() {
         format!("call agent_change_mode {{\"mode\":\"{mode}\",\"branch\":false,\"reason\":\"r\"}}; ")
     };
     let continuation = ada
-        .execute(&turn(&format!(
+        .execute(&workspace_turn(&format!(
             "Go [[script: {}{}call workspace_read_file {{\"path\":\"a\"}}; then; say \"Done.\"]]",
             change("ddr_authoring"),
             change("workflow_authoring"),
@@ -120,7 +147,7 @@ async fn warnings_before_a_suspension_are_in_the_final_response() {
 async fn failed_client_tool_is_a_regular_result() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let continuation = ada.execute(&turn(ASK)).await.result();
+    let continuation = ada.execute(&workspace_turn(ASK)).await.result();
     let mut failed = results(&continuation, "x");
     failed["ToolResults"][0] = json!({"ToolCallId": continuation["ToolCalls"][0]["ToolCallId"], "ExecutionMs": 0, "ErrorMessage": "no such file"});
     assert_eq!(submit(&ada, &failed).await.result()["Kind"], "final");
@@ -132,7 +159,7 @@ async fn file_written_along_with_tool_calls_is_stored_and_linked() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let base64 = "QUJD".repeat(300);
-    let request = turn(&format!(
+    let request = workspace_turn(&format!(
         "Draw [[script: say \"Here: data:text/plain;base64,{base64} so far.\"; \
          call workspace_read_file {{\"path\":\"a\"}}; then; say \"Done.\"]]"
     ));
@@ -153,7 +180,7 @@ async fn file_written_along_with_tool_calls_is_stored_and_linked() {
 async fn a_new_user_turn_supersedes_a_waiting_one_at_once() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let request = turn(ASK);
+    let request = workspace_turn(ASK);
     let continuation = ada.execute(&request).await.result();
     let next = turn_in(request["SessionId"].as_str().unwrap(), "Never mind");
     assert_eq!(ada.execute(&next).await.result()["Kind"], "final");
@@ -168,7 +195,7 @@ async fn a_new_user_turn_supersedes_a_waiting_one_at_once() {
 async fn a_waiting_turn_is_cancelled() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let request = turn(ASK);
+    let request = workspace_turn(ASK);
     let continuation = ada.execute(&request).await.result();
     let cancelled = ada.post(&format!("{}/cancel", turn_path(&request)), String::new()).await.result();
     assert_eq!(cancelled["Status"]["Id"], "failed");
@@ -180,13 +207,13 @@ async fn a_waiting_turn_is_cancelled() {
 async fn two_continuations_race_and_one_wins() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let continuation = ada.execute(&turn(ASK)).await.result();
+    let continuation = ada.execute(&workspace_turn(ASK)).await.result();
     let (one, other) = (results(&continuation, "one"), results(&continuation, "other"));
     let (one, other) = futures::join!(submit(&ada, &one), submit(&ada, &other));
     let mut statuses = [one.status, other.status];
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 409], "{} {}", one.text, other.text);
-    let (same_a, same_b) = (turn(ASK), ());
+    let (same_a, same_b) = (workspace_turn(ASK), ());
     let () = same_b;
     let right = results(&ada.execute(&same_a).await.result(), "x");
     let (a, b) = futures::join!(submit(&ada, &right), submit(&ada, &right));
@@ -197,8 +224,9 @@ async fn two_continuations_race_and_one_wins() {
 async fn crash_after_accepted_results_is_taken_over_by_same_results() {
     let system = System::with(Options { lease: Some(LEASE), ..options() }).await;
     let ada = system.client("acme", "ada");
-    let request =
-        turn("Read [[script: call workspace_read_file {\"path\":\"a\"}; then; delay 700ms; say \"Read.\"]]");
+    let request = workspace_turn(
+        "Read [[script: call workspace_read_file {\"path\":\"a\"}; then; delay 700ms; say \"Read.\"]]",
+    );
     let right = results(&ada.execute(&request).await.result(), "contents");
     let crash = async {
         system.model_called(2).await;
@@ -219,7 +247,7 @@ async fn invalid_call_arguments_return_to_the_model_not_the_client() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let continuation = ada
-        .execute(&turn(
+        .execute(&workspace_turn(
             "Read [[script: call workspace_read_file {\"pfad\":\"a\"}; then; call workspace_read_file {\"path\":7}; \
              call workspace_read_file {\"path\":\"b\"}; then; say \"Read.\"]]",
         ))
@@ -245,7 +273,7 @@ async fn invalid_call_arguments_return_to_the_model_not_the_client() {
 async fn turn_reports_the_duration_of_client_tools() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let request = turn(ASK);
+    let request = workspace_turn(ASK);
     let continuation = ada.execute(&request).await.result();
     assert!(ada.get(&turn_path(&request)).await.result().get("ClientToolMs").is_none());
     submit(&ada, &results(&continuation, "x")).await.result();
@@ -258,7 +286,7 @@ async fn turn_without_tool_results_fails_at_its_deadline() {
     options.environment.insert("TOOL_WAIT_SECONDS".to_owned(), "0.3".to_owned());
     let system = System::with(options).await;
     let ada = system.client("acme", "ada");
-    let request = turn(ASK);
+    let request = workspace_turn(ASK);
     let continuation = ada.execute(&request).await.result();
     let is_over = async || {
         system.cloud.sweep().await.expect("a sweep");
@@ -281,7 +309,8 @@ async fn turn_without_tool_results_fails_at_its_deadline() {
 async fn only_the_requesting_user_can_submit_tool_results() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let request = turn("Read [[script: call workspace_read_file {\"path\":\"a\"}; then; say \"Read.\"]]");
+    let request =
+        workspace_turn("Read [[script: call workspace_read_file {\"path\":\"a\"}; then; say \"Read.\"]]");
     let right = results(&ada.execute(&request).await.result(), "contents");
     let refused = submit(&system.client("acme", "bob"), &right).await;
     assert_eq!((refused.status, refused.error().as_str()), (403, "TurnOfAnotherUser"), "{}", refused.text);

@@ -263,6 +263,7 @@ async fn model_settings_are_sent_and_nonconforming_answer_is_warned() {
     let warned = |answer: &Value| answer.get("UserWarnings").is_some();
     let fits = asked(&ada, r#"[[script: say "{\"verdict\":\"yes\"}"]]"#).await;
     assert!(!warned(&fits), "{fits}");
+    assert_eq!(fits["PrimaryOutputText"], "```json\n{\"verdict\":\"yes\"}\n```");
     for other in ["Yes.", r#"{\"verdict\":1}"#] {
         let answer = asked(&ada, &format!(r#"[[script: say "{other}"]]"#)).await;
         assert!(warned(&answer), "{answer}");

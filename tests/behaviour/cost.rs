@@ -5,7 +5,7 @@ use std::time::Duration;
 use local::token::Identity;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Client, System, session_path, turn, turn_in, turn_path};
+use crate::support::{Answer, Client, System, session_path, turn, turn_in, turn_path, workspace_turn};
 
 fn request(instruction: &str) -> Value {
     let mut turn = turn(instruction);
@@ -49,7 +49,8 @@ async fn turn_and_session_show_exact_cost_including_failed_replies() {
 async fn superseded_turn_counts_its_usage() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let waiting = turn("Read [[script: usage 100 10; call workspace_read_file {\"path\":\"a.rs\"}]]");
+    let waiting =
+        workspace_turn("Read [[script: usage 100 10; call workspace_read_file {\"path\":\"a.rs\"}]]");
     assert_eq!(ada.execute(&waiting).await.result()["Kind"], "client_tool_continuation");
     let session = waiting["SessionId"].as_str().unwrap();
     ada.execute(&turn_in(session, "Never mind [[script: usage 1 1; say \"Fine.\"]]")).await.result();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     client_tools::{results, submit},
     session_edits::{delete, edit, session_of},
-    support::{Client, System, id, session_path, turn, turn_in, turn_path},
+    support::{Client, System, id, session_path, turn, turn_in, turn_path, workspace_turn},
 };
 
 pub fn operator(system: &System, org: &str) -> Client {
@@ -25,7 +25,7 @@ pub async fn full(system: &System, org: &str) -> Vec<Value> {
         "name": "b.bin", "media_type": "image/png", "contents": "/wD/", "encoding": "base64", "description": null,
     });
     let change = json!({"mode": "ddr_authoring", "branch": false, "reason": "It is a decision."});
-    let first = turn(&format!(
+    let first = workspace_turn(&format!(
         "Publish [[script: call publish_file {file}; call publish_file {bytes}; then; say \"There.\"]]"
     ));
     let session = session_of(&first).to_owned();

@@ -121,7 +121,7 @@ async fn images_and_documents_are_parts_and_binaries_are_only_named() {
     let files = [binary("shot.png", PNG), binary("docs/plan.pdf", PDF), binary("a.bin", b"\0\x01secret")];
     let mut request = with_files(turn("Look"), &files);
     request["ClipboardImages"] =
-        json!([{"Id": "1", "MimeType": "image/png", "DataBase64": STANDARD.encode(PNG)}]);
+        json!([{"Id": "shot 7", "MimeType": "image/png", "DataBase64": STANDARD.encode(PNG)}]);
     let answer = ada.execute(&request).await.result();
     let call = &system.model_calls()[0];
     let parts = parts(call);
@@ -133,7 +133,10 @@ async fn images_and_documents_are_parts_and_binaries_are_only_named() {
     assert_eq!(parts[3], json!({"type": "input_file", "filename": "plan.pdf", "file_data": pdf}));
     let block = files_block(call).unwrap();
     let contents: Vec<&str> = block.lines().filter(|line| line.starts_with("Contents: ")).collect();
-    assert_eq!(contents, ["Contents: attached", "Contents: attached", "Contents: not readable"]);
+    let (attached, unreadable) = ("Contents: attached", "Contents: not readable");
+    assert_eq!(contents, [attached, attached, unreadable, attached]);
+    assert!(block.contains("Path: docs/plan.pdf\nFileName: plan.pdf\nOrigin: ide\n"), "{block}");
+    assert!(block.contains("=== PASTED IMAGE 1 ===\nId: shot 7\n"), "{block}");
     assert!(!call.to_string().contains("secret") && !call.to_string().contains(&STANDARD.encode(b"\0\x01s")));
     let warnings = answer["UserWarnings"].as_array().unwrap();
     assert!(warnings.len() == 1 && warnings[0].as_str().unwrap().starts_with("a.bin "), "{warnings:?}");

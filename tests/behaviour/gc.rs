@@ -6,7 +6,7 @@ use tokio::process::Command;
 
 use crate::{
     client_tools::{results, submit},
-    support::{System, turn, turn_path},
+    support::{System, turn_path, workspace_turn},
 };
 
 impl System {
@@ -30,11 +30,11 @@ async fn gc_lists_and_removes_only_unreferenced_objects() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let read = |path: &str| format!("call workspace_read_file {{\"path\":\"{path}\"}}; then; ");
-    let done = turn(&format!("Read [[script: {}{}say \"Read.\"]]", read("1"), read("2")));
+    let done = workspace_turn(&format!("Read [[script: {}{}say \"Read.\"]]", read("1"), read("2")));
     let first = results(&ada.execute(&done).await.result(), "1");
     let second = results(&submit(&ada, &first).await.result(), "2");
     let answer = submit(&ada, &second).await;
-    let waits = turn(&format!("Wait [[script: {}say \"Read.\"]]", read("1")));
+    let waits = workspace_turn(&format!("Wait [[script: {}say \"Read.\"]]", read("1")));
     let continuation = ada.execute(&waits).await;
     let head = format!("TURN#{}", done["TurnId"].as_str().unwrap());
     system.until_attribute(&head, "Status", "completed").await;

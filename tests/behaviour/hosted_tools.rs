@@ -53,7 +53,7 @@ async fn hosted_tools_are_offered_and_replayed_without_storage() {
              "allowed_tools": ["ask"], "require_approval": "never"},
         ]);
         assert_eq!(offered, expected.as_array().unwrap().iter().collect::<Vec<_>>());
-        assert!(tools.len() > 4, "behind the service's own");
+        assert!(tools.len() > offered.len(), "behind the service's own");
     }
     let round = [
         "system",

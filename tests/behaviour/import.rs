@@ -16,6 +16,7 @@ use crate::{
     session_edits::session_of,
     support::{
         Answer, Client, PATIENCE, System, id, is_chained, options, session_path, turn, turn_in, turn_path,
+        workspace_turn,
     },
 };
 
@@ -272,7 +273,8 @@ async fn invalid_import_is_refused_by_name_and_leaves_no_trace() {
     assert_eq!((answer.status, answer.error().as_str()), (415, "UnsupportedMediaType"));
     assert_eq!((system.items().await.len(), system.objects().await.len()), before);
 
-    let open = turn("Wait [[script: call workspace_read_file {\"path\":\"a\"}; then; say \"Read.\"]]");
+    let open =
+        workspace_turn("Wait [[script: call workspace_read_file {\"path\":\"a\"}; then; say \"Read.\"]]");
     ada.execute(&open).await.result();
     let answer = import(&other, &text(&op, &open).await, "").await;
     assert_eq!(answer.status, 400);

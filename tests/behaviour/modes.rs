@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    Client, PATIENCE, System, options, said, session_path, tools, turn, turn_in, turn_path,
+    Client, PATIENCE, System, in_context, options, said, session_path, system_message, tools, turn, turn_in,
+    turn_path, workspace_turn,
 };
 
 const CHANGE: &str = "agent_change_mode";
@@ -18,7 +19,7 @@ async fn session(ada: &Client, request: &Value) -> Value {
     ada.get(&session_path(request)).await.result()
 }
 
-/// The client tools of the default contexts.
+/// The client tools of the agent `workspace`.
 const WORKSPACE: [&str; 4] =
     ["workspace_read_file", "workspace_list_files", "workspace_search_text", "workspace_write_patch"];
 
@@ -105,8 +106,9 @@ async fn sections_3_4_and_4_5_response_names_the_final_mode() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let script = change("ddr_authoring", false, "r");
-    let request =
-        turn(&format!("[[script: {script}; call workspace_read_file {{\"path\":\"a\"}}; then; say \"x\"]]"));
+    let request = workspace_turn(&format!(
+        "[[script: {script}; call workspace_read_file {{\"path\":\"a\"}}; then; say \"x\"]]"
+    ));
     let continuation = ada.execute(&request).await.result();
     assert_eq!(continuation["Kind"], "client_tool_continuation");
     assert_eq!(continuation["ModeDisplayName"], "DDR Authoring", "a continuation shows it already");
@@ -115,12 +117,30 @@ async fn sections_3_4_and_4_5_response_names_the_final_mode() {
     assert!(answer.get("Mode").is_none(), "the key is the server's");
 }
 
+/// AGN-003 §4.3: a chain begins with the usage of every server tool, whatever its mode offers.
+#[tokio::test]
+async fn chain_begins_with_usage_of_all_tools_and_a_mode_tells_its_own() {
+    let system = System::start().await;
+    system.put_context(json!({"DefaultMode": "ddr_authoring"})).await;
+    let ada = system.client("acme", "ada");
+    let usage = "<<<APTIX_TOOL_USAGE_BEGIN name='code_hash_normalized'>>>";
+    ada.execute(&in_context("Hello")).await.result();
+    let first = system.last_call();
+    assert!(!tools(&first).contains(&"code_hash_normalized"), "this mode doesn't offer it");
+    assert!(system_message(&first).contains(usage), "{first}");
+    let script = change("general", false, "r");
+    ada.execute(&in_context(&format!("[[script: {script}; then; say \"Ready.\"]]"))).await.result();
+    let told = said(&system.last_call());
+    assert!(told.contains("[MODE_INSTRUCTIONS: general]") && told.contains(usage), "{told}");
+}
+
 #[tokio::test]
 async fn sections_4_2_to_4_4_tool_order_is_fixed_for_the_turn() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let script = change("ddr_authoring", false, "r");
-    let request = turn(&format!("[[script: {script}; then; call agent_list_modes {{}}; then; say \"x\"]]"));
+    let request =
+        workspace_turn(&format!("[[script: {script}; then; call agent_list_modes {{}}; then; say \"x\"]]"));
     ada.execute(&request).await.result();
     ada.execute(&turn_in(request["SessionId"].as_str().unwrap(), "go on")).await.result();
     let calls = system.model_calls();
@@ -206,8 +226,10 @@ async fn section_4_3_mode_client_tools_follow_the_contexts_tools() {
     let system = System::with(options).await;
     let ada = system.client("acme", "ada");
     let asks = r#"call diagnostics_ask_client {"what":"it"}"#;
-    let request =
-        turn(&format!("[[script: {}; then; say \"Ready.\"]]", change("diagnostics", false, "a test")));
+    let request = workspace_turn(&format!(
+        "[[script: {}; then; say \"Ready.\"]]",
+        change("diagnostics", false, "a test")
+    ));
     ada.execute(&request).await.result();
     let session = request["SessionId"].as_str().unwrap();
     let suspended =
@@ -248,8 +270,10 @@ async fn section_4_3_context_client_tool_overrides_the_mode_tool() {
         json!({"Kind": "conversation", "Id": "own", "Name": "Own", "System": "Help.", "ClientTools": [own]});
     system.put_contexts("acme", &context).await;
     let ada = system.client("acme", "ada");
-    let mut request =
-        turn(&format!("[[script: {}; then; say \"Ready.\"]]", change("diagnostics", false, "a test")));
+    let mut request = workspace_turn(&format!(
+        "[[script: {}; then; say \"Ready.\"]]",
+        change("diagnostics", false, "a test")
+    ));
     request["ConversationContextId"] = json!("own");
     ada.execute(&request).await.result();
     ada.execute(&turn_in(request["SessionId"].as_str().unwrap(), "go on")).await.result();

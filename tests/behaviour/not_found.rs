@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::client_tools::results;
 use crate::session_edits::{edit, session_of};
-use crate::support::{Answer, Client, System, session_path, turn};
+use crate::support::{Answer, Client, System, session_path, turn, workspace_turn};
 
 const UNKNOWN: &str = "0123456789abcdef0123456789abcdef";
 const ASKS: &str = "Read [[script: call workspace_read_file {\"path\":\"a\"}; then; say \"Read.\"]]";
@@ -93,7 +93,7 @@ async fn foreign_hidden_purged_and_unknown_sessions_get_the_same_404() {
     let system = System::start().await;
     let (ada, bob, eve) =
         (system.client("acme", "ada"), system.client("acme", "bob"), system.client("rival", "eve"));
-    let waits = turn(ASKS);
+    let waits = workspace_turn(ASKS);
     ada.execute(&waits).await.result();
     alike(&eve, &waits, &nobodys(), Names::Session, "another org's").await;
 

@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use local::{Function, Options};
 use serde_json::{Value, json};
 
-use crate::support::{Client, Events, LEASE, System, options, turn, turn_in, turn_path};
+use crate::support::{Client, Events, LEASE, System, options, turn, turn_in, turn_path, workspace_turn};
 
 const SHOWN: &str = "Once upon a time there was a lease, and ";
 
@@ -133,7 +133,8 @@ async fn abandoned_turn_shows_its_streamed_text() {
 async fn superseded_turn_shows_the_text_sent_with_its_calls() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let request = turn("Read [[script: say \"Let me look.\"; call workspace_read_file {\"path\":\"a\"}]]");
+    let request =
+        workspace_turn("Read [[script: say \"Let me look.\"; call workspace_read_file {\"path\":\"a\"}]]");
     let events = ada.execute_streaming(&request, None).await.unwrap_or_else(|no| panic!("{}", no.text));
     events.rest().await;
     ada.execute(&turn_in(request["SessionId"].as_str().unwrap(), "Never mind")).await.result();

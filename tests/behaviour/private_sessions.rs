@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 
 use crate::client_tools::{results, submit};
 use crate::session_edits::{delete, edit, restore, session_of};
-use crate::support::{Answer, Client, System, options, session_path, turn, turn_in, turn_path};
+use crate::support::{
+    Answer, Client, System, options, session_path, turn, turn_in, turn_path, with_workspace,
+};
 
 const ASKS: &str = "Read [[script: call workspace_read_file {\"path\":\"a\"}; then; say \"Read.\"]]";
 
@@ -18,7 +20,7 @@ fn unknown(text: &str, request: &Value) -> String {
 }
 
 async fn private(client: &Client, instruction: &str) -> Value {
-    let request = turn(instruction);
+    let request = with_workspace(turn(instruction));
     client.execute(&request).await.result();
     edit(client, &request, json!({"Visibility": "participants"})).await.result();
     request

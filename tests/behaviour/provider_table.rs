@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use crate::{
     client_tools::{results, submit},
-    support::{Client, System, answer_text, final_text_and_result, is_chained, mock_profile, turn_in},
+    support::{
+        Client, System, answer_text, final_text_and_result, is_chained, mock_profile, turn_in, with_workspace,
+    },
 };
 
 const PROVIDERS: [&str; 8] =
@@ -54,7 +56,7 @@ impl Talk {
     }
 
     async fn row(mut self, provider: &str) -> [usize; 6] {
-        let mut first = turn_in("s", "The word is plum. [[script: say \"Noted.\"]]");
+        let mut first = with_workspace(turn_in("s", "The word is plum. [[script: say \"Noted.\"]]"));
         first["InputArtifacts"] = json!([{
             "RelativePath": "src/a.rs", "FileName": "a.rs", "Contents": "fn hidden() {}", "Origin": "ide",
         }]);

@@ -93,6 +93,10 @@ async fn scope_operators_work_on_keywords_lists_numbers_and_texts() {
         ("Subtype", "!=", json!(["plan"]), "bc"),
         ("Subtype", "contains", json!(["guide"]), "b"),
         ("Subtype", "does_not_contain", json!(["guide"]), "ac"),
+        ("Subtype", "contains", json!(["UID"]), "b"),
+        ("Subtype", "does_not_contain", json!(["uid"]), "ac"),
+        ("subtype", "==", json!(["plan"]), "a"),
+        ("SUBTYPE", "does_not_contain", json!(["LA"]), "bc"),
         ("LabelSlugs", "==", json!(["ddr", "dataset"]), "ac"),
         ("LabelSlugs", "!=", json!(["ddr"]), "bc"),
         ("LabelSlugs", "contains", json!(["api"]), "ab"),
@@ -105,7 +109,12 @@ async fn scope_operators_work_on_keywords_lists_numbers_and_texts() {
         ("Text", "!=", json!(["fn sweep_turns() {}"]), "ac"),
         ("Text", "contains", json!(["read_session"]), "c"),
         ("Text", "does_not_contain", json!(["KEEP_LEASE"]), "bc"),
+        ("Text", "contains", json!(["p_turn"]), "b"),
+        ("Text", "does_not_contain", json!(["ead_sess", "p_lea"]), "b"),
+        ("LabelSlugs", "contains", json!(["data"]), ""),
+        ("labelSlugs", "contains", json!(["DataSet"]), "c"),
         ("Unheard", "==", json!(["x"]), ""),
+        ("Unheard", "does_not_contain", json!(["x"]), "abc"),
         // The tenant is nobody's to ask for, in any spelling.
         ("OrgId", "==", json!(["other"]), "abc"),
         ("org_id", "!=", json!(["acme"]), "abc"),
@@ -115,13 +124,58 @@ async fn scope_operators_work_on_keywords_lists_numbers_and_texts() {
         request["RagScope"] = json!({"Conditions": [{"Key": key, "Operator": operator, "Values": values}]});
         let answer = ada.execute(&request).await.result();
         let case = format!("{key} {operator} {values}");
-        assert_eq!(answer.get("UserWarnings"), None, "{case}");
+        let warning = match key {
+            "Unheard" => Some("No indexed source has the key `Unheard`, which `RagScope` names.".to_owned()),
+            "OrgId" | "org_id" => {
+                Some(format!("The condition of `RagScope` on `{key}` was ignored: it can't be a condition."))
+            }
+            _ => None,
+        };
+        assert_eq!(answer.get("UserWarnings"), warning.map(|text| json!([text])).as_ref(), "{case}");
         let call = system.last_call();
         assert_eq!(told(&call), expected, "{case}");
         assert_eq!(said(&call).contains("[CONTEXT]"), !expected.is_empty(), "{case}");
         let read = ada.get(&turn_path(&request)).await.result();
         assert_eq!(paths(&read["ChunkRefs"]), expected, "{case}");
     }
+}
+
+/// A path is compared by its parts, and no chunk that a scope excludes reaches the model, also if it is the nearest.
+#[tokio::test]
+async fn scope_excludes_paths_by_substring() {
+    let system = System::with(embedding(options(), &embeddings().await)).await;
+    let of = |path: &'static str, text: &'static str, east: f32| chunk("acme", path, text, east, Vec::new());
+    let chunks = [
+        of("docs/tides.md", "The tide rises twice a day.", 0.1),
+        of("docs/Tides/moon.md", "The moon pulls the sea.", 0.2),
+        of("docs/harbour.md", "The harbour opens at six.", 9.0),
+    ];
+    system.indexed("sources", 3, &chunks).await;
+    let ada = system.client("acme", "ada");
+    let cases = [
+        ("Path", "does_not_contain", "tides", "docs/harbour.md"),
+        ("path", "contains", "TIDES", "docs/tides.mddocs/Tides/moon.md"),
+        ("Path", "contains", "harbour", "docs/harbour.md"),
+        ("Path", "contains", ".MD", "docs/tides.mddocs/Tides/moon.mddocs/harbour.md"),
+    ];
+    for (key, operator, value, expected) in cases {
+        let mut request = turn("Where?");
+        request["RagScope"] = json!({"Conditions": [{"Key": key, "Operator": operator, "Values": [value]}]});
+        let answer = ada.execute(&request).await.result();
+        assert_eq!(answer.get("UserWarnings"), None, "{key} {operator} {value}");
+        assert_eq!(told(&system.last_call()), expected, "{key} {operator} {value}");
+    }
+}
+
+/// A scope that nothing uses is told, since its author relies on it.
+#[tokio::test]
+async fn scope_without_sources_is_a_warning() {
+    let system = System::with(options()).await;
+    let mut request = turn("Where?");
+    request["RagScope"] = json!({"Conditions": [{"Key": "Path", "Operator": "contains", "Values": ["a"]}]});
+    let answer = system.client("acme", "ada").execute(&request).await.result();
+    let warning = "`RagScope` was not used: no indexed sources are configured for this turn.";
+    assert_eq!(answer["UserWarnings"], json!([warning]), "{answer}");
 }
 
 #[tokio::test]

@@ -13,7 +13,10 @@ use serde_json::{Value, json};
 
 use crate::{
     client_tools::{results, submit},
-    support::{Answer, Client, LEASE, PATIENCE, System, options, session_path, turn, turn_in, turn_path},
+    support::{
+        Answer, Client, LEASE, PATIENCE, System, options, session_path, turn, turn_in, turn_path,
+        workspace_turn,
+    },
 };
 
 /// Permissions that no test can exercise: a statement or an action, and the reason.
@@ -43,7 +46,7 @@ async fn ordinary(system: &System) {
     let file = json!({
         "name": "a.txt", "media_type": "text/plain", "contents": "text", "encoding": "utf8", "description": null,
     });
-    let first = turn(&format!("Publish [[script: call publish_file {file}; then; say \"Done.\"]]"));
+    let first = workspace_turn(&format!("Publish [[script: call publish_file {file}; then; say \"Done.\"]]"));
     let answer = ada.execute(&first).await.result();
     let session = first["SessionId"].as_str().unwrap();
     let asks = turn_in(session, READ);
@@ -86,7 +89,7 @@ async fn ordinary(system: &System) {
 /// Conversations that are told from our own records.
 async fn from_records(system: &System) {
     let ada = system.client("acme", "ada");
-    let first = turn("First");
+    let first = workspace_turn("First");
     ada.execute(&first).await.result();
     let asks = turn_in(first["SessionId"].as_str().unwrap(), READ);
     let suspended = ada.execute(&asks).await.result();
@@ -102,7 +105,7 @@ async fn indexed(system: &System) {
 /// Functions that die in a stream while clients come back, and one that nobody comes back for.
 async fn crash_execute(system: &System) {
     let ada = system.client("acme", "ada");
-    let mut streamed = turn(&READ.replace("say", "pace 20ms; words 100; say"));
+    let mut streamed = workspace_turn(&READ.replace("say", "pace 20ms; words 100; say"));
     streamed["Streaming"] = json!(true);
     dies(system, Function::Execute, ada.stream(Method::POST, EXECUTE, None, Some(&streamed))).await;
     let suspended = answered(&ada, EXECUTE, &streamed).await;

@@ -24,11 +24,11 @@ const CORRELATION: &str = "sample";
 const PLAIN: &str = r#"{"SessionId": "3f9c2b7ae1d84c6f9a5b0e6d7c8f1a23", "TurnId": "a1b2c3d4e5f60718293a4b5c6d7e8f90", "Instruction": "What does this function return for an empty list?", "InputArtifacts": [{"RelativePath": "src/total.rs", "FileName": "total.rs", "Contents": "pub fn total(items: &[u64]) -> u64 {\n    items.iter().sum()\n}\n", "Origin": "ide", "Language": "rust"}], "Language": "rust"}"#;
 const STREAMED: &str = r#"{"SessionId": "sample-stream", "TurnId": "turn-1", "Instruction": "Count to twenty. [[script: pace 20ms; words 20]]", "Streaming": true}"#;
 /// The mock model numbers its calls as it is told, so the results below fit them wherever they are sent.
-const CLIENT_TOOLS: &str = r#"{"SessionId": "sample-client-tools", "TurnId": "turn-1", "Instruction": "Compare a.rs and b.rs. [[script: id 7; call workspace_read_file {\"path\":\"a.rs\"}; call workspace_read_file {\"path\":\"b.rs\"}; then; say \"They are alike.\"]]"}"#;
+const CLIENT_TOOLS: &str = r#"{"SessionId": "sample-client-tools", "TurnId": "turn-1", "AgentContextId": "workspace", "Instruction": "Compare a.rs and b.rs. [[script: id 7; call workspace_read_file {\"path\":\"a.rs\"}; call workspace_read_file {\"path\":\"b.rs\"}; then; say \"They are alike.\"]]"}"#;
 const FITTING: &str = r#"{"SessionId": "sample-client-tools", "TurnId": "turn-1", "ToolResults": [{"ToolCallId": "call_000000000000000700", "ExecutionMs": 42, "ResultJson": "\"fn a() {}\""}, {"ToolCallId": "call_000000000000000701", "ExecutionMs": 7, "ErrorMessage": "The file is not there."}]}"#;
 /// Results for calls that nobody made: they are refused.
 const REFUSED: &str = r#"{"SessionId": "3f9c2b7ae1d84c6f9a5b0e6d7c8f1a23", "TurnId": "a1b2c3d4e5f60718293a4b5c6d7e8f90", "ToolResults": [{"ToolCallId": "call_1", "ExecutionMs": 42, "ResultJson": "{\"files\":[\"src/total.rs\"]}"}, {"ToolCallId": "call_2", "ExecutionMs": 7, "ErrorMessage": "The file is not there."}]}"#;
-const TO_CANCEL: &str = r#"{"SessionId": "sample-cancel", "TurnId": "turn-1", "Instruction": "Read a.rs. [[script: call workspace_read_file {\"path\":\"a.rs\"}; then; say \"Never said.\"]]"}"#;
+const TO_CANCEL: &str = r#"{"SessionId": "sample-cancel", "TurnId": "turn-1", "AgentContextId": "workspace", "Instruction": "Read a.rs. [[script: call workspace_read_file {\"path\":\"a.rs\"}; then; say \"Never said.\"]]"}"#;
 
 const FIRST_SESSION: &str = "/api/ai/agent/sessions/3f9c2b7ae1d84c6f9a5b0e6d7c8f1a23";
 const FIRST_TURN: &str =

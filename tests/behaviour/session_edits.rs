@@ -6,7 +6,9 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::client_tools::{results, submit};
-use crate::support::{Answer, Client, LEASE, System, options, session_path, turn, turn_in, turn_path};
+use crate::support::{
+    Answer, Client, LEASE, System, options, session_path, turn, turn_in, turn_path, workspace_turn,
+};
 
 const ASKS: &str = "Read [[script: call workspace_read_file {\"path\":\"a\"}; then; say \"Read.\"]]";
 
@@ -184,7 +186,7 @@ async fn delete_ends_the_running_turn_and_names_who_deleted() {
 async fn delete_ends_turn_awaiting_results_and_refuses_them() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let request = turn(ASKS);
+    let request = workspace_turn(ASKS);
     let waits = ada.execute(&request).await.result();
     delete(&ada, &request).await.result();
     let late = submit(&ada, &results(&waits, "contents")).await;
@@ -201,7 +203,7 @@ async fn delete_ends_turn_awaiting_results_and_refuses_them() {
 async fn reads_show_who_cancelled_a_turn() {
     let system = System::start().await;
     let (ada, bob) = (system.client("acme", "ada"), system.client("acme", "bob"));
-    let request = turn(ASKS);
+    let request = workspace_turn(ASKS);
     ada.execute(&request).await.result();
     crate::cancel::cancel(&bob, &request).await;
     assert_eq!(ada.get(&turn_path(&request)).await.result()["CancelledByUserId"], "bob");
@@ -217,7 +219,7 @@ async fn reads_show_who_cancelled_a_turn() {
 async fn access_by_others_is_audited_in_the_log() {
     let system = System::start().await;
     let (ada, bob, op) = (system.client("acme", "ada"), system.client("acme", "bob"), operator(&system));
-    let request = turn(ASKS);
+    let request = workspace_turn(ASKS);
     ada.execute(&request).await.result();
     ada.get(&session_path(&request)).await.result();
     bob.get(&turn_path(&request)).await.result();

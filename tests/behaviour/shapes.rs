@@ -4,7 +4,7 @@ use contracts::paths::{self, EXECUTE};
 use reqwest::Method;
 use serde_json::json;
 
-use crate::support::{Answer, Client, PATIENCE, System, id, turn, turn_path};
+use crate::support::{Answer, Client, PATIENCE, System, id, turn, turn_path, workspace_turn};
 
 async fn stored_instruction(client: &Client, session: &str, turn: &str) -> serde_json::Value {
     let path = paths::INSTRUCTION.fill(&session.parse().unwrap(), &turn.parse().unwrap());
@@ -40,6 +40,35 @@ async fn plain_text_request_with_ids_in_headers_gets_plain_text() {
     assert_eq!(refused.status, 400);
     assert!(refused.text.contains("SessionId") && refused.text.contains("TurnId"), "{}", refused.text);
     assert_eq!(refused.text.lines().count(), 1);
+}
+
+/// A caller of plain text learns of files and warnings, and is never asked to run tools that it didn't choose.
+#[tokio::test]
+async fn plain_text_answer_has_files_and_warnings_and_needs_no_tools() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let ask = async |instruction: &str| {
+        let (session, turn) = (id(), id());
+        let headers = [
+            ("content-type", "text/plain"),
+            ("accept", "text/plain"),
+            ("x-aptix-session-id", session.as_str()),
+            ("x-aptix-turn-id", turn.as_str()),
+        ];
+        ada.raw(Method::POST, EXECUTE, &headers, instruction.as_bytes().to_vec()).await
+    };
+    let file = json!({
+        "name": "a.txt", "media_type": "text/plain", "contents": "abc", "encoding": "utf8", "description": null,
+    });
+    let published =
+        ask(&format!("Publish [[script: call publish_file {file}; then; say \"There.\"; incomplete]]")).await;
+    assert!(published.text.starts_with("There.\n\nFile: a.txt (text/plain, 3 bytes) "), "{}", published.text);
+    assert!(published.text.lines().last().unwrap().starts_with("Warning: "), "{}", published.text);
+
+    let asked =
+        ask("Read [[script: call workspace_read_file {\"path\":\"a\"}; then; say \"I can't read it.\"]]")
+            .await;
+    assert_eq!((asked.status, asked.text.as_str()), (200, "I can't read it."));
 }
 
 #[tokio::test]
@@ -98,7 +127,8 @@ async fn compressed_body_is_refused_by_its_encoding() {
 async fn tool_results_are_answered_in_plain_text_on_request() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let request = turn("Read [[script: call workspace_read_file {\"path\":\"a\"}; then; say \"Read it.\"]]");
+    let request =
+        workspace_turn("Read [[script: call workspace_read_file {\"path\":\"a\"}; then; say \"Read it.\"]]");
     let calls = ada.execute(&request).await.result();
     let results = json!({
         "SessionId": request["SessionId"], "TurnId": request["TurnId"],

@@ -27,6 +27,10 @@ async fn solution_context_is_sent_only_when_it_changes() {
         ["[MODE_INSTRUCTIONS", "[SOLUTION_CONTEXT]", "A Rust workspace.", "<<<APTIX_SERVER_TOOL_USAGE"];
     let places: Vec<usize> = parts.iter().map(|part| first.find(part).expect(part)).collect();
     assert!(places.is_sorted(), "{first}");
+    let call = system.last_call();
+    let content = call["input"][0]["content"].as_array().unwrap();
+    assert_eq!(content.len(), 3, "base prompt, mode with solution, usage: {content:?}");
+    assert!(content[2]["text"].as_str().unwrap().starts_with("<<<APTIX_SERVER_TOOL_USAGE"), "{content:?}");
 
     for kept in [None, Some("A Rust workspace.")] {
         talk(&ada, "two", kept).await;

@@ -4,7 +4,7 @@ use local::token::Identity;
 use serde_json::{Value, json};
 
 use crate::client_tools::{results, submit};
-use crate::support::{Client, System, turn, turn_in, turn_path};
+use crate::support::{Client, System, turn, turn_in, turn_path, workspace_turn};
 
 async fn steps(client: &Client, turn: &Value) -> Vec<Value> {
     let list = client.get(&format!("{}/steps", turn_path(turn))).await.result();
@@ -20,7 +20,7 @@ const BOTH: &str = "Read [[script: say \"Let me look.\"; call agent_list_modes {
 async fn transcript_is_rebuilt_from_the_steps_alone() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let request = turn(BOTH);
+    let request = workspace_turn(BOTH);
     let continuation = ada.execute(&request).await.result();
     let waiting = steps(&ada, &request).await;
     let [step] = waiting.as_slice() else { panic!("{waiting:?}") };
@@ -121,7 +121,7 @@ async fn failed_turn_keeps_its_steps_and_partial_answer() {
 async fn ended_turn_gives_the_reason_and_keeps_its_work() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let first = turn(BOTH);
+    let first = workspace_turn(BOTH);
     let session = first["SessionId"].as_str().unwrap();
     ada.execute(&first).await.result();
     ada.execute_when_free(&turn_in(session, "Something else")).await.result();
@@ -169,7 +169,7 @@ async fn long_step_value_is_truncated_with_a_link_to_all_of_it() {
     let ada = system.client("acme", "ada");
     let beside = "ä€🦀 word ".repeat(2_000);
     let arguments = json!({"path": format!("{}.rs", "long/".repeat(5_000))}).to_string();
-    let request = turn(&format!(
+    let request = workspace_turn(&format!(
         "Read [[script: say {}; call workspace_read_file {arguments}; call agent_list_modes {{}}; then; words 4000]]",
         json!(beside),
     ));
@@ -217,7 +217,7 @@ async fn long_errors_and_partial_answers_are_truncated_too() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let half = "Half of it. ".repeat(2_000);
-    let request = turn(&format!(
+    let request = workspace_turn(&format!(
         "Read [[script: call workspace_read_file {{\"path\":\"a\"}}; then; say {}; error]]",
         json!(half)
     ));

@@ -9,7 +9,7 @@ use crate::{
     client_tools::results,
     support::{
         Answer, Client, Event, Events, LEASE, System, answer_text, final_text_and_result, options, turn,
-        turn_in, turn_path,
+        turn_in, turn_path, workspace_turn,
     },
 };
 
@@ -229,7 +229,7 @@ async fn stream_awaiting_tools_reports_turn_end_after_continuation() {
     let ada = system.client("acme", "ada");
     let script = "Read [[script: say \"Let me look.\"; call workspace_read_file {\"path\":\"a\"}]]";
     for reason in ["TurnCancelled", "TurnSuperseded", "ToolDeadlineExpired"] {
-        let request = turn(script);
+        let request = workspace_turn(script);
         let events = ada.execute_streaming(&request, None).await.unwrap_or_else(|no| panic!("{}", no.text));
         let mut told = events.rest().await;
         let (_, continuation) = final_text_and_result(&told);

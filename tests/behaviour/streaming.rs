@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Answer, Client, Events, System, answer_text, final_text_and_result, options, turn, turn_in, turn_path,
+    workspace_turn,
 };
 
 async fn streamed(client: &Client, turn: &Value) -> Events {
@@ -72,6 +73,46 @@ async fn bundle_without_a_code_fence_is_streamed_at_once() {
     assert!(events.iter().all(|event| event.kind != "reset"));
 }
 
+/// A bundle is known by its files, not by its first member, and its fence by what is in it.
+#[tokio::test]
+async fn bundle_in_an_untagged_fence_is_tagged_and_other_base64_is_linked() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let base64 = "QUJD".repeat(200);
+    let bundle = json!({"Title": "Two files", "Files": [{"Path": "a.bin", "Contents": base64}]}).to_string();
+    let said = format!("```\n{bundle}\n```\n\n```js\nconst a = {base64}\n```\n");
+    let request = turn(&format!("Write [[script: chunk 5; say {}]]", json!(said)));
+    let events = streamed(&ada, &request).await.rest().await;
+    let (text, result) = final_text_and_result(&events);
+    let body: Value = serde_json::from_str(&result).unwrap();
+    let url = body["Result"]["Files"][0]["Url"].as_str().unwrap();
+    let expected = format!("```aptix-json\n{bundle}\n```\n\n```js\nconst a = [embedded-1.bin]({url})\n```\n");
+    assert_eq!((&text, &answer_text(&result)), (&expected, &expected));
+    assert!(events.iter().all(|event| event.kind != "reset"));
+}
+
+/// AGN-033 §4.1: an answer in a format for machines stands in a fence, streamed and stored alike.
+#[tokio::test]
+async fn answer_in_a_text_format_is_fenced() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let schema = json!({"type": "object", "properties": {"verdict": {"type": "string"}}});
+    let context = json!({
+        "Kind": "conversation", "Id": "c", "Name": "C", "System": "S",
+        "TextFormat": {"Name": "verdict", "Schema": schema},
+    });
+    system.put_contexts("acme", &context).await;
+    let verdict = json!({"verdict": "yes, it is"}).to_string();
+    let mut request = turn(&format!("Judge [[script: chunk 4; say {}]]", json!(verdict)));
+    request["ConversationContextId"] = json!("c");
+    let events = streamed(&ada, &request).await.rest().await;
+    let (text, result) = final_text_and_result(&events);
+    let expected = format!("```json\n{verdict}\n```");
+    assert_eq!((&text, &answer_text(&result)), (&expected, &expected));
+    assert!(!result.contains("UserWarnings"), "{result}");
+    assert!(events.iter().filter(|event| event.kind == "delta").count() > 1, "it is not held back");
+}
+
 #[tokio::test]
 async fn text_before_a_tool_round_is_retracted() {
     let system = System::start().await;
@@ -107,7 +148,7 @@ fn in_short(statuses: &[Value]) -> Vec<String> {
 async fn stream_reports_progress_and_the_reason_of_retractions() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let request = turn(
+    let request = workspace_turn(
         "Look [[script: status 503 times 1; say \"Let me look.\"; call agent_list_modes {}; \
          call workspace_read_file {\"path\":\"a\"}; then; say \"Read.\"]]",
     );
@@ -205,7 +246,7 @@ async fn turn_keeps_its_streaming_mode() {
                "ToolResults": [{"ToolCallId": call, "ExecutionMs": 1, "ResultJson": "1"}]})
     };
 
-    let (_, suspended) = final_text_and_result(&streamed(&ada, &turn(script)).await.rest().await);
+    let (_, suspended) = final_text_and_result(&streamed(&ada, &workspace_turn(script)).await.rest().await);
     let suspended: Value = serde_json::from_str(&suspended).unwrap();
     assert_eq!(suspended["Result"]["Kind"], "client_tool_continuation");
     let right = results(&suspended["Result"]);
@@ -215,7 +256,7 @@ async fn turn_keeps_its_streaming_mode() {
     assert_eq!((text.as_str(), answer_text(&result).as_str()), ("It is read.", "It is read."));
     assert!(events.len() > 2, "{events:?}");
 
-    let suspended = ada.execute(&turn(script)).await.result();
+    let suspended = ada.execute(&workspace_turn(script)).await.result();
     let answer = ada.stream(Method::POST, TOOL_RESULTS, None, Some(&results(&suspended))).await;
     let Err(answer) = answer else { panic!("a turn that is not streamed") };
     assert_eq!(answer.result()["PrimaryOutputText"], "It is read.");

@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 
 use crate::{
     client_tools::{result, results, submit},
-    support::{System, in_context, reading_tool, turn, turn_path},
+    support::{System, in_context, reading_tool, turn_path, workspace_turn},
 };
 
 #[tokio::test]
 async fn mutated_results_are_refused_and_the_right_ones_still_work() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let request = turn(
+    let request = workspace_turn(
         "Read [[script: call workspace_read_file {\"path\":\"0\"}; then; call workspace_read_file {\"path\":\"a\"}; \
          call workspace_read_file {\"path\":\"b\"}; then; say \"Both read.\"]]",
     );
@@ -104,7 +104,8 @@ async fn resent_results_of_any_round_get_the_current_turn_state() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let read = |path: &str| format!("call workspace_read_file {{\"path\":\"{path}\"}}; then; ");
-    let script = |end: &str| turn(&format!("Read [[script: {}{}{}{end}]]", read("1"), read("2"), read("3")));
+    let script =
+        |end: &str| workspace_turn(&format!("Read [[script: {}{}{}{end}]]", read("1"), read("2"), read("3")));
     let request = script("delay 1500ms; say \"Read.\"");
     let (mut stands, mut accepted) = (ada.execute(&request).await, Vec::new());
     for round in 1..=2 {

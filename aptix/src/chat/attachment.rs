@@ -48,6 +48,20 @@ impl Attachment {
         Self::file("stdin.txt", bytes)
     }
 
+    /// Moves a file into a numbered folder if another one has its path, since each path of a request is unique.
+    pub(crate) fn with_distinct_path(mut self, others: &[Self]) -> Self {
+        let is_taken = |path: &Value| {
+            others.iter().any(|other| matches!(other, Self::File(file) if file["RelativePath"] == *path))
+        };
+        if let Self::File(file) = &mut self
+            && is_taken(&file["RelativePath"])
+            && let Some(name) = file["FileName"].as_str()
+        {
+            file["RelativePath"] = json!(format!("{}/{name}", others.len() + 1));
+        }
+        self
+    }
+
     fn file(name: &str, bytes: Vec<u8>) -> Self {
         let (contents, encoding) = match String::from_utf8(bytes) {
             Ok(text) if !text.contains('\0') => (text, "utf8"),
@@ -92,6 +106,9 @@ mod tests {
         assert_eq!(read("b.bin", &[0xFF, 0]), file("b.bin", "/wA=", "base64"));
         let Attachment::Image(image) = read("c.txt", b"\x89PNG\r\n") else { panic!("an image") };
         assert_eq!((&image["Id"], &image["MimeType"]), (&json!("image-1"), &json!("image/png")));
+        let (first, second) = (read("a.rs", b"1"), read("a.rs", b"2"));
+        let Attachment::File(second) = second.with_distinct_path(&[first]) else { panic!("a file") };
+        assert_eq!((&second["RelativePath"], &second["FileName"]), (&json!("2/a.rs"), &json!("a.rs")));
         assert!(Attachment::read(folder.path(), 1).unwrap_err().contains("is not a file"));
     }
 }

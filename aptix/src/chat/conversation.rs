@@ -45,6 +45,8 @@ pub(crate) struct Conversation {
     session: String,
     /// Agent context of a new session.
     agent: Option<String>,
+    /// True until a session is opened, which has an agent already.
+    is_new: bool,
     tools: Tools,
     attachments: Vec<Attachment>,
     last: Option<LastTurn>,
@@ -58,6 +60,7 @@ impl Conversation {
             api,
             session: new_id(),
             agent,
+            is_new: true,
             tools,
             attachments: Vec::new(),
             last: None,
@@ -68,15 +71,18 @@ impl Conversation {
     /// Continues an existing session without showing it.
     pub(crate) fn set_session(&mut self, session: String) {
         self.session = session;
+        self.is_new = false;
     }
 
     /// Starts a new session.
     pub(crate) fn new_session(&mut self) {
         self.session = new_id();
+        self.is_new = true;
         self.last = None;
     }
 
     pub(crate) fn attach(&mut self, attachment: Attachment) {
+        let attachment = attachment.with_distinct_path(&self.attachments);
         self.attachments.push(attachment);
     }
 
@@ -102,7 +108,7 @@ impl Conversation {
             ("Instruction", (!instruction.is_empty()).then(|| json!(instruction))),
             ("InputArtifacts", (!files.is_empty()).then(|| json!(files))),
             ("ClipboardImages", (!images.is_empty()).then(|| json!(images))),
-            ("AgentContextId", self.agent.as_ref().map(|agent| json!(agent))),
+            ("AgentContextId", self.agent.as_ref().filter(|_| self.is_new).map(|agent| json!(agent))),
         ];
         let body = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
         let body = Value::Object(body.collect());
@@ -240,6 +246,7 @@ impl Conversation {
         let path = format!("{}/{session}/turns?order=desc&pageSize={SHOWN_TURNS}", paths::SESSIONS);
         let response = self.api.call(&Request::get(path)).await?;
         self.session = session;
+        self.is_new = false;
         self.last = None;
         let mut turns: Vec<&Value> = items(&response, "/Items").collect();
         turns.reverse();

@@ -30,6 +30,9 @@ use line_editor::{Input, LineEditor};
 use screen::Screen;
 use tools::Tools;
 
+/// Agent whose client tools work on a folder.
+const WORKSPACE_AGENT: &str = "workspace";
+
 #[derive(Debug, Args)]
 pub(crate) struct Chat {
     /// Instruction to send before exiting; piped input is attached as a file
@@ -38,7 +41,7 @@ pub(crate) struct Chat {
     /// Session to continue
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Agent context of a new session
+    /// Agent context of a new session [default: `workspace` with --workspace]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
     /// Folder that the agent may read, and change with your approval
@@ -64,6 +67,7 @@ pub(crate) async fn run(arguments: Chat) -> Result<ExitCode, Failure> {
     let attached: Vec<_> = attached.collect::<Result<_, _>>().map_err(InvalidOption::new)?;
     let mut screen = Screen::new();
     let Deployment { api, name, started_cloud } = Deployment::open(deployment).await?;
+    let agent = agent.or_else(|| tools.workspace.is_some().then(|| WORKSPACE_AGENT.to_owned()));
     let mut conversation = Conversation::new(api, agent, tools);
     attached.into_iter().for_each(|attachment| conversation.attach(attachment));
     let outcome = async {

@@ -27,7 +27,10 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
       StoreRawPayloads: true,
       Prices: { PromptPerMillion: '1', CompletionPerMillion: '2', Currency: 'USD' },
     }
-    cloud.contexts([{ Kind: 'agent', Id: 'tracer', Name: 'Tracer', DefaultConversationContextId: 'traced' }, costly])
+    const parameters = { type: 'object', properties: { path: { type: 'string' } }, required: ['path'], additionalProperties: false }
+    const reads = { Name: 'workspace_read_file', Description: 'Reads a file.', Parameters: parameters, ExecutedBy: 'client' }
+    const tracer = { Kind: 'agent', Id: 'tracer', Name: 'Tracer', DefaultConversationContextId: 'traced', ClientTools: [reads] }
+    cloud.contexts([tracer, costly])
   })
   after(async () => {
     await Promise.all([ui?.end(), cloud?.end()])

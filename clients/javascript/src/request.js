@@ -43,7 +43,7 @@ export async function executeBody(sessionId, turnId, text, input) {
     SessionId: sessionId,
     TurnId: turnId,
     Instruction: text === '' ? undefined : text,
-    InputArtifacts: input.files?.length ? await Promise.all(input.files.map(artifact)) : undefined,
+    InputArtifacts: input.files?.length ? await Promise.all(withDistinctPaths(input.files).map(artifact)) : undefined,
     ClipboardImages: input.images?.length ? await images(input.images) : undefined,
     AgentContextId: input.agent,
     ConversationContextId: input.conversation,
@@ -56,13 +56,28 @@ export async function executeBody(sessionId, turnId, text, input) {
   })
 }
 
-/** @param {InputFile} file */
-async function artifact(file) {
-  const fields =
-    file instanceof Blob
-      ? { path: file.webkitRelativePath || file.name, content: file, mimeType: file.type || undefined, origin: 'user' }
-      : file
-  const { path, content, mimeType, language, origin = 'ide' } = /** @type {Exclude<InputFile, File>} */ (fields)
+/**
+ * Names the path of each file. Chosen files of one name are moved into numbered folders, since each path of a request
+ * is unique.
+ * @param {InputFile[]} files
+ */
+function withDistinctPaths(files) {
+  /** @type {Set<string>} */
+  const taken = new Set()
+  return files.map((file, index) => {
+    if (!(file instanceof Blob)) {
+      taken.add(file.path)
+      return file
+    }
+    const name = file.webkitRelativePath || file.name
+    const path = taken.has(name) ? `${index + 1}/${name}` : name
+    taken.add(path)
+    return { path, content: file, mimeType: file.type || undefined, origin: /** @type {const} */ ('user') }
+  })
+}
+
+/** @param {Exclude<InputFile, File>} file */
+async function artifact({ path, content, mimeType, language, origin = 'ide' }) {
   return {
     RelativePath: path,
     FileName: path.split(/[/\\]/).at(-1),

@@ -84,7 +84,7 @@ suite('AI SDK adapter', { skip }, () => {
 
   test('chat shows calls run by the transport', async () => {
     const tools = { workspace_read_file: (/** @type {{ path: string }} */ { path }) => path.toUpperCase() }
-    const chat = new Chat({ transport: new AptixChatTransport(cloud.client(), { tools }) })
+    const chat = new Chat({ transport: new AptixChatTransport(cloud.client(), { tools, agent: 'workspace' }) })
     await chat.sendMessage({ text: calls })
     const [, answer] = chat.transcript
     assert.deepEqual(answer?.slice(0, 5), ['assistant', 'tool-workspace_read_file', 'A', 'tool-workspace_read_file', 'B'])
@@ -94,7 +94,7 @@ suite('AI SDK adapter', { skip }, () => {
   test('chat runs calls itself if transport has no tools', async () => {
     /** @type {Chat} */
     const chat = new Chat({
-      transport: new AptixChatTransport(cloud.client()),
+      transport: new AptixChatTransport(cloud.client(), { agent: 'workspace' }),
       sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls,
       onToolCall: ({ toolCall: { toolCallId, toolName, input } }) => {
         const { path } = /** @type {{ path: string }} */ (input)
@@ -176,7 +176,7 @@ suite('assistant-ui adapter', { skip }, () => {
   }
 
   test('thread shows answer with its tool calls', async () => {
-    const runtime = thread({ tools: { workspace_read_file: ({ path }) => path.toUpperCase() } })
+    const runtime = thread({ agent: 'workspace', tools: { workspace_read_file: ({ path }) => path.toUpperCase() } })
     const instruction = script().say('Looking. ').call('workspace_read_file', { path: 'a' }).afterTools().echo()
     const answer = await say(runtime, instruction)
     assert.deepEqual(answer.content.map(({ type }) => type), ['tool-call', 'text'])

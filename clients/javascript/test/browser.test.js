@@ -40,7 +40,7 @@ suite('browser', { skip: noCloud || noBrowser }, () => {
         resumeStore: localStorage,
         retry: { initialBackoffMs: 5, maxRetries: 100 },
       })
-      const session = aptix.session()
+      const session = aptix.session(undefined, { agent: 'workspace' })
       const ran = []
       const files = [new File(['dropped'], 'notes.txt', { type: 'text/plain' })]
       const turn = session.send(${JSON.stringify(String(instruction))}, { files, tools: { workspace_read_file: ({ path }) => void ran.push(path) } })
@@ -100,7 +100,7 @@ suite('browser', { skip: noCloud || noBrowser }, () => {
     await page.run(`document.getElementById('message-form').stop.click()`)
     await page.until(`${answer}?.endsWith('(stopped)')`)
     await send(script().call('workspace_read_file', { path: 'a' }).afterTools().echo())
-    await page.until(`${answer}?.includes('This client has no tool workspace_read_file.')`)
+    await page.until(`${answer}?.includes('There is no such tool in this turn')`)
     assert.deepEqual(page.errors, [])
   })
 

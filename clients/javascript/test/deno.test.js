@@ -19,7 +19,7 @@ suite('Deno', { skip: skip || (!isInstalled && 'deno is not installed') }, () =>
     const program = `
       import { Aptix } from ${JSON.stringify(new URL('../src/index.js', import.meta.url))}
       import { script } from ${JSON.stringify(new URL('../src/testing.js', import.meta.url))}
-      const session = new Aptix({ baseUrl: '${cloud.api}', token: '${cloud.token('ada')}' }).session()
+      const session = new Aptix({ baseUrl: '${cloud.api}', token: '${cloud.token('ada')}' }).session(undefined, { agent: 'workspace' })
       const instruction = script().call('workspace_read_file', { path: 'a' }).afterTools().say('Done.')
       const { text } = await session.send(instruction, { tools: { workspace_read_file: ({ path }) => path } }).final()
       console.log(text, (await session.read()).TurnCount)`

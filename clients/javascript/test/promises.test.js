@@ -105,7 +105,7 @@ suite('turn', { skip }, () => {
   })
 
   test('turn without tools returns calls and continues with results', async () => {
-    const session = cloud.client().session()
+    const session = cloud.client().session(undefined, { agent: 'workspace' })
     const turn = session.send('[[script: say "First: "; call workspace_read_file {"path":"a"}; then; say "Done."]]')
     const { calls, text } = await turn.final()
     assert.deepEqual([text, calls.map(({ name, args }) => [name, args])], ['First: ', [['workspace_read_file', { path: 'a' }]]])
@@ -118,7 +118,7 @@ suite('turn', { skip }, () => {
   test('calls run once, in order, and their results reach the model', async () => {
     /** @type {string[]} */
     const ran = []
-    const turn = cloud.client().session().send(
+    const turn = cloud.client().session(undefined, { agent: 'workspace' }).send(
       '[[script: call workspace_read_file {"path":"slow"}; call workspace_write_patch {"path":"x","patch":"y"}; call workspace_read_file {"path":"bad"}; call workspace_read_file {"path":"huge"}; then; echo]]',
       {
         tools: {
@@ -153,7 +153,7 @@ suite('turn', { skip }, () => {
   test('oversized results are omitted and reported to the model', async () => {
     const calls = Array.from({ length: 5 }, (_, n) => `call workspace_read_file {"path":"${n}"}`)
     const tools = { workspace_read_file: (/** @type {{ path: string }} */ { path }) => path === '2' ? '"'.repeat(400_000) : 'x'.repeat(1e6) }
-    const session = cloud.client().session()
+    const session = cloud.client().session(undefined, { agent: 'workspace' })
     const turn = session.send(`[[script: ${calls.join('; ')}; then; say "Done."]]`, { tools })
     assert.equal((await turn.final()).text, 'Done.')
     const { requests } = await (await fetch(`${cloud.model}/scripted/requests`)).json()
@@ -163,7 +163,7 @@ suite('turn', { skip }, () => {
   })
 
   test('timed-out tool call does not block the turn', async () => {
-    const turn = cloud.client().session().send('[[script: call workspace_read_file {"path":"a"}; then; echo]]', {
+    const turn = cloud.client().session(undefined, { agent: 'workspace' }).send('[[script: call workspace_read_file {"path":"a"}; then; echo]]', {
       tools: { workspace_read_file: () => new Promise(() => {}) },
       toolTimeoutMs: 20,
     })
@@ -192,7 +192,7 @@ suite('stop and abort', { skip }, () => {
   })
 
   test('stop during tool call ends both', async () => {
-    const turn = cloud.client().session().send('[[script: call workspace_read_file {"path":"a"}; then; say "no"]]', {
+    const turn = cloud.client().session(undefined, { agent: 'workspace' }).send('[[script: call workspace_read_file {"path":"a"}; then; say "no"]]', {
       tools: {
         workspace_read_file: (_, { signal }) =>
           new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
@@ -256,7 +256,7 @@ suite('stop and abort', { skip }, () => {
       },
     })
     const controller = new AbortController()
-    const before = cloud.client({ resumeStore }).session(id)
+    const before = cloud.client({ resumeStore }).session(id, { agent: 'workspace' })
     const turn = before.send('[[script: call workspace_read_file {"path":"a"}; call workspace_read_file {"path":"b"}; then; echo]]', {
       tools: tools(true),
       signal: controller.signal,
@@ -324,7 +324,7 @@ suite('stored sessions', { skip }, () => {
   })
 
   test('steps are truncated unless full values are requested', async () => {
-    const session = cloud.client().session()
+    const session = cloud.client().session(undefined, { agent: 'workspace' })
     const text = 'ünï '.repeat(6_000)
     const tools = { workspace_read_file: () => ({ text }) }
     const turn = session.send('[[script: call workspace_read_file {"path":"a"}; then; say "Read."]]', { tools })
@@ -417,7 +417,7 @@ suite('killed function', { skip: noKills }, () => {
     }
     const turns = Array.from({ length: 6 }, async (_, n) => {
       const round = n % 2 ? 'pace 10ms; words 10; call workspace_read_file {"path":"a"}; then; ' : ''
-      const session = cloud.client().session()
+      const session = cloud.client().session(undefined, { agent: 'workspace' })
       const turn = session.send(`[[script: ${round}pace 10ms; words 30]]`, { tools })
       const { text, types } = await collect(turn)
       assert.equal(text, words)

@@ -39,7 +39,7 @@ async function run(seed) {
   const flakyProxy = await proxy(cloud.api, () => (cutsLeft-- > 0 ? Math.floor(random() * 2500) : undefined))
   try {
     const { text, calls, modelCalls } = script(random)
-    const session = cloud.client({ baseUrl: flakyProxy.url }).session()
+    const session = cloud.client({ baseUrl: flakyProxy.url }).session(undefined, { agent: 'workspace' })
     /** @type {string[]} */
     const ran = []
     const tools = {

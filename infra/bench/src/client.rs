@@ -78,8 +78,11 @@ impl Client {
         };
         let mut instruction = format!("Write [[script: {script}]] ");
         instruction.extend(std::iter::repeat_n("text ", (INSTRUCTION_BYTES - instruction.len()) / 5));
-        let body = json!({"SessionId": session, "TurnId": turn, "Streaming": shape == Shape::Streamed,
-                          "Instruction": instruction});
+        let mut body = json!({"SessionId": session, "TurnId": turn, "Streaming": shape == Shape::Streamed,
+                              "Instruction": instruction});
+        if shape == Shape::ToolRound {
+            body["AgentContextId"] = json!("workspace");
+        }
         let sent = Instant::now();
         let answer = self.post(paths::EXECUTE, body.to_string()).await?;
         if shape == Shape::ToolRound {

@@ -110,20 +110,22 @@ pub async fn list(folder: &Path, org: &str) -> Result<String, Error> {
 }
 
 /// Returns the contexts of an org with this id as JSON, in the format of `put`. There is at most one of each kind. Every
-/// org has the built-in contexts, whose id is `default`.
+/// org has the built-in contexts: `default`, and the built-in agents that it has not replaced.
 ///
 /// # Errors
 /// Fails if there is none, or if no local cloud is running on the folder.
 pub async fn get(folder: &Path, org: &str, id: &str) -> Result<String, Error> {
     let mut found = all(folder, org).await?;
     found.retain(|document| document.id() == id);
+    let built_in = context::defaults().map_err(|faults| Error::Faults(faults.to_string()))?;
     if id == BUILT_IN_CONTEXT {
-        let context::Defaults { agent, conversation } =
-            context::defaults().map_err(|faults| Error::Faults(faults.to_string()))?;
         found = vec![
-            context::Document::AgentContext(agent),
-            context::Document::ConversationContext(conversation),
+            context::Document::AgentContext(built_in.agent),
+            context::Document::ConversationContext(built_in.conversation),
         ];
+    } else if !found.iter().any(|document| matches!(document, context::Document::AgentContext(_))) {
+        let mut named = built_in.named_agents.into_iter();
+        found.extend(named.find(|agent| agent.id.as_str() == id).map(context::Document::AgentContext));
     }
     if found.is_empty() {
         return Err(Error::Unknown { org: org.to_owned(), id: id.to_owned() });

@@ -71,7 +71,9 @@ pub async fn demo(cloud: &Cloud) -> Result<String, Error> {
     for (instruction, script) in TURNS {
         let script = if cloud.model().is_some() { script } else { "" };
         let prompt = format!("{instruction} {script}");
-        let request = json!({ "SessionId": session, "TurnId": new_id(), "Instruction": prompt.trim() });
+        let request = json!({
+            "SessionId": session, "TurnId": new_id(), "AgentContextId": "workspace", "Instruction": prompt.trim(),
+        });
         let _ = writeln!(output, "\n  Ada: {instruction}");
         let mut answer = client.post(paths::EXECUTE, &request).await?;
         for _ in 0..MAX_TOOL_ROUNDS {

@@ -2,7 +2,11 @@
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use agent::output_filter::{Blob, FilteredText, MIN_EMBEDDED_CHARS, StreamFilter, filter_text, final_len};
+use agent::output_filter::{
+    AnswerFormat, Blob, FilteredText, MIN_EMBEDDED_CHARS, StreamFilter, filter_in_chunks, filter_text,
+    final_len,
+};
+use futures::FutureExt;
 use proptest::prelude::*;
 
 /// Returns base64 of so many characters.
@@ -106,13 +110,88 @@ fn wrapped_run_is_one_file() {
 }
 
 #[test]
-fn fenced_text_is_unchanged() {
+fn fenced_bundle_is_unchanged_and_other_fenced_files_are_linked() {
     let payload = run(4_096);
     untouched(&format!("Bundle:\n\n```aptix-json\n{{\"a\":\"{payload}\"}}\n```\n\nDone."));
-    untouched(&format!("~~~\ndata:image/png;base64,{payload}\n~~~"));
-    untouched(&format!("```\n{payload}"));
-    untouched(&format!("> ```\n> {payload}\n> ```"));
-    untouched(&format!("- x\n  ```\n  {payload}\n  ```"));
+    untouched(&format!("> ```aptix-json\n> {payload}\n> ```"));
+    let bundle = BUNDLE.replace("fn main", &payload);
+    untouched(&format!("```json\n{bundle}\n```\n"));
+    untouched(&format!("- x\n  ```json\n  {bundle}\n  ```"));
+    untouched("```rust\nfn main() {\n    println!(\"{{}}\");\n}\n```");
+    let link = "[embedded-1.bin](/files/embedded-1.bin)";
+    for (before, after) in [
+        ("```\n", ""),
+        ("```rust\n\"", "\"\n```"),
+        ("> ```\n> ", "\n> ```"),
+        ("- x\n  ```\n  ", "\n  ```"),
+        ("~~~\n", "\n~~~"),
+        ("```json\n{\"a\": \"", "\"}\n```"),
+        ("```json\n{\"a\": \"", ""),
+        ("```json\n{\"a\": \"", "\"\n```\nMore."),
+        ("```json\n{\"Files\": [{\"Path\": \"a\", \"Contents\": \"", "\"}, 1]}\n```"),
+        ("```\n{\"a\": \"", "\"}\n```"),
+        ("```aptix-json\n{}\n```\n", ""),
+    ] {
+        let found = filtered(&format!("{before}{payload}{after}"));
+        assert_eq!(found.text, format!("{before}{link}{after}"));
+        assert_eq!(found.blobs.len(), 1);
+    }
+}
+
+#[test]
+fn bundle_in_untagged_fence_is_tagged() {
+    let bundle = BUNDLE.replace("fn main", &run(600));
+    for (before, after) in [
+        ("```", "\n```\nDone."),
+        ("````", "\n````\n"),
+        ("~~~", "\n~~~"),
+        ("a\n```", ""),
+        ("- a\n  ```", "\n  ```\n"),
+    ] {
+        let tagged = format!("{before}aptix-json\n{bundle}{after}");
+        assert_eq!(filtered(&format!("{before}\n{bundle}{after}")).text, tagged);
+        untouched(&tagged);
+    }
+    assert_eq!(
+        filtered(&format!("``` \r\n \n{BUNDLE}\n```")).text,
+        format!("```aptix-json \r\n \n{BUNDLE}\n```")
+    );
+    for text in ["```\n{\"a\": 1}\n```\n", "```\n{ int a; }\n```", "```\n\n```\n", "```\nx\n{}\n```"] {
+        untouched(text);
+    }
+    untouched(&format!("```text\n{BUNDLE}\n```"));
+    untouched(&format!("```\nx\n{BUNDLE}\n```"));
+}
+
+/// Filters an answer that was to be in JSON: completely, and as a stream of its characters.
+fn json(text: &str) -> String {
+    let pause = || std::future::ready(());
+    let whole = filter_in_chunks(text, AnswerFormat::Json, link, pause).now_or_never().unwrap().text;
+    let (mut stream, mut written) = (StreamFilter::new(AnswerFormat::Json), String::new());
+    for c in text.chars() {
+        written.push_str(&stream.push(c.encode_utf8(&mut [0; 4]), link).text);
+        assert!(whole.starts_with(&written), "{written:?} {whole:?}");
+    }
+    whole
+}
+
+#[test]
+fn answer_in_json_is_fenced_and_other_text_is_not() {
+    assert_eq!(json("{\"verdict\":\"yes\"}"), "```json\n{\"verdict\":\"yes\"}\n```");
+    assert_eq!(json(" \n[1, 2]"), "```json\n[1, 2]\n```");
+    assert_eq!(json(BUNDLE), format!("```json\n{BUNDLE}\n```"));
+    assert_eq!(
+        json("{\"a\": 1}\n```\nDone."),
+        "```json\n{\"a\": 1}\n```\nDone.",
+        "a fence of its own closes it"
+    );
+    let embedded = format!("{{\"a\":\"{}\"}}", run(600));
+    assert_eq!(json(&embedded), "```json\n{\"a\":\"[embedded-1.bin](/files/embedded-1.bin)\"}\n```");
+    for text in ["", "I can't answer that.", "```json\n{\"a\":1}\n```", "```json\n{\"a\":1}\n```\n"] {
+        assert_eq!(json(text), text);
+    }
+    let (mut stream, begun) = (StreamFilter::new(AnswerFormat::Json), "{\"verdict\": [1, ");
+    assert_eq!(stream.push(begun, link).text, format!("```json\n{begun}"), "it is not held back");
 }
 
 #[test]
@@ -146,6 +225,12 @@ fn bundle_without_fence_gets_one() {
     ] {
         assert_eq!(filtered(&text).text, expected);
     }
+    for first in [
+        r#"{"Note": 1, "Files": [{"Path": "a", "Contents": ""}]}"#,
+        "{\n  \"Title\": {\"a\": [true, null, -1.5E+3]},\n  \"Files\": [{\"Path\": \"a\", \"Contents\": \"\"}]\n}",
+    ] {
+        assert_eq!(filtered(first).text, format!("```aptix-json\n{first}\n```"));
+    }
     let spelled = r#"{ "files":[{"relativePath":"a","contents":""}]}"#;
     assert!(filtered(spelled).text.starts_with("```aptix-json\n{ "));
     let payload = BUNDLE.replace("fn main", &run(4_096));
@@ -164,7 +249,7 @@ fn json_that_is_not_a_bundle_is_unchanged() {
         BUNDLE.replace("}]", "}"),
         BUNDLE.replace("Note\": []", "Files\": []"),
         r#"{"Files": []}"#.to_owned(),
-        r#"{"Note": 1, "Files": [{"Path": "a", "Contents": ""}]}"#.to_owned(),
+        "{\"Note\": `1`, \"Files\": [{\"Path\": \"a\", \"Contents\": \"\"}]}".to_owned(),
         "{\"Files\": [{\"Path\": \"a\", \"Contents\": \"\n\"}]}".to_owned(),
         r#"{"a": 1}"#.to_owned(),
         r#"{"Files": [{"Path": "a", "#.to_owned(),
@@ -208,7 +293,7 @@ fn prose_is_final_up_to_last_word() {
     assert_eq!(final_len("Hello wor"), "Hello ".len());
     assert_eq!(final_len("Hello world. "), "Hello world. ".len());
     assert_eq!(final_len("日本語"), "日本語".len());
-    assert_eq!(final_len("```json\n{\"a"), "```json\n{\"a".len());
+    assert_eq!(final_len("```json\n{\"a"), "```json\n{\"".len());
     assert_eq!(final_len("a\n```js"), "a\n".len());
 }
 
@@ -234,6 +319,9 @@ fn markdown() -> impl Strategy<Value = String> {
         Just("{\"Files\":[{\"Path\":\"a\",\"Contents\":\"".to_owned()),
         Just("\"}]}".to_owned()),
         Just(BUNDLE.to_owned()),
+        Just("```json\n{\"a\":\"".to_owned()),
+        Just("```\n{\"a\":1,\"Files\":[{\"Path\":\"a\",\"Contents\":\"".to_owned()),
+        Just("```aptix-json\n".to_owned()),
         Just("data:image/png;base64,".to_owned()),
         Just("data:,".to_owned()),
         (50_usize..80).prop_map(run),

@@ -3,13 +3,13 @@
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use contracts::{
-    AgentExecuteRequest, AgentExecuteResponse, Error, ErrorCode, InvokeResult, UserTurn,
+    AgentExecuteRequest, AgentExecuteResponse, ContentHash, Error, ErrorCode, InvokeResult, UserTurn,
     encoding::{
         multipart::{self, Part},
         text, text_response,
     },
     request::limits,
-    response::{ClientToolContinuation, Final, Metadata, ToolCall},
+    response::{ClientToolContinuation, FileRef, Final, Metadata, ToolCall},
 };
 use serde_json::{Value, json};
 
@@ -170,8 +170,8 @@ fn metadata() -> Metadata {
 }
 
 #[test]
-fn text_response_is_answer_only() {
-    let answer = Final {
+fn text_response_has_answer_then_files_and_warnings() {
+    let mut answer = Final {
         metadata: metadata(),
         primary_output_text: "# Yes\n".to_owned(),
         files: Vec::new(),
@@ -179,8 +179,23 @@ fn text_response_is_answer_only() {
         user_warnings: Vec::new(),
         usage: None,
     };
-    let result = InvokeResult::ok(AgentExecuteResponse::Final(answer));
+    let result = InvokeResult::ok(AgentExecuteResponse::Final(answer.clone()));
     assert_eq!(text_response::plain_text(&result), "# Yes\n");
+
+    answer.files.push(FileRef {
+        name: "a.txt".to_owned(),
+        mime_type: "text/plain".to_owned(),
+        url: "sessions/s/a.txt".to_owned(),
+        size_bytes: 3,
+        content_hash: ContentHash::hash_text("abc"),
+        description: None,
+        content_expires: None,
+    });
+    answer.user_warnings.push("b.bin was\nnot read.".to_owned());
+    let result = InvokeResult::ok(AgentExecuteResponse::Final(answer));
+    let expected =
+        "# Yes\n\nFile: a.txt (text/plain, 3 bytes) sessions/s/a.txt\nWarning: b.bin was not read.\n";
+    assert_eq!(text_response::plain_text(&result), expected);
 }
 
 #[test]

@@ -123,6 +123,14 @@ fn artifact() -> impl Strategy<Value = Value> {
     )
 }
 
+/// Returns the artifacts, each in a folder of its own.
+fn with_distinct_paths(mut artifacts: Vec<Value>) -> Value {
+    for (number, artifact) in artifacts.iter_mut().enumerate() {
+        artifact["RelativePath"] = format!("{number}/{}", artifact["RelativePath"].as_str().unwrap()).into();
+    }
+    artifacts.into()
+}
+
 fn condition() -> impl Strategy<Value = Value> {
     let value = prop_oneof![
         line().prop_map(Value::from),
@@ -152,7 +160,7 @@ fn user_turn() -> impl Strategy<Value = BTreeMap<String, Value>> {
             ("SessionId", Some(json!(session))),
             ("TurnId", Some(json!(turn))),
             ("Instruction", Some(json!(instruction))),
-            ("InputArtifacts", artifacts.map(Value::from)),
+            ("InputArtifacts", artifacts.map(with_distinct_paths)),
             ("RagScope", conditions.map(|conditions| json!({"Conditions": conditions}))),
             ("SolutionContextText", context.map(Value::from)),
             ("Repo", repo.map(Value::from)),

@@ -333,7 +333,10 @@ fn request_error_messages() {
             {"RelativePath": "C:\\x", "FileName": "a/b", "Contents": 1, "Origin": "web", "MimeType": "text"},
             {"RelativePath": "a", "RelativePath": "a", "fileName": "a", "Encoding": "base64", "Contents": "*"}
         ],
-        "ClipboardImages": [{"Id": "", "MimeType": "image/gif", "DataBase64": "iVBORw0KGgo="}],
+        "ClipboardImages": [
+            {"Id": "", "MimeType": "image/gif", "DataBase64": "iVBORw0KGgo="},
+            {"MimeType": "image/png", "DataBase64": "iVBORw0KGgo="}
+        ],
         "RagScope": {"Conditions": [{"Key": "k", "Operator": "~", "Values": []}, {}]}
     }"#;
     let user_turn = AgentExecuteRequest::parse(body.as_bytes()).unwrap_err();

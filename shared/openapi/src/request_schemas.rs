@@ -202,8 +202,8 @@ enum Encoding {
 #[schema(rename_all = "PascalCase")]
 #[serde(deny_unknown_fields)]
 struct ClipboardImage {
-    /// Client's id of the image. Default: `clipboard-1` and so on, by position.
-    id: Option<ImageId>,
+    /// Client's id of the image, unique within the request.
+    id: ImageId,
     mime_type: ImageMimeType,
     /// Image data, Base64 with the standard alphabet. The bytes must match `MimeType`.
     data_base64: ImageData,

@@ -7,11 +7,12 @@
 
 use agent::retrieval::{MAX_CHUNKS, Search};
 use qdrant_client::qdrant::{
-    Fusion, PayloadIncludeSelector, PrefetchQuery, PrefetchQueryBuilder, Query, QueryPoints,
+    Filter, Fusion, PayloadIncludeSelector, PrefetchQuery, PrefetchQueryBuilder, Query, QueryPoints,
     QueryPointsBuilder, VectorInput, with_payload_selector::SelectorOptions,
 };
 
 use crate::collection::{Layout, SPARSE};
+use crate::filter::contains::ContainsCondition;
 use crate::filter::{Filters, filters};
 use crate::payload::SEARCH_KEYS;
 use crate::sparse_vector::SparseVector;
@@ -19,11 +20,35 @@ use crate::sparse_vector::SparseVector;
 /// The factor of candidates to wanted chunks: some overlap others, and some are too long.
 const CANDIDATES_PER_CHUNK: u64 = 3;
 
+/// The number of results per page of a search whose results are filtered further.
+pub(crate) const PAGE_POINTS: u64 = CANDIDATES_PER_CHUNK * 64;
+
+/// The maximum number of pages of such a search.
+pub(crate) const MAX_PAGES: u64 = 10;
+
+/// Returns the number of candidates for the wanted chunks.
+pub(crate) fn candidates(search: &Search<'_>) -> u64 {
+    u64::from(search.chunks.clamp(1, MAX_CHUNKS)) * CANDIDATES_PER_CHUNK
+}
+
 /// Builds the query.
 #[must_use]
 pub fn build(search: &Search<'_>, layout: &Layout, vector: &[f32]) -> QueryPoints {
-    let limit = u64::from(search.chunks.clamp(1, MAX_CHUNKS)) * CANDIDATES_PER_CHUNK;
-    let Filters { base, hinted } = filters(search.org, search.scope, search.hints, &layout.text_keys);
+    let filters = filters(search.org, search.scope, search.hints, &layout.text_keys);
+    build_page(search, layout, vector, &filters, 0)
+}
+
+/// Builds the query for a page of results. Only a search whose results are filtered further has several.
+pub(crate) fn build_page(
+    search: &Search<'_>,
+    layout: &Layout,
+    vector: &[f32],
+    filters: &Filters,
+    page: u64,
+) -> QueryPoints {
+    let Filters { base, contains, whole_matches, hinted, .. } = filters;
+    let is_paged = !contains.is_empty();
+    let limit = if is_paged { PAGE_POINTS } else { candidates(search) };
     let dense = Query::new_nearest(vector.to_vec());
     let mut nearest_queries = vec![(dense, layout.dense.0.clone())];
     let sparse = SparseVector::from_question(search.question);
@@ -31,22 +56,32 @@ pub fn build(search: &Search<'_>, layout: &Layout, vector: &[f32]) -> QueryPoint
         let sparse = Query::new_nearest(VectorInput::new_sparse(sparse.indices, sparse.values));
         nearest_queries.push((sparse, Some(SPARSE.to_owned())));
     }
-    let payload_keys = PayloadIncludeSelector { fields: SEARCH_KEYS.map(str::to_owned).to_vec() };
-    let request = QueryPointsBuilder::new(search.collection)
+    let mut payload_keys: Vec<String> = SEARCH_KEYS.map(str::to_owned).to_vec();
+    payload_keys.extend(contains.iter().map(ContainsCondition::payload_key));
+    payload_keys.sort_unstable();
+    payload_keys.dedup();
+    let mut request = QueryPointsBuilder::new(search.collection)
         .limit(limit)
-        .with_payload(SelectorOptions::Include(payload_keys));
-    if let ([(dense, using)], None) = (nearest_queries.as_slice(), &hinted) {
-        let request = request.query(dense.clone()).filter(base);
+        .with_payload(SelectorOptions::Include(PayloadIncludeSelector { fields: payload_keys }));
+    if is_paged {
+        request = request.offset(page * PAGE_POINTS);
+    }
+    let scopes: Vec<&Filter> = std::iter::once(base).chain(whole_matches).chain(hinted).collect();
+    if let ([(dense, using)], [base]) = (nearest_queries.as_slice(), scopes.as_slice()) {
+        let request = request.query(dense.clone()).filter((*base).clone());
         return match using {
             Some(using) => request.using(using.clone()).build(),
             None => request.build(),
         };
     }
-    let scopes = std::iter::once(base).chain(hinted);
-    let prefetches = scopes.flat_map(|filter| {
+    // The same for every page, since the ranks of a fusion depend on it.
+    let prefetch_limit = if is_paged { MAX_PAGES * PAGE_POINTS } else { limit };
+    let prefetches = scopes.into_iter().flat_map(|filter| {
         nearest_queries.iter().map(move |(nearest, using)| {
-            let prefetch =
-                PrefetchQueryBuilder::default().query(nearest.clone()).filter(filter.clone()).limit(limit);
+            let prefetch = PrefetchQueryBuilder::default()
+                .query(nearest.clone())
+                .filter(filter.clone())
+                .limit(prefetch_limit);
             match using {
                 Some(using) => prefetch.using(using.clone()).build(),
                 None => prefetch.build(),
@@ -62,9 +97,10 @@ mod tests {
     use std::collections::BTreeSet;
 
     use agent::retrieval::Hint;
+    use contracts::NonEmpty;
     use contracts::id::OrgId;
+    use contracts::request::{RagCondition, RagOperator, RagValue};
     use proptest::prelude::*;
-    use qdrant_client::qdrant::Filter;
 
     use super::*;
     use crate::filter::tests::{any_scope, assert_of_tenant};
@@ -104,6 +140,29 @@ mod tests {
         assert_eq!(nearest_queries(&hinted), named(&[("dense", 1), ("dense", 2)]));
         let both = build(&search(&org, &hints), &layout(true), &[1.0, 0.0]);
         assert_eq!(nearest_queries(&both), named(&[("dense", 1), ("terms", 1), ("dense", 2), ("terms", 2)]));
+    }
+
+    /// A page has its own offset, and its filter and prefetches are those of every page.
+    #[test]
+    fn search_with_substrings_is_paged_and_reads_their_keys() {
+        let org = OrgId::new("acme").unwrap();
+        let condition = |operator| RagCondition {
+            key: "Symbol".to_owned(),
+            operator,
+            values: NonEmpty::one(RagValue::Text("x".to_owned())),
+        };
+        for (operator, prefetches) in [(RagOperator::Contains, 2), (RagOperator::DoesNotContain, 0)] {
+            let scope = [condition(operator)];
+            let search = Search { scope: &scope, ..search(&org, &[]) };
+            let filters = filters(&org, &scope, &[], &BTreeSet::new());
+            let page = build_page(&search, &layout(false), &[1.0, 0.0], &filters, 2);
+            assert_eq!((page.limit, page.offset, page.prefetch.len()), (Some(192), Some(384), prefetches));
+            assert!(page.prefetch.iter().all(|prefetch| prefetch.limit == Some(1_920)));
+            let Some(SelectorOptions::Include(keys)) = page.with_payload.unwrap().selector_options else {
+                panic!("keys are listed")
+            };
+            assert!(keys.fields.iter().any(|key| key == "Symbol"));
+        }
     }
 
     #[test]

@@ -4,21 +4,29 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::retrieval::{Chunk, EmbeddingModel, Error, Retrieval, Search};
+use agent::retrieval::{Chunk, EmbeddingModel, Error, Retrieval, ScopeWarning, Search, SearchResult};
+use futures::future::{join, join_all};
 use llm::breaker::{self, Breaker};
 use llm::embeddings::Embeddings;
 use llm::key::KeySource;
-use qdrant_client::qdrant::{ScoredPoint, point_id::PointIdOptions};
+use qdrant_client::qdrant::{ScoredPoint, ScrollPointsBuilder, point_id::PointIdOptions};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
 use crate::collection::Layout;
 use crate::connection::{Connection, QdrantError};
+use crate::filter::{Filters, filters, has_key};
 use crate::payload::Payload;
-use crate::query::build;
+use crate::query::{MAX_PAGES, PAGE_POINTS, build_page, candidates};
 
 /// The lifetime of a cached collection layout.
 const LAYOUT_TTL: Duration = Duration::from_secs(300);
+
+/// The share of a search's time after which no further page is requested.
+const PAGING_SHARE: u32 = 2;
+
+/// The time for finding out that no source has a condition's key. A key that takes longer counts as known.
+const KEY_LOOKUP: Duration = Duration::from_millis(300);
 
 /// The circuit breaker policy. It opens after few failures, since each one costs a turn its wait.
 pub const BREAKER_POLICY: breaker::Policy = breaker::Policy { failures: 3, pause: Duration::from_secs(15) };
@@ -53,23 +61,88 @@ impl<E: KeySource, Q: KeySource + 'static> Retriever<E, Q> {
         }
     }
 
-    async fn search_points(&self, search: &Search<'_>, vector: &[f32]) -> Result<Vec<Chunk>, Error> {
+    async fn search_points(
+        &self,
+        search: &Search<'_>,
+        vector: &[f32],
+        deadline: Duration,
+    ) -> Result<SearchResult, Error> {
         let layout = self.database.layout(search.collection).await?;
         if usize::try_from(layout.dense.1) != Ok(vector.len()) {
             return Err(Error::DimensionMismatch);
         }
-        let request = build(search, &layout, vector);
-        let response = self.database.connection.call(|qdrant| {
-            let request = request.clone();
-            async move { qdrant.points().query(request).await }
+        let filters = filters(search.org, search.scope, search.hints, &layout.text_keys);
+        let pages = self.search_pages(search, &layout, vector, &filters, deadline);
+        let (pages, unknown_keys) = join(pages, self.unknown_keys(search, &filters)).await;
+        let (chunks, is_complete) = pages?;
+        let ignored = filters.ignored_keys.into_iter().map(ScopeWarning::KeyIgnored);
+        let warnings = ignored.chain(unknown_keys).chain((!is_complete).then_some(ScopeWarning::Incomplete));
+        Ok(SearchResult { chunks, warnings: warnings.collect() })
+    }
+
+    /// Reads pages of results until enough of them meet every condition. False if a page, the time or the number of
+    /// pages ended the search too early to tell that no other point does.
+    async fn search_pages(
+        &self,
+        search: &Search<'_>,
+        layout: &Layout,
+        vector: &[f32],
+        filters: &Filters,
+        deadline: Duration,
+    ) -> Result<(Vec<Chunk>, bool), Error> {
+        let started = Instant::now();
+        let wanted = usize::try_from(candidates(search)).unwrap_or(usize::MAX);
+        let mut chunks: Vec<Chunk> = Vec::new();
+        for page in 0..MAX_PAGES {
+            let request = build_page(search, layout, vector, filters, page);
+            let response = self.database.connection.call(|qdrant| {
+                let request = request.clone();
+                async move { qdrant.points().query(request).await }
+            });
+            let points = response.await?.result;
+            let is_last =
+                filters.contains.is_empty() || u64::try_from(points.len()).unwrap_or(u64::MAX) < PAGE_POINTS;
+            // The filter excludes other orgs' points; drop any that come back all the same.
+            let points = points
+                .into_iter()
+                .filter(|point| filters.contains.iter().all(|condition| condition.is_met(&point.payload)))
+                .filter_map(chunk_from_point)
+                .filter(|(org, _)| org == search.org.as_str());
+            for (_, chunk) in points {
+                if !chunks.iter().any(|known| known.id == chunk.id) {
+                    chunks.push(chunk);
+                }
+            }
+            if is_last || chunks.len() >= wanted {
+                chunks.truncate(wanted);
+                return Ok((chunks, true));
+            }
+            if started.elapsed() > deadline / PAGING_SHARE {
+                break;
+            }
+        }
+        Ok((chunks, false))
+    }
+
+    /// Returns a warning per key that no point of the org has.
+    async fn unknown_keys(&self, search: &Search<'_>, filters: &Filters) -> Vec<ScopeWarning> {
+        let lookups = filters.custom_keys.iter().map(async |(key, path)| {
+            let scroll = ScrollPointsBuilder::new(search.collection)
+                .filter(has_key(search.org, path))
+                .limit(1)
+                .with_payload(false)
+                .build();
+            let response = self.database.connection.call(|qdrant| {
+                let scroll = scroll.clone();
+                async move { qdrant.points().scroll(scroll).await }
+            });
+            let is_unknown = match timeout(KEY_LOOKUP, response).await {
+                Ok(Ok(page)) => page.result.is_empty(),
+                Ok(Err(_)) | Err(_) => false,
+            };
+            is_unknown.then(|| ScopeWarning::KeyUnknown(key.clone()))
         });
-        let points = response.await?.result.into_iter();
-        // The filter excludes other orgs' points; drop any that come back all the same.
-        Ok(points
-            .filter_map(chunk_from_point)
-            .filter(|(org, _)| org == search.org.as_str())
-            .map(|(_, chunk)| chunk)
-            .collect())
+        join_all(lookups).await.into_iter().flatten().collect()
     }
 }
 
@@ -100,13 +173,14 @@ impl<E: KeySource, Q: KeySource + 'static> Retrieval for Retriever<E, Q> {
         search: &Search<'_>,
         vector: &[f32],
         deadline: Duration,
-    ) -> Result<Vec<Chunk>, Error> {
+    ) -> Result<SearchResult, Error> {
         let permit = self.database_breaker.acquire(Instant::now()).map_err(|_| Error::Paused)?;
-        let chunks =
-            timeout(deadline, self.search_points(search, vector)).await.unwrap_or(Err(Error::TimedOut));
-        let is_outage = matches!(chunks, Err(Error::TimedOut | Error::Unavailable));
+        // Boxed, since the future of a turn contains it.
+        let result = Box::pin(self.search_points(search, vector, deadline));
+        let result = timeout(deadline, result).await.unwrap_or(Err(Error::TimedOut));
+        let is_outage = matches!(result, Err(Error::TimedOut | Error::Unavailable));
         permit.record(is_outage, Instant::now());
-        chunks
+        result
     }
 }
 

@@ -232,7 +232,7 @@ async fn search(
 ) -> Result<Vec<Chunk>, Error> {
     let org = OrgId::new(org).unwrap();
     let search = Search { org: &org, collection: COLLECTION, question, scope, hints, chunks: 8 };
-    sources.search(&search, &[1.0, 0.0, 0.0], DEADLINE).await
+    Ok(sources.search(&search, &[1.0, 0.0, 0.0], DEADLINE).await?.chunks)
 }
 
 /// Returns the names of the chunks found, in order.
@@ -260,8 +260,15 @@ async fn operators_match_keywords_lists_numbers_flags_and_texts() {
         ("Repo", NotEquals, vec![text("the core"), text("site")], "c"),
         ("Repo", Contains, vec![text("the core")], "a"),
         ("Repo", DoesNotContain, vec![text("the core")], "bc"),
+        ("Repo", Contains, vec![text("COR")], "a"),
+        ("Repo", Contains, vec![text("it"), text("re")], "ab"),
+        ("repo", DoesNotContain, vec![text("E C")], "bc"),
+        ("Path", Contains, vec![text("acme corp/")], "abc"),
+        ("Path", DoesNotContain, vec![text("corp/b")], "ac"),
         ("LabelSlugs", Contains, vec![text("api")], "ab"),
         ("LabelSlugs", Contains, vec![text("data")], ""),
+        ("LabelSlugs", Contains, vec![text("DataSet")], "c"),
+        ("LabelSlugs[0]", DoesNotContain, vec![text("dd")], "bc"),
         ("LabelSlugs", Equals, vec![text("ddr"), text("dataset")], "ac"),
         ("LabelSlugs", DoesNotContain, vec![text("api")], "c"),
         ("LabelSlugs", NotEquals, vec![text("ddr")], "bc"),
@@ -272,11 +279,15 @@ async fn operators_match_keywords_lists_numbers_flags_and_texts() {
         ("Draft", Equals, vec![RagValue::Flag(true)], "a"),
         ("Draft", NotEquals, vec![RagValue::Flag(true)], "bc"),
         ("Text", Contains, vec![text("lease")], "a"),
-        ("Text", Contains, vec![text("end the")], "ab"),
+        ("Text", Contains, vec![text("end the")], ""),
+        ("Text", Contains, vec![text("lease UNTIL its")], "a"),
+        ("Text", DoesNotContain, vec![text("lea")], "bc"),
+        ("Level", Contains, vec![number(3), text("x")], "a"),
         ("Text", Contains, vec![text("nothing"), text("turn")], "bc"),
         ("Text", DoesNotContain, vec![text("end")], "c"),
         ("Text", Equals, vec![text("nothing")], "c"),
         ("Title", Contains, vec![text("kept")], "a"),
+        ("two words", Contains, vec![text("YE")], "a"),
         ("two words", Equals, vec![text("yes")], "a"),
         ("Unheard", Equals, vec![text("x"), number(1)], ""),
         ("Unheard", DoesNotContain, vec![text("x")], "abc"),

@@ -209,6 +209,7 @@ fn config(
     let tools = Registry::new(tools)?;
     let names: Vec<&str> = tools.names().collect();
     let catalog = if with_diagnostics { Catalog::with_diagnostics(&names)? } else { Catalog::seed(&names)? };
+    let catalog = catalog.with_tools(tools.definitions());
     let defaults = context::defaults()?;
     Ok(AgentConfig {
         catalog,

@@ -120,8 +120,11 @@ pub fn config_with_retrieval() -> Arc<AgentConfig> {
 fn build_config(retrieval: Option<DefaultSources>) -> AgentConfig {
     let tools = Registry::new(tool::built_in()).unwrap();
     let names: Vec<&str> = tools.names().collect();
-    let catalog = Catalog::seed(&names).unwrap();
-    let defaults = context::defaults().unwrap();
+    let catalog = Catalog::seed(&names).unwrap().with_tools(tools.definitions());
+    let mut defaults = context::defaults().unwrap();
+    // Sessions that name no context have client tools here, so that every test can suspend a turn.
+    defaults.conversation.client_tools =
+        defaults.named_agents.iter().flat_map(|agent| agent.client_tools.clone()).collect();
     let mut always_on_tools = ["code_hash_normalized", "publish_file"].map(str::to_owned).to_vec();
     always_on_tools.extend(retrieval.iter().map(|_| tool::SEARCH_CONTEXT.to_owned()));
     AgentConfig {

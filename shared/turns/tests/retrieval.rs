@@ -12,7 +12,7 @@ use std::{
 use agent::{
     context::Document,
     model::{Chain, Error, FunctionCall, HistoryItem, Message, Model, Observer, Reply, Request},
-    retrieval::{self, Chunk, EmbeddingModel, Hint, Retrieval, SEARCH_SKIPPED, Search},
+    retrieval::{self, Chunk, EmbeddingModel, Hint, Retrieval, SEARCH_SKIPPED, Search, SearchResult},
 };
 use contracts::{
     ContentHash, NonEmpty,
@@ -99,7 +99,7 @@ impl Retrieval for Sources {
         search: &Search<'_>,
         _: &[f32],
         _: Duration,
-    ) -> Result<Vec<Chunk>, retrieval::Error> {
+    ) -> Result<SearchResult, retrieval::Error> {
         let searches = SearchCall {
             org: search.org.to_string(),
             collection: search.collection.to_owned(),
@@ -108,7 +108,7 @@ impl Retrieval for Sources {
             hints: search.hints.to_vec(),
         };
         self.searches.lock().unwrap().push(searches);
-        Ok(vec![chunk(search.question)])
+        Ok(SearchResult { chunks: vec![chunk(search.question)], warnings: Vec::new() })
     }
 }
 

@@ -153,6 +153,17 @@ pub fn turn_in(session: &str, instruction: &str) -> Value {
     json!({"SessionId": session, "TurnId": id(), "Instruction": instruction})
 }
 
+/// Creates a user turn of a new session with the agent that has the workspace's client tools.
+pub fn workspace_turn(instruction: &str) -> Value {
+    with_workspace(turn(instruction))
+}
+
+/// Names the agent that has the workspace's client tools.
+pub fn with_workspace(mut turn: Value) -> Value {
+    turn["AgentContextId"] = json!("workspace");
+    turn
+}
+
 /// Creates a user turn of the session `s` in the conversation context `c`; see [`System::put_context`].
 pub fn in_context(instruction: &str) -> Value {
     let mut turn = turn_in("s", instruction);

@@ -23,7 +23,10 @@ impl Attachments {
     /// Creates the attachments of a turn from the refs that its start chose, one per artifact.
     #[must_use]
     pub fn new(request: &UserTurn, refs: &[AgentSessionActiveFileRef]) -> Self {
-        Self { files_block: files_block::block(files(request, refs)), parts: build(request, refs) }
+        Self {
+            files_block: files_block::block(files(request, refs), sent_images(request)),
+            parts: build(request, refs),
+        }
     }
 
     /// Estimates their tokens. Only the provider knows the tokens of an image or a document; the estimate is one per

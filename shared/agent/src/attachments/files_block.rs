@@ -4,6 +4,8 @@
 //! from 1) and these lines, in this order:
 //!
 //! - `Path:` relative to the folder that is open in the client; of a path over 1,024 bytes its end;
+//! - `FileName:` its last part;
+//! - `Origin:` `ide` (attached by the editor) or `user`;
 //! - `Language:` as the client reports it, if it does;
 //! - `ContentHash:` the hash that results and later turns refer to;
 //! - `SizeBytes:`;
@@ -14,6 +16,8 @@
 //! any run of backticks inside, so the contents can't close it (I15). Every other value is on a line that starts with
 //! its own label. A blank line ends each file. A file that was too large is not in the block; the user gets a warning
 //! instead.
+//!
+//! Pasted images follow as `=== PASTED IMAGE n ===` with `Id:`, `ContentHash:`, `SizeBytes:` and `Contents:`.
 
 use contracts::{
     ContentHash,
@@ -27,17 +31,18 @@ use crate::text::{
     tokens,
 };
 
-/// Returns the block of these files; none if it would be empty.
+/// Returns the block of these files and pasted images; none if it would be empty.
 pub(super) fn block<'a>(
     files: impl Iterator<Item = (&'a Artifact, &'a AgentSessionActiveFileRef)>,
+    images: impl Iterator<Item = &'a ClipboardImage>,
 ) -> Option<String> {
-    let shown: String = (1..)
+    let files = (1..)
         .zip(files)
         .filter(|(_, (artifact, chosen))| {
             chosen.was_sent_to_llm || FileKind::detect(artifact) == FileKind::Unreadable
         })
-        .map(|(number, (artifact, chosen))| entry(number, artifact, chosen))
-        .collect();
+        .map(|(number, (artifact, chosen))| entry(number, artifact, chosen));
+    let shown: String = files.chain(image_entries(images, "attached")).collect();
     (!shown.is_empty()).then(|| format!("[ACTIVE_FILES]\n\n{}", shown.trim_end_matches('\n')))
 }
 
@@ -51,15 +56,21 @@ pub(super) fn names_block<'a>(
     let files = files.map(|(number, (artifact, chosen))| {
         format!("{}\n", header_with(number, artifact, chosen, "not repeated"))
     });
-    let images = (1..).zip(images).map(|(number, image)| {
+    let shown: String = files.chain(image_entries(images, "not repeated")).collect();
+    (!shown.is_empty()).then(|| format!("[ACTIVE_FILES]\n\n{}", shown.trim_end_matches('\n')))
+}
+
+fn image_entries<'a>(
+    images: impl Iterator<Item = &'a ClipboardImage>,
+    contents: &str,
+) -> impl Iterator<Item = String> {
+    (1..).zip(images).map(move |(number, image)| {
         let (id, hash) = (one_line(&image.id), ContentHash::hash_bytes(&image.bytes));
         let size = image.bytes.len();
         format!(
-            "=== PASTED IMAGE {number} ===\nId: {id}\nContentHash: {hash}\nSizeBytes: {size}\nContents: not repeated\n\n"
+            "=== PASTED IMAGE {number} ===\nId: {id}\nContentHash: {hash}\nSizeBytes: {size}\nContents: {contents}\n\n"
         )
-    });
-    let shown: String = files.chain(images).collect();
-    (!shown.is_empty()).then(|| format!("[ACTIVE_FILES]\n\n{}", shown.trim_end_matches('\n')))
+    })
 }
 
 /// Estimates the tokens of a file's entry without its contents.
@@ -96,8 +107,11 @@ fn header_with(
     let language = artifact.language.as_deref().map(|language| format!("Language: {}\n", one_line(language)));
     let changed = if chosen.is_touched { "Changed: since the previous turn\n" } else { "" };
     format!(
-        "=== FILE {number} ===\nPath: {}\n{}ContentHash: {}\nSizeBytes: {}\n{changed}Contents: {contents}\n",
+        "=== FILE {number} ===\nPath: {}\nFileName: {}\nOrigin: {}\n{}ContentHash: {}\nSizeBytes: {}\n\
+         {changed}Contents: {contents}\n",
         one_line(&chosen.path),
+        one_line(artifact.file_name.as_str()),
+        artifact.origin.as_str(),
         language.unwrap_or_default(),
         chosen.content_hash,
         chosen.size_bytes,

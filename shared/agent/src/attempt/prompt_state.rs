@@ -32,13 +32,14 @@ pub struct PromptState {
 }
 
 impl PromptState {
-    /// Switches to a mode and returns its instructions; none if the model has them already.
+    /// Switches to a mode and returns its instructions, with the usage of the tools that it brings; none if the model
+    /// has them already.
     pub fn update_mode(&mut self, mode: &str, catalog: &Catalog) -> Option<String> {
         if self.mode.as_deref() == Some(mode) {
             return None;
         }
-        self.mode = Some(mode.to_owned());
-        catalog.instructions(mode)
+        let before = self.mode.replace(mode.to_owned());
+        catalog.mode_change(before.as_deref(), mode)
     }
 
     /// Switches to a solution context and returns its text, or a note that there is none. Returns none if nothing

@@ -14,7 +14,7 @@ use crate::{
     mode::Catalog,
     model::{providers::Providers, route::Route},
     retrieval::{DefaultSources, EmbeddingModel, Hint, MAX_CHUNKS, Sources, key},
-    tool::{self, AvailableMode, Definition, Registry, ToolSelection, TurnFacts},
+    tool::{self, AvailableMode, Definition, ExecutedBy, Registry, ToolSelection, TurnFacts},
 };
 
 /// The configuration of a process, validated at its start.
@@ -100,7 +100,7 @@ impl AgentConfig {
     }
 
     /// Returns the resolved settings of a turn, except for those that its session fixes. The base prompt comes first,
-    /// then the mode's instructions and the mode catalog, then the usage of the tools.
+    /// then the mode's instructions and the mode catalog, then the usage of every server tool.
     #[must_use]
     pub fn turn_spec(
         &self,
@@ -130,7 +130,12 @@ impl AgentConfig {
             .into_iter()
             .flatten()
             .collect();
-        let usage = tool::usage_metadata_block(&tools);
+        // Of every registered tool, since the mode may change (AGN-003 §4.3). A client tool hides the server's of its
+        // name.
+        let is_clients =
+            |name: &str| tools.iter().any(|tool| tool.executed_by == ExecutedBy::Client && tool.name == name);
+        let registered = self.tools.definitions().filter(|tool| !is_clients(&tool.name));
+        let usage = tool::usage_metadata_block(registered);
         TurnSpec {
             route: effective.route.clone(),
             fallbacks: effective.fallbacks.clone(),

@@ -1,4 +1,7 @@
-//! The contexts of sessions that name none. They ship with the service as data.
+//! The contexts that ship with the service as data: those of sessions that name none, and agents that any session may
+//! name.
+
+use contracts::id::AgentContextId;
 
 use super::{AgentContext, ConversationContext, Document};
 use crate::fault::Faults;
@@ -8,20 +11,36 @@ pub(super) const DEFAULTS: &str = include_str!("../../data/contexts.json");
 /// The name of both default contexts.
 pub const BUILT_IN_NAME: &str = "Default";
 
-/// The contexts of a session that names none.
+/// Returns the name of a built-in agent that a session may name, without reading the data.
+#[must_use]
+pub fn built_in_agent_name(id: &AgentContextId) -> Option<&'static str> {
+    (id.as_str() == "workspace").then_some("Workspace")
+}
+
+/// The contexts that ship with the service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Defaults {
-    /// The agent context.
+    /// The agent context of a session that names none.
     pub agent: AgentContext,
-    /// The conversation context.
+    /// The conversation context of a session that names none.
     pub conversation: ConversationContext,
+    /// Agents that a session may name, unless its org has one under the same id.
+    pub named_agents: Vec<AgentContext>,
+}
+
+impl Defaults {
+    /// Returns the built-in agent that a session may name by this id.
+    #[must_use]
+    pub fn named_agent(&self, id: &AgentContextId) -> Option<&AgentContext> {
+        self.named_agents.iter().find(|agent| agent.id == *id)
+    }
 }
 
 /// Returns the defaults that ship with the service. A test checks them like any other context, together with every
 /// server tool; doing so at function start would dominate the start-up time.
 ///
 /// # Errors
-/// Returns faults if the data isn't exactly one context of each kind.
+/// Returns faults if the data isn't one conversation context and agent contexts, one of them the default.
 pub fn defaults() -> Result<Defaults, Faults> {
     let (mut agents, mut conversations) = (Vec::new(), Vec::new());
     let documents: Vec<Document> =
@@ -32,9 +51,10 @@ pub fn defaults() -> Result<Defaults, Faults> {
             Document::ConversationContext(context) => conversations.push(context),
         }
     }
-    match (agents.pop(), conversations.pop()) {
-        (Some(agent), Some(conversation)) if agents.is_empty() && conversations.is_empty() => {
-            Ok(Defaults { agent, conversation })
+    let default = agents.iter().position(|agent: &AgentContext| agent.id == AgentContextId::built_in());
+    match (default.map(|index| agents.remove(index)), conversations.pop()) {
+        (Some(agent), Some(conversation)) if conversations.is_empty() => {
+            Ok(Defaults { agent, conversation, named_agents: agents })
         }
         _ => Err(Faults::single("contexts", "there must be one default of each kind")),
     }

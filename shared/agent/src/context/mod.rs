@@ -26,7 +26,7 @@ mod validation_tests;
 
 pub use agent::AgentContext;
 pub use conversation::{Budgets, ConversationContext, ToolsOnContinuation};
-pub use defaults::{BUILT_IN_NAME, Defaults, defaults};
+pub use defaults::{BUILT_IN_NAME, Defaults, built_in_agent_name, defaults};
 pub use document::Document;
 pub use fallback::Fallback;
 pub use parse::parse_documents;

@@ -83,7 +83,7 @@ fn seeded() -> Defaults {
 
 #[test]
 fn defaults_are_valid() {
-    let Defaults { agent, conversation } = seeded();
+    let Defaults { agent, conversation, named_agents } = seeded();
     assert_eq!(
         (&agent.id, &conversation.id),
         (&contracts::id::AgentContextId::built_in(), &contracts::id::ConversationContextId::built_in())
@@ -93,12 +93,16 @@ fn defaults_are_valid() {
         (super::BUILT_IN_NAME, super::BUILT_IN_NAME)
     );
     assert_eq!(agent.default_conversation_context_id, Some(conversation.id.clone()));
-    let names: Vec<&str> = conversation.client_tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert!(agent.client_tools.is_empty() && conversation.client_tools.is_empty(), "no client is assumed");
+    let [workspace] = named_agents.as_slice() else { panic!("{named_agents:?}") };
+    let names: Vec<&str> = workspace.client_tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(
         names,
         ["workspace_read_file", "workspace_list_files", "workspace_search_text", "workspace_write_patch"]
     );
-    assert!(conversation.client_tools.iter().all(|tool| tool.strict && tool.usage.is_some()));
+    assert!(workspace.client_tools.iter().all(|tool| tool.strict && tool.usage.is_some()));
+    assert_eq!(super::built_in_agent_name(&workspace.id), Some(workspace.name.as_str()));
+    assert_eq!((workspace.id.as_str(), &workspace.default_conversation_context_id), ("workspace", &None));
     for named in
         ["[INSTRUCTION]", "[CONTEXT]", "[TOOL_RESULTS]", "[MODE_INSTRUCTIONS: ", "Markdown", "unsure"]
     {
@@ -111,8 +115,9 @@ fn defaults_are_valid_with_every_server_tool() {
     let mut tools = built_in();
     tools.extend(diagnostics(Sleep::new(|_| std::future::ready(()))));
     let names: Vec<&str> = tools.iter().map(|tool| tool.definition().name.as_str()).collect();
-    let Defaults { agent, conversation } = seeded();
-    let expected = vec![Document::AgentContext(agent), Document::ConversationContext(conversation)];
+    let Defaults { agent, conversation, named_agents } = seeded();
+    let agents = [vec![agent], named_agents].concat().into_iter().map(Document::AgentContext);
+    let expected: Vec<Document> = agents.chain([Document::ConversationContext(conversation)]).collect();
     assert_eq!(parse_documents(DEFAULTS, &catalog(), &names, &[]).unwrap(), expected);
 
     let server_tools = [SERVER_TOOLS, &["workspace_read_file"]].concat();

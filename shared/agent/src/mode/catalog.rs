@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Mode, RagHint, check, key, parse, prompt};
 use crate::{
     fault::{FaultCollector, Faults},
-    tool::Definition,
+    tool::{Definition, usage_metadata_block},
 };
 
 const SEED: &str = include_str!("../../data/modes.json");
@@ -19,6 +19,8 @@ const MINIMAL: &str = r#"{"Id":"","Key":"","DisplayName":"","Description":"","Wh
 pub struct Catalog {
     modes: Vec<Arc<Mode>>,
     default: Arc<Mode>,
+    /// The server's tools, whose usage a change of mode tells.
+    tools: Arc<[Definition]>,
 }
 
 impl Catalog {
@@ -42,7 +44,13 @@ impl Catalog {
         faults.require(default.is_some() || !all_parsed, "modes", "one mode must be the default");
         faults.finish()?;
         let default = default.ok_or_else(|| Faults::single("modes", "one mode must be the default"))?;
-        Ok(Self { modes, default })
+        Ok(Self { modes, default, tools: Arc::default() })
+    }
+
+    /// Adds the definitions of the server's tools.
+    #[must_use]
+    pub fn with_tools<'a>(self, tools: impl IntoIterator<Item = &'a Definition>) -> Self {
+        Self { tools: tools.into_iter().cloned().collect(), ..self }
     }
 
     /// Returns the catalog that ships with the service.
@@ -116,6 +124,19 @@ impl Catalog {
     #[must_use]
     pub fn catalog_block(&self) -> String {
         prompt::catalog_block(self.modes())
+    }
+
+    /// Renders a change of mode: the instructions of the mode, and the usage of the server tools that the mode before
+    /// it didn't offer. None for an unknown key.
+    #[must_use]
+    pub fn mode_change(&self, before: Option<&str>, key: &str) -> Option<String> {
+        let instructions = self.instructions(key)?;
+        let is_new = |tool: &&Definition| {
+            let offers = |mode: &str| self.server_tools(mode).contains(&tool.name);
+            before.is_some_and(|before| offers(key) && !offers(before))
+        };
+        let usage = usage_metadata_block(self.tools.iter().filter(is_new));
+        Some([Some(instructions), usage].into_iter().flatten().collect::<Vec<_>>().join("\n\n"))
     }
 
     /// Renders the instructions of one mode; none for an unknown key.

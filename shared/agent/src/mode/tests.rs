@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Catalog, GENERAL, check, display_name};
+use crate::tool::{Registry, built_in};
 
 const TOOLS: &[&str] = &["agent_change_mode", "agent_list_modes", "code_hash_normalized", "publish_file"];
 
@@ -48,6 +49,23 @@ fn seed_is_valid_and_starts_in_general() {
         assert!(!mode.mode_instructions.is_empty(), "{}", mode.key);
         assert!(catalog.server_tools(&mode.key).iter().any(|tool| tool == "publish_file"), "{}", mode.key);
     }
+}
+
+/// The usage of every tool is told at the start of a chain; a change of mode repeats that of the tools it brings.
+#[test]
+fn mode_change_has_the_usage_of_new_tools() {
+    let registry = Registry::new(built_in()).unwrap();
+    let names: Vec<&str> = registry.names().collect();
+    let catalog = Catalog::seed(&names).unwrap().with_tools(registry.definitions());
+    let change = |before: Option<&str>, key: &str| catalog.mode_change(before, key).unwrap();
+    let usage = "<<<APTIX_TOOL_USAGE_BEGIN name='code_hash_normalized'>>>";
+    let brought = change(Some("ddr_authoring"), GENERAL);
+    assert!(brought.starts_with("[MODE_INSTRUCTIONS: general]") && brought.contains(usage), "{brought}");
+    assert_eq!(brought.matches("<<<APTIX_TOOL_USAGE_BEGIN").count(), 1, "{brought}");
+    for (before, key) in [(Some(GENERAL), "ddr_authoring"), (None, GENERAL)] {
+        assert_eq!(Some(change(before, key)), catalog.instructions(key));
+    }
+    assert_eq!(catalog.mode_change(Some(GENERAL), "long_gone"), None);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::hosted_tools::HostedTool;
+use crate::{model::hosted_tools::HostedTool, output_filter::AnswerFormat};
 
 /// Sampling and output settings. Only those that are set are sent, because some models reject them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -36,6 +36,14 @@ pub struct ModelSettings {
     /// The tools that the provider runs itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosted_tools: Vec<HostedTool>,
+}
+
+impl ModelSettings {
+    /// Returns the format of the answer.
+    #[must_use]
+    pub fn answer_format(&self) -> AnswerFormat {
+        if self.text_format.is_some() { AnswerFormat::Json } else { AnswerFormat::Markdown }
+    }
 }
 
 /// Effort of a reasoning model, as the provider names it.

@@ -1,18 +1,16 @@
-//! File bundles without a fence.
+//! File bundles without a tagged fence.
 //!
-//! A bundle is a JSON object at the start of a line, outside of fences. Its first member is `Files`: a list of one or
-//! more objects with `Path` and `Contents`. Text that starts like one is held back until it is decided, at its last
-//! brace at the latest. Most other JSON is excluded by the name of its first member.
+//! A bundle is a JSON object with the member `Files`: a list of one or more objects with `Path` and `Contents`. It is
+//! recognized at the start of a line outside of fences, and as the content of a fence. Text that starts like one is
+//! held back until it is decided, at its last brace at the latest. Most text that isn't JSON is excluded by the first
+//! character after the brace, or by a character that JSON has only within strings.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 
-/// The fence that marks a bundle for clients.
-const FENCE: &str = "```aptix-json";
-
-/// The start of every bundle, except for blanks after the brace and the case of the F.
-const HEAD: &[u8] = b"{\"files\"";
+/// The language tag that marks a bundle for clients.
+pub(super) const TAG: &str = "aptix-json";
 
 /// Maximum size of a bundle, in bytes. A longer object stays as it is, because it would be held back for too long.
 pub(super) const MAX_BUNDLE_BYTES: usize = 1 << 20;
@@ -24,8 +22,8 @@ const MAX_DEPTH: usize = 32;
 #[derive(Debug, Default)]
 pub(super) struct Bundle {
     bytes: usize,
-    /// Number of bytes of [`HEAD`] matched so far.
-    head_matched: usize,
+    /// True after the first quote: an object begins with a member's name.
+    has_member: bool,
     depth: usize,
     in_string: bool,
     is_escaped: bool,
@@ -49,13 +47,15 @@ impl Bundle {
         if self.bytes > MAX_BUNDLE_BYTES {
             return BundleStatus::NotBundle;
         }
-        if let Some(expected) = HEAD.get(self.head_matched) {
-            let is_blank = self.head_matched == 1 && matches!(c, ' ' | '\t' | '\r' | '\n');
-            let matches =
-                c.to_ascii_lowercase() == char::from(*expected) && (c != 'F' || self.head_matched == 2);
-            self.head_matched += usize::from(matches);
+        if self.depth == 0 {
             self.depth = 1;
-            return if is_blank || matches { BundleStatus::Pending } else { BundleStatus::NotBundle };
+            return if c == '{' { BundleStatus::Pending } else { BundleStatus::NotBundle };
+        }
+        if !self.has_member {
+            self.has_member = c == '"';
+            self.in_string = self.has_member;
+            let is_blank = matches!(c, ' ' | '\t' | '\r' | '\n');
+            return if self.has_member || is_blank { BundleStatus::Pending } else { BundleStatus::NotBundle };
         }
         match c {
             _ if self.is_escaped => self.is_escaped = false,
@@ -72,18 +72,22 @@ impl Bundle {
                     return BundleStatus::Complete;
                 }
             }
-            _ => {}
+            ' ' | '\t' | '\r' | '\n' | ':' | ',' | '+' | '-' | '.' | '0'..='9' | 'a'..='z' | 'E' => {}
+            _ => return BundleStatus::NotBundle,
         }
         BundleStatus::Pending
     }
 }
 
-/// Returns the object in a fence if it is a bundle.
-pub(super) fn fence_if_bundle(object: &str) -> Option<String> {
-    let bundle: FileBundle<'_> = serde_json::from_str(object).ok()?;
-    // No line of it can close the fence: JSON strings have no line breaks, and there are no backticks outside of
-    // strings.
-    bundle.is_valid().then(|| format!("{FENCE}\n{object}\n```"))
+/// True if a complete object is a bundle. No line of it can close a fence: JSON strings have no line breaks, and there
+/// are no backticks outside of strings.
+pub(super) fn is_bundle(object: &str) -> bool {
+    serde_json::from_str(object).is_ok_and(|bundle: FileBundle<'_>| bundle.is_valid())
+}
+
+/// Returns a bundle in a fence.
+pub(super) fn fenced(bundle: &str) -> String {
+    format!("```{TAG}\n{bundle}\n```")
 }
 
 #[derive(Deserialize)]

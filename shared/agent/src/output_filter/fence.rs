@@ -36,7 +36,12 @@ pub(super) struct Fences {
     in_list: bool,
     position: Position,
     closing: ClosingFence,
+    /// The start of the info string of the open or opening fence.
+    info: String,
 }
+
+/// Maximum number of characters of an info string that are read.
+const MAX_INFO_CHARS: usize = 16;
 
 /// Position of the next character in its line.
 #[derive(Debug)]
@@ -78,6 +83,27 @@ impl Fences {
         line
     }
 
+    /// True after the marks that may open a fence, before its info string.
+    pub(super) fn is_in_opening_marks(&self) -> bool {
+        matches!(self.position, Position::Opening { in_info: false, .. })
+    }
+
+    /// Returns the language tag of the open fence, maybe empty; none outside of fences.
+    pub(super) fn tag(&self) -> Option<&str> {
+        self.open.map(|_| self.info.split_whitespace().next().unwrap_or_default())
+    }
+
+    /// True in a fence whose lines have no quote marks.
+    pub(super) fn is_open_outside_quotes(&self) -> bool {
+        self.open.is_some_and(|open| open.quotes == 0)
+    }
+
+    /// True if the text so far ends in a fence.
+    pub(super) fn ends_open(&self) -> bool {
+        let closes = |open| matches!(self.position, Position::Fenced) && self.closing.closes(open);
+        self.open.is_some_and(|open| !closes(open))
+    }
+
     /// True if the next character is the first of a line outside of fences.
     pub(super) fn begins_line(&self) -> bool {
         self.open.is_none() && matches!(&self.position, Position::Start(start) if start.is_new())
@@ -117,6 +143,7 @@ impl Fences {
         if content == LineContent::Marks && !is_code {
             let open = OpenFence { mark: c, length: 1, quotes: start.quotes, in_list: self.in_list };
             self.position = Position::Opening { open, in_info: false };
+            self.info.clear();
             return LineKind::Undecided;
         }
         self.position = Position::Prose;
@@ -134,8 +161,12 @@ impl Fences {
                 return LineKind::Unfenced;
             }
             *in_info = true;
+            if self.info.len() < MAX_INFO_CHARS && !(self.info.is_empty() && c.is_whitespace()) {
+                self.info.push(c);
+            }
         }
-        let is_decided = c == '\n' || open.mark == '~';
+        // A tag may be added to a fence without one, up to the end of the line.
+        let is_decided = c == '\n' || open.mark == '~' && !self.info.is_empty();
         if open.length >= 3 && is_decided { LineKind::Fenced } else { LineKind::Undecided }
     }
 

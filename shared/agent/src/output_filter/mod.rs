@@ -1,13 +1,14 @@
 //! The filter for outgoing text: an answer embeds no files.
 //!
-//! A `data:` URI or a base64 run of 512 characters or more outside of fences is removed from the text and replaced by
-//! a link. Fenced blocks stay as they are, because machine-readable payloads belong there. A file bundle without a
-//! fence gets one. The filter doesn't store the removed files and doesn't know their URLs: the caller maps each blob
-//! to its URL and stores it.
+//! A `data:` URI or a base64 run of 512 characters or more is removed from the text and replaced by a link, in fenced
+//! blocks too. Only file bundles stay as they are, because they hold files on purpose. A bundle without a tagged fence
+//! gets one, and so does an answer in JSON. The filter doesn't store the removed files and doesn't know their URLs:
+//! the caller maps each blob to its URL and stores it.
 
 mod blob;
 mod bundle;
 mod fence;
+mod fenced_object;
 mod finder;
 mod payload;
 mod pending_buffer;
@@ -19,6 +20,16 @@ mod tests;
 pub use blob::{Blob, FilteredText};
 pub use finder::MIN_EMBEDDED_CHARS;
 pub use stream::StreamFilter;
+
+/// The format that the model was told to answer in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AnswerFormat {
+    /// Markdown.
+    #[default]
+    Markdown,
+    /// JSON. A text that begins like JSON is put into a fence.
+    Json,
+}
 
 /// Removes embedded files from a Markdown text and puts bundles into fences. `url_of` returns the URL of a file.
 ///
@@ -41,12 +52,13 @@ const CHUNK_BYTES: usize = 64 * 1024;
 /// doesn't block other work on the same task.
 pub async fn filter_in_chunks<P: Future<Output = ()>>(
     mut text: &str,
+    format: AnswerFormat,
     mut url_of: impl FnMut(&Blob) -> String,
     pause: impl Fn() -> P,
 ) -> FilteredText {
     let mut filtered =
         FilteredText { text: String::with_capacity(text.len().min(1 << 20)), blobs: Vec::new() };
-    let mut stream = StreamFilter::default();
+    let mut stream = StreamFilter::new(format);
     while !text.is_empty() {
         let (chunk, rest) = text.split_at(text.floor_char_boundary(CHUNK_BYTES));
         stream.take(chunk, &mut filtered, &mut url_of);
@@ -61,8 +73,8 @@ pub async fn filter_in_chunks<P: Future<Output = ()>>(
 /// starts with the filtered final part. A [`StreamFilter`] returns this part and holds back the rest.
 ///
 /// Held back are the last run of base64 or `data:` URI, however short, with a `<` before it; the text of an
-/// unfinished line that starts with fence marks, until it is decided whether they open a fence; and a possible
-/// bundle, of at most 1 MiB.
+/// unfinished line that starts with fence marks, until it is decided whether they open a fence; a possible bundle, of
+/// at most 1 MiB; and the start of a fence that a bundle's tag may be added to.
 #[must_use]
 pub fn final_len(text: &str) -> usize {
     let mut stream = StreamFilter::default();

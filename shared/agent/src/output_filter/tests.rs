@@ -97,6 +97,8 @@ fn filter_cost_is_linear_for_any_pieces() {
             "A",
             "{\"files\":[",
             "{\"Files\":[{\"Path\":\"a\",\"Contents\":\"",
+            "```json\n{\"a\":\"",
+            "~~~\n{\"a\":\"",
         ] {
             let text = format!("{before}{many}");
             let whole = filter_text(&text, link);
@@ -116,8 +118,9 @@ fn text_that_cannot_be_replaced_is_not_held_back() {
         ("日本語🦀", ""),
         ("- > - ", ""),
         ("Well, a (b)", ""),
-        ("> ```\n> abc", ""),
-        ("~~~ a", ""),
+        ("> ```\n> abc", "abc"),
+        ("~~~ a", "a"),
+        ("~~~ ", "~~~ "),
         ("data: ", ""),
         ("日本 word", "word"),
         ("日本 <", "<"),
@@ -131,7 +134,11 @@ fn text_that_cannot_be_replaced_is_not_held_back() {
         ("{\"file\": (", ""),
         ("{\"files\": [", "{\"files\": ["),
         ("a\n{ ", "{ "),
-        ("```\n{ ", ""),
+        ("```\n{ ", "\n{ "),
+        ("```\n{ a", "a"),
+        ("```json\n{ ", ""),
+        ("```json\n{\"a\": \"b ", ""),
+        ("```rust\n{ ", ""),
     ] {
         assert_eq!(&text[final_len(text)..], held, "{text}");
     }
@@ -195,6 +202,12 @@ fn markdown() -> impl Strategy<Value = String> {
         "{\"Files\":[{\"Path\":\"a\",\"Contents\":\"",
         "\"}]}",
         BUNDLE,
+        "```json\n{\"a\":\"",
+        "```\n{\"a\":\"",
+        "```aptix-json\n",
+        "```json\n{\"a\":1,\"Files\":[{\"Path\":\"a\",\"Contents\":\"",
+        "```\n{\"a\":1,\"Files\":[{\"Path\":\"a\",\"Contents\":\"",
+        "\"}\n```\n",
     ]);
     let lines = (58_usize..62, 7_usize..11, prop::sample::select(vec!["\n", "\r\n"]));
     let piece = prop_oneof![

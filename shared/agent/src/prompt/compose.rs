@@ -138,8 +138,8 @@ fn user_message(mode: &str, request: Option<&UserTurn>, spec: &TurnSpec, state: 
     Message { instruction, context_block, files_block, attachments: parts, ..Message::in_mode(mode) }
 }
 
-/// Returns the parts of the system message after the base prompt. The mode's instructions come first, then the other
-/// parts (docs/internals/decisions/0006-prompt-layers.md).
+/// Returns the parts of the system message after the base prompt: the mode's instructions with the solution context,
+/// then the usage of the tools (docs/internals/decisions/0006-prompt-layers.md).
 ///
 /// The parts describe the state at the start of the history window, so the message stays the same for the prompt
 /// cache. Later changes appear in the message where they happened.
@@ -156,7 +156,11 @@ fn build_system_parts(
             [catalog.instructions(mode), Some(catalog.catalog_block())].into_iter().flatten().collect();
         *scoped = initial_parts.join("\n\n");
     }
-    let after_mode = 1.min(parts.len());
-    parts.splice(after_mode..after_mode, solution.map(|text| prompt_state::solution_block(text)));
+    if let Some(block) = solution.map(|text| prompt_state::solution_block(text)) {
+        match parts.first_mut() {
+            Some(scoped) => *scoped = format!("{scoped}\n\n{block}"),
+            None => parts.push(block),
+        }
+    }
     parts
 }

@@ -45,6 +45,32 @@ pub const EMBEDDING_MODEL: &str = "EmbeddingModel";
 /// The chunk's text.
 pub const TEXT: &str = "Text";
 
+/// Every documented key.
+pub const ALL: &[&str] = &[
+    ORG_ID,
+    PROJECT_ID,
+    DOC_ID,
+    SEMANTIC_ID,
+    CONTENT_TYPE,
+    SUBTYPE,
+    SECTION_KEY,
+    PART_INDEX,
+    PART_TOTAL,
+    TITLE,
+    LANGUAGE,
+    REPO,
+    PATH,
+    LINE_START,
+    LINE_END,
+    SYMBOL,
+    SYMBOL_TYPE,
+    LABEL_SLUGS,
+    SOURCE_SHA256,
+    CONTENT_HASH,
+    EMBEDDING_MODEL,
+    TEXT,
+];
+
 /// The keys that a mode's hint may name. They exclude the tenant and the workspace, which come from the caller and
 /// the session.
 pub const HINT_KEYS: &[&str] =

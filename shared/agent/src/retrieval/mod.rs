@@ -26,6 +26,9 @@ pub const MAX_QUESTION_BYTES: usize = 16 << 10;
 pub const SEARCH_SKIPPED: &str =
     "The indexed sources could not be searched just now, so this turn ran without them.";
 
+/// The warning for a turn with a scope and nothing to search.
+pub const SCOPE_UNUSED: &str = "`RagScope` was not used: no indexed sources are configured for this turn.";
+
 /// The warning for a turn that used more chunks than it lists.
 pub const CHUNKS_UNLISTED: &str =
     "More chunks of the indexed sources were used in this turn than it lists among its sources.";
@@ -47,7 +50,7 @@ pub trait Retrieval: Send + Sync {
         search: &Search<'_>,
         vector: &[f32],
         deadline: Duration,
-    ) -> impl Future<Output = Result<Vec<Chunk>, Error>> + Send;
+    ) -> impl Future<Output = Result<SearchResult, Error>> + Send;
 }
 
 /// A [`Retrieval`] without sources; every call fails as unavailable.
@@ -59,7 +62,7 @@ impl Retrieval for NoSources {
         Err(Error::Unavailable)
     }
 
-    async fn search(&self, _: &Search<'_>, _: &[f32], _: Duration) -> Result<Vec<Chunk>, Error> {
+    async fn search(&self, _: &Search<'_>, _: &[f32], _: Duration) -> Result<SearchResult, Error> {
         Err(Error::Unavailable)
     }
 }
@@ -83,7 +86,7 @@ impl<R: Retrieval> Retrieval for Option<R> {
         search: &Search<'_>,
         vector: &[f32],
         deadline: Duration,
-    ) -> Result<Vec<Chunk>, Error> {
+    ) -> Result<SearchResult, Error> {
         match self {
             Some(retrieval) => retrieval.search(search, vector, deadline).await,
             None => Err(Error::Unavailable),
@@ -161,6 +164,29 @@ pub struct Search<'a> {
     pub hints: &'a [Hint],
     /// The number of chunks to return.
     pub chunks: u32,
+}
+
+/// The result of a search.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SearchResult {
+    /// The chunks, best first.
+    pub chunks: Vec<Chunk>,
+    /// Conditions of the scope that had no effect or a limited one.
+    pub warnings: Vec<ScopeWarning>,
+}
+
+/// A warning for the user about the request's scope.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ScopeWarning {
+    /// The key names the tenant, or can't be a key.
+    #[error("The condition of `RagScope` on `{0}` was ignored: it can't be a condition.")]
+    KeyIgnored(String),
+    /// No source of the org has the key.
+    #[error("No indexed source has the key `{0}`, which `RagScope` names.")]
+    KeyUnknown(String),
+    /// More chunks may match than were compared.
+    #[error("`RagScope` was compared with the nearest chunks only, and others may match it too.")]
+    Incomplete,
 }
 
 /// A chunk that a search found.

@@ -13,7 +13,7 @@ use super::{
     json::Json,
     limits::{MAX_ARTIFACTS, MAX_IMAGES, MAX_INSTRUCTION_CHARS, MAX_SOLUTION_CONTEXT_CHARS},
     rag::{self, RagCondition},
-    tool_results,
+    tool_results, uniqueness,
     value::{boolean, hint, id, list, text},
     violations::{Location, Violations},
 };
@@ -152,7 +152,7 @@ impl UserTurn {
     /// # Errors
     /// Every violation. Text that this crate wrote has none.
     pub fn from_canonical(json: &[u8]) -> Result<Self, Vec<Error>> {
-        validate(&parse_json(json)?, user_turn)
+        validate(&parse_json(json)?, stored_user_turn)
     }
 }
 
@@ -191,6 +191,13 @@ fn is_continuation(json: &Json<'_>) -> bool {
 
 /// Reads a user turn.
 pub(crate) fn user_turn(json: &Json<'_>, violations: &mut Violations) -> Option<UserTurn> {
+    let turn = stored_user_turn(json, violations);
+    uniqueness::check(json, violations);
+    turn
+}
+
+/// Reads a user turn that was accepted before, maybe by an older version with fewer rules.
+fn stored_user_turn(json: &Json<'_>, violations: &mut Violations) -> Option<UserTurn> {
     let mut draft = Draft::default();
     read_object(json, FIELDS, Scenario::UserTurn, &Location::ROOT, &mut draft, violations);
     let has_input = draft.instruction.is_some()

@@ -2,7 +2,7 @@
 
 use super::{
     base64,
-    field_table::{Field, Scenario, peek, read_object},
+    field_table::{Field, Scenario, read_object},
     json::Json,
     limits::MAX_IMAGE_ID_CHARS,
     value::{line, text, word},
@@ -12,7 +12,7 @@ use super::{
 /// An image pasted from the clipboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClipboardImage {
-    /// The client's id for the image. Without one it is numbered by its position: `clipboard-1` and so on.
+    /// The client's id for the image, unique within the request.
     pub id: String,
     /// The image type. Matches the signature of the bytes.
     pub image_type: ImageType,
@@ -73,7 +73,7 @@ struct Draft {
 }
 
 const FIELDS: &[Field<Draft>] = &[
-    Field::optional("Id", |json, at, draft, violations| {
+    Field::required("Id", |json, at, draft, violations| {
         draft.id = line(json, MAX_IMAGE_ID_CHARS, at, violations).map(str::to_owned);
     }),
     Field::required("MimeType", |json, at, draft, violations| {
@@ -93,7 +93,7 @@ pub(super) fn read(
 ) -> Option<ClipboardImage> {
     let mut draft = Draft::default();
     read_object(json, FIELDS, Scenario::UserTurn, at, &mut draft, violations);
-    let (image_type, bytes) = (draft.image_type?, draft.bytes?);
+    let (id, image_type, bytes) = (draft.id, draft.image_type?, draft.bytes?);
     let found = ImageType::from_signature(&bytes);
     if found != Some(image_type) {
         let found = found.map_or("no image that is accepted", ImageType::mime_type);
@@ -103,10 +103,5 @@ pub(super) fn read(
         );
         return None;
     }
-    let named = peek(json, "Id").any(|id| !matches!(id, Json::Null));
-    let id = match draft.id {
-        None if !named => format!("clipboard-{}", at.index().unwrap_or_default() + 1),
-        id => id?,
-    };
-    Some(ClipboardImage { id, image_type, bytes })
+    Some(ClipboardImage { id: id?, image_type, bytes })
 }

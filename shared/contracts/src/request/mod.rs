@@ -28,6 +28,7 @@ mod rerun_and_fork;
 mod server_owned;
 mod session_edit;
 mod tool_results;
+mod uniqueness;
 pub(crate) mod value;
 pub(crate) mod violations;
 

@@ -72,6 +72,12 @@ impl RelativePath {
         Ok(Self(segments.join("/")))
     }
 
+    /// The last part of the path: the file's name.
+    #[must_use]
+    pub fn file_name(&self) -> &str {
+        self.0.rsplit('/').next().unwrap_or(&self.0)
+    }
+
     /// The path, with forward slashes.
     #[must_use]
     pub fn as_str(&self) -> &str {

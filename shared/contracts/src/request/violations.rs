@@ -33,14 +33,6 @@ impl Location<'_> {
         Location { parent: Some(self), segment: Segment::Item(index) }
     }
 
-    /// The index, if this location is an item of an array.
-    pub(crate) fn index(&self) -> Option<usize> {
-        match self.segment {
-            Segment::Item(index) => Some(index),
-            Segment::Root | Segment::Member(_) => None,
-        }
-    }
-
     /// True if this is the whole body.
     pub(crate) fn is_root(&self) -> bool {
         matches!(self.segment, Segment::Root)

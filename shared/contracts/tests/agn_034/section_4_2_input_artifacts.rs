@@ -64,6 +64,33 @@ fn file_name_must_be_bare() {
 }
 
 #[test]
+fn file_name_must_be_the_last_part_of_the_path() {
+    for (path, name) in [("src/a.rs", "b.rs"), ("src/a.rs", "A.rs"), ("src/a.rs", "src"), ("a", "a.rs")] {
+        let body = artifact(json!({"RelativePath": path, "FileName": name}));
+        refused(&body, ErrorCode::MemberInvalid, &format!("{AT}.FileName"));
+    }
+    accepted_turn(&artifact(json!({"RelativePath": r".\src\a.rs", "FileName": "a.rs"})));
+}
+
+#[test]
+fn two_artifacts_of_one_path_are_refused() {
+    let file = |path: &str| artifact(json!({"RelativePath": path}))["InputArtifacts"][0].clone();
+    let twice = user_turn(json!({"InputArtifacts": [file("src/a.rs"), file("b/a.rs"), file(r"src\.\a.rs")]}));
+    refused(&twice, ErrorCode::MemberInvalid, "InputArtifacts[2].RelativePath");
+    accepted_turn(&user_turn(json!({"InputArtifacts": [file("src/a.rs"), file("SRC/a.rs")]})));
+}
+
+/// A request that was stored before a rule existed can still be read.
+#[test]
+fn stored_request_is_read_without_the_newer_rules() {
+    let stored = br#"{"InputArtifacts":[
+        {"Contents":"1","FileName":"b","Origin":"ide","RelativePath":"x/a"},
+        {"Contents":"2","FileName":"a","Origin":"ide","RelativePath":"x/a"}],"SessionId":"s","TurnId":"t"}"#;
+    assert!(UserTurn::from_canonical(stored).is_ok());
+    assert!(AgentExecuteRequest::parse(stored).is_err());
+}
+
+#[test]
 fn origin_is_ide_or_user() {
     for origin in [json!("IDE"), json!("web"), json!(""), json!(1)] {
         refused(&artifact(json!({"Origin": origin})), ErrorCode::MemberInvalid, &format!("{AT}.Origin"));
@@ -117,7 +144,12 @@ fn invalid_mime_type_rejected() {
 #[test]
 fn more_than_64_artifacts_rejected() {
     let file = artifact(json!({}))["InputArtifacts"][0].clone();
-    let files = |n: usize| user_turn(json!({"InputArtifacts": vec![file.clone(); n]}));
+    let numbered = |number: usize| {
+        let mut file = file.clone();
+        file["RelativePath"] = json!(format!("{number}/a.rs"));
+        file
+    };
+    let files = |n: usize| user_turn(json!({"InputArtifacts": (0..n).map(numbered).collect::<Vec<Value>>()}));
     assert_eq!(accepted_turn(&files(64)).input_artifacts.len(), 64);
     refused(&files(65), ErrorCode::MemberTooLarge, "InputArtifacts");
 }

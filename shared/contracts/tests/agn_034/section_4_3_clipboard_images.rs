@@ -3,19 +3,19 @@ use super::*;
 const AT: &str = "ClipboardImages[0]";
 
 #[test]
-fn image_without_id_is_numbered() {
-    let named = image(json!({}))["ClipboardImages"][0].clone();
-    let unnamed = image(json!({"Id": "absent"}))["ClipboardImages"][0].clone();
-    let turn = accepted_turn(&user_turn(json!({"ClipboardImages": [named, unnamed]})));
+fn image_id_is_unique() {
+    let named = |id: &str| image(json!({"Id": id}))["ClipboardImages"][0].clone();
+    let turn = accepted_turn(&user_turn(json!({"ClipboardImages": [named("a"), named("b")]})));
     let ids: Vec<&str> = turn.clipboard_images.iter().map(|image| image.id.as_str()).collect();
-    assert_eq!(ids[1], "clipboard-2");
-    assert_ne!(ids[0], "clipboard-1");
+    assert_eq!(ids, ["a", "b"]);
+    let twice = user_turn(json!({"ClipboardImages": [named("a"), named("b"), named("a")]}));
+    refused(&twice, ErrorCode::MemberInvalid, "ClipboardImages[2].Id");
     refused(&image(json!({"Id": ""})), ErrorCode::MemberInvalid, &format!("{AT}.Id"));
 }
 
 #[test]
-fn mime_type_and_data_are_required() {
-    for name in ["MimeType", "DataBase64"] {
+fn three_members_are_required() {
+    for name in ["Id", "MimeType", "DataBase64"] {
         refused(&image(json!({name: null})), ErrorCode::MemberRequired, &format!("{AT}.{name}"));
     }
 }
@@ -61,7 +61,13 @@ fn other_mime_types_rejected() {
 #[test]
 fn more_than_16_images_rejected() {
     let picture = image(json!({}))["ClipboardImages"][0].clone();
-    let pictures = |n: usize| user_turn(json!({"ClipboardImages": vec![picture.clone(); n]}));
+    let numbered = |number: usize| {
+        let mut picture = picture.clone();
+        picture["Id"] = json!(format!("i{number}"));
+        picture
+    };
+    let pictures =
+        |n: usize| user_turn(json!({"ClipboardImages": (0..n).map(numbered).collect::<Vec<Value>>()}));
     assert_eq!(accepted_turn(&pictures(16)).clipboard_images.len(), 16);
     refused(&pictures(17), ErrorCode::MemberTooLarge, "ClipboardImages");
 }

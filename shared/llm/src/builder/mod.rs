@@ -2,7 +2,7 @@
 //!
 //! Pure. The input starts with the system message and the history, unless the request continues a chain. Then follow the
 //! output of each function call and one user message. The parts of the user message are, in order: mode and instruction,
-//! omitted earlier turns, context, active files, attachments, tool results and updates.
+//! context, omitted earlier turns, active files, attachments, tool results and updates.
 //!
 //! A replayed message is built as it was the first time, so each request of a conversation starts with the bytes of the
 //! one before. This lets providers cache the prompt. The orchestrator decides on prompts, tools and the chain; only the
@@ -120,7 +120,7 @@ fn message_items(message: &Message) -> impl Iterator<Item = wire::Item<'_>> {
 /// Builds the user message. Updates come last, so that the order of the other parts doesn't change.
 fn user_message(message: &Message) -> wire::Message<'_> {
     let mut content = vec![text(mode_and_instruction(message))];
-    let blocks = [&message.earlier_turns_block, &message.context_block, &message.files_block];
+    let blocks = [&message.context_block, &message.earlier_turns_block, &message.files_block];
     content.extend(blocks.into_iter().filter_map(|block| non_blank(block.as_deref()?)).map(text));
     content.extend(message.attachments.iter().map(attachment::part));
     content.extend(tool_results::block(&message.tool_outputs).map(text));

@@ -164,8 +164,8 @@ fn user_message_parts_keep_their_order() {
     });
     let expected = [
         "[MODE: general]",
-        "[EARLIER_TURNS]",
         "[CONTEXT]",
+        "[EARLIER_TURNS]",
         "[ACTIVE_FILES]",
         "input_image",
         "input_file",

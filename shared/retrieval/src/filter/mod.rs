@@ -3,6 +3,11 @@
 //! Every filter has a condition on the tenant, which is the verified caller's (I7). A request's conditions narrow
 //! the rest and grant nothing. A condition that names the tenant's key in any spelling is dropped, so a caller can't
 //! even use it to empty a result. Hints rank: they are never a condition of the only search.
+//!
+//! The database compares words and whole values, not substrings without regard to case. [`contains`] therefore
+//! evaluates `contains` and `does_not_contain` on the payload of each result.
+
+pub mod contains;
 
 use std::collections::BTreeSet;
 
@@ -13,29 +18,53 @@ use contracts::{
 };
 use qdrant_client::qdrant::{Condition, FieldCondition, Filter, Match, r#match::MatchValue};
 
+use self::contains::ContainsCondition;
+
 /// The request's name for the workspace key.
 const WORKSPACE_ID: &str = "WorkspaceId";
 
 /// The filters of one search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filters {
-    /// The points that the search may return.
+    /// The points that the search may return, as far as the database can tell.
     pub base: Filter,
-    /// The subset of those that ranks higher; none without hints.
+    /// The conditions that a result's payload must also meet.
+    pub contains: Vec<ContainsCondition>,
+    /// The subset of the base whose whole values or words match `contains`, so that those are found however many
+    /// other points are nearer; none without such conditions.
+    pub whole_matches: Option<Filter>,
+    /// The subset of the base that ranks higher; none without hints.
     pub hinted: Option<Filter>,
+    /// The keys of conditions that were dropped, as the request spells them.
+    pub ignored_keys: Vec<String>,
+    /// The keys of conditions that aren't documented payload keys: the request's spelling and the database's path.
+    pub custom_keys: Vec<(String, String)>,
 }
 
 /// Builds the filters of a search in `org`. `texts` are the payload keys that hold text.
 #[must_use]
 pub fn filters(org: &OrgId, scope: &[RagCondition], hints: &[Hint], texts: &BTreeSet<String>) -> Filters {
     let mut base = Filter::must([tenant_condition(org)]);
+    let (mut contains, mut whole_matches) = (Vec::new(), Vec::new());
+    let (mut ignored_keys, mut custom_keys) = (Vec::new(), Vec::new());
     for condition in scope {
-        let Some(key) = key_path(&condition.key) else { continue };
-        let any = any_of(&key, condition, texts);
+        let Some(key) = key_path(&condition.key) else {
+            ignored_keys.push(condition.key.clone());
+            continue;
+        };
+        if !names_payload_key(&key) {
+            custom_keys.push((condition.key.clone(), key.clone()));
+        }
+        let any = any_of(&key, condition, &BTreeSet::new());
+        let substring = ContainsCondition::new(&key, condition);
         match condition.operator {
+            RagOperator::Contains if substring.is_some() => {
+                whole_matches.push(Filter::should(any_of(&key, condition, texts)).into());
+            }
             RagOperator::Equals | RagOperator::Contains => base.must.push(Filter::should(any).into()),
             RagOperator::NotEquals | RagOperator::DoesNotContain => base.must_not.extend(any),
         }
+        contains.extend(substring);
     }
     let hints = hints.iter().filter_map(|hint| {
         let key = key_path(&hint.key)?;
@@ -46,12 +75,23 @@ pub fn filters(org: &OrgId, scope: &[RagCondition], hints: &[Hint], texts: &BTre
         })
     });
     let hints: Vec<Condition> = hints.collect();
-    let hinted = (!hints.is_empty()).then(|| {
-        let mut hinted = base.clone();
-        hinted.must.push(Filter::should(hints).into());
-        hinted
-    });
-    Filters { base, hinted }
+    let subset = |conditions: Vec<Condition>| {
+        let mut subset = base.clone();
+        subset.must.extend(conditions);
+        subset
+    };
+    let whole_matches = (!whole_matches.is_empty()).then(|| subset(whole_matches));
+    let hinted = (!hints.is_empty()).then(|| subset(vec![Filter::should(hints).into()]));
+    Filters { base, contains, whole_matches, hinted, ignored_keys, custom_keys }
+}
+
+/// Returns a filter that matches the org's points that have a value under this key.
+pub(crate) fn has_key(org: &OrgId, key: &str) -> Filter {
+    Filter {
+        must: vec![tenant_condition(org)],
+        must_not: vec![Condition::is_empty(key)],
+        ..Filter::default()
+    }
 }
 
 /// Returns the tenant condition, which every filter has.
@@ -69,10 +109,9 @@ pub(crate) fn exact_match(key: &str, value: &str) -> Condition {
 /// Returns a condition per type of value, of which at least one must hold. Keywords and numbers form one list each.
 ///
 /// A list in the payload matches if any of its items does, so the same condition tests equality of a single value
-/// and membership in a list. In a text, `contains` searches for words.
+/// and membership in a list. Of a text in `texts`, it requires the words of a value.
 fn any_of(key: &str, condition: &RagCondition, texts: &BTreeSet<String>) -> Vec<Condition> {
-    let by_word = texts.contains(key)
-        && matches!(condition.operator, RagOperator::Contains | RagOperator::DoesNotContain);
+    let by_word = texts.contains(key);
     let (mut words, mut numbers, mut flags) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for value in condition.values.iter() {
         match value {
@@ -101,12 +140,27 @@ fn key_path(key: &str) -> Option<String> {
     if names_tenant(key) {
         return None;
     }
-    let key = if key == WORKSPACE_ID { key::PROJECT_ID } else { key };
     if key.split('.').all(is_path_segment) {
-        return Some(key.to_owned());
+        let (name, rest) = key.split_at(key.find(['.', '[']).unwrap_or(key.len()));
+        return Some(format!("{}{rest}", payload_name(name)));
     }
     let can_be_quoted = !key.is_empty() && !key.contains(['"', '\\']) && !key.contains(char::is_control);
     can_be_quoted.then(|| format!("\"{key}\""))
+}
+
+/// Returns the payload's spelling of a name: documented keys are recognized without regard to case, as members of a
+/// request are, and any other name is the indexer's.
+fn payload_name(name: &str) -> &str {
+    if name.eq_ignore_ascii_case(WORKSPACE_ID) {
+        return key::PROJECT_ID;
+    }
+    key::ALL.iter().find(|known| known.eq_ignore_ascii_case(name)).copied().unwrap_or(name)
+}
+
+/// Returns true if the path is a documented payload key, or one of its items.
+fn names_payload_key(path: &str) -> bool {
+    let (name, rest) = path.split_at(path.find('[').unwrap_or(path.len()));
+    key::ALL.contains(&name) && !rest.contains('.')
 }
 
 /// Returns true if any part of the key names the tenant, in any case and with any punctuation.

@@ -20,6 +20,10 @@ fn texts() -> BTreeSet<String> {
     ["Text", "Title"].map(str::to_owned).into()
 }
 
+fn whole_matches(scope: &[RagCondition]) -> Filter {
+    filters(&org(), scope, &[], &texts()).whole_matches.unwrap()
+}
+
 fn base_filter(scope: &[RagCondition]) -> Filter {
     filters(&org(), scope, &[], &texts()).base
 }
@@ -87,7 +91,7 @@ fn name_with_a_space_is_matched_exactly() {
 fn conditions_are_combined() {
     let filter = base_filter(&[
         condition("Repo", RagOperator::Equals, &[text("core")]),
-        condition("LabelSlugs", RagOperator::Contains, &[text("ddr")]),
+        condition("Level", RagOperator::Contains, &[RagValue::Integer(1)]),
     ]);
     assert_eq!((filter.must.len(), filter.must_not.len()), (3, 0));
 }
@@ -106,25 +110,43 @@ fn negative_operators_exclude_every_value() {
 }
 
 #[test]
-fn text_contains_words_and_equals_as_a_whole() {
-    let contains = base_filter(&[condition("Text", RagOperator::Contains, &[text("lease end")])]);
+fn contains_is_left_to_the_payload_and_equals_compares_the_whole() {
+    let contains = [condition("Text", RagOperator::Contains, &[text("lease end")])];
+    assert_eq!(base_filter(&contains), base_filter(&[]), "words are not the parts of a text");
     let by_word = Filter::should([Condition::matches_text("Text", "lease end")]);
-    assert_eq!(contains.must[1], by_word.into());
+    assert_eq!(whole_matches(&contains).must[1], by_word.into());
+    let path = [condition("path", RagOperator::Contains, &[text("b"), text("a")])];
+    let whole = Filter::should([Condition::matches("Path", vec!["a".to_owned(), "b".to_owned()])]);
+    assert_eq!((base_filter(&path).must.len(), whole_matches(&path).must[1].clone()), (1, whole.into()));
     let equals = base_filter(&[condition("Title", RagOperator::Equals, &[text("Leases")])]);
     let exact = Filter::should([Condition::matches("Title", vec!["Leases".to_owned()])]);
     assert_eq!(equals.must[1], exact.into());
 }
 
 #[test]
+fn ignored_and_custom_keys_are_reported() {
+    let scope = ["OrgId", "a\"b", "Level", "path", "LabelSlugs[0]", "Repo.x"]
+        .map(|key| condition(key, RagOperator::Equals, &[text("x")]));
+    let filters = filters(&org(), &scope, &[], &texts());
+    assert_eq!(filters.ignored_keys, ["OrgId", "a\"b"]);
+    let custom_keys = ["Level", "Repo.x"].map(|key| (key.to_owned(), key.to_owned()));
+    assert_eq!(filters.custom_keys, custom_keys);
+}
+
+#[test]
 fn workspace_id_maps_to_project_id() {
-    let filter = base_filter(&[condition(" WorkspaceId ", RagOperator::Equals, &[text("backend")])]);
-    assert_eq!(fields(&filter)[1].1.key, "ProjectId");
+    for key in [" WorkspaceId ", "workspaceId"] {
+        let filter = base_filter(&[condition(key, RagOperator::Equals, &[text("backend")])]);
+        assert_eq!(fields(&filter)[1].1.key, "ProjectId");
+    }
 }
 
 #[test]
 fn unknown_keys_are_quoted_and_invalid_ones_dropped() {
     for (key, path) in [
         ("Team", Some("Team")),
+        ("labelSlugs[]", Some("LabelSlugs[]")),
+        ("PATH", Some("Path")),
         ("a.b[].c[0]", Some("a.b[].c[0]")),
         ("two words", Some("\"two words\"")),
         ("a..b", Some("\"a..b\"")),
@@ -167,7 +189,8 @@ fn tenant_key_is_dropped_in_every_spelling() {
             let hints = [Hint::new(key, "other")];
             let built = filters(&org(), &[condition(key, operator, &[text("other")])], &hints, &texts());
             let alone = Filter::must([Condition::matches("OrgId", "acme".to_owned())]);
-            assert_eq!(built, Filters { base: alone, hinted: None }, "{key:?}");
+            assert_eq!((built.base, built.hinted, built.whole_matches), (alone, None, None), "{key:?}");
+            assert_eq!((built.contains, built.ignored_keys), (Vec::new(), vec![key.to_owned()]), "{key:?}");
         }
     }
 }
@@ -218,10 +241,9 @@ proptest! {
 
     #[test]
     fn every_filter_is_limited_to_the_callers_org((org, scope, hints) in any_scope()) {
-        let Filters { base, hinted } = filters(&org, &scope, &hints, &texts());
-        assert_of_tenant(&base, &org);
-        if let Some(hinted) = hinted {
-            assert_of_tenant(&hinted, &org);
+        let Filters { base, whole_matches, hinted, .. } = filters(&org, &scope, &hints, &texts());
+        for filter in [Some(base), whole_matches, hinted].into_iter().flatten() {
+            assert_of_tenant(&filter, &org);
         }
     }
 }

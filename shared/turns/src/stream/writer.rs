@@ -11,7 +11,7 @@ use std::{
 
 use agent::{
     model::FunctionCall,
-    output_filter::{Blob, FilteredText, StreamFilter},
+    output_filter::{AnswerFormat, Blob, FilteredText, StreamFilter},
 };
 use contracts::{
     Timestamp,
@@ -62,6 +62,8 @@ struct State {
     files: u64,
     /// The filter that holds back the rest. Boxed, since it is large and many writers are silent.
     filter: Box<StreamFilter>,
+    /// The format of the turn's answer.
+    format: AnswerFormat,
     /// The position up to which checkpoints were read, or up to which the client has the stream.
     last_read: Option<StreamPosition>,
 }
@@ -120,6 +122,7 @@ impl Writer {
             unstored: VecDeque::new(),
             files: 0,
             filter: Box::default(),
+            format: AnswerFormat::default(),
             last_read: seen,
         };
         Self { state: Mutex::new(state), changed: Notify::new(), embedded: Notify::new() }
@@ -145,6 +148,11 @@ impl Writer {
     /// Sets the number of earlier suspensions. Every flow calls this once it has read the turn.
     pub fn set_round(&self, turn: &Turn) {
         self.state().round = turn.round();
+    }
+
+    /// Sets the format of the answer, before the attempt begins.
+    pub fn set_format(&self, format: AnswerFormat) {
+        self.state().format = format;
     }
 
     /// Begins an attempt of this process.
@@ -389,7 +397,7 @@ impl State {
         self.index = 0;
         self.text.clear();
         self.unstored.clear();
-        *self.filter = StreamFilter::default();
+        *self.filter = StreamFilter::new(self.format);
     }
 
     /// Returns the text up to the first link to a file that isn't stored yet.

@@ -106,11 +106,11 @@ pub fn to_model_tools(tools: &[Definition]) -> Vec<Tool> {
         .collect()
 }
 
-/// Renders the usage texts of the server's tools for the system message; none if no tool has one.
+/// Renders the usage texts of the server's tools among these; none if no tool has one.
 #[must_use]
-pub fn usage_metadata_block(tools: &[Definition]) -> Option<String> {
+pub fn usage_metadata_block<'a>(tools: impl IntoIterator<Item = &'a Definition>) -> Option<String> {
     let mut lines = Vec::new();
-    for tool in tools.iter().filter(|tool| tool.executed_by == ExecutedBy::Server) {
+    for tool in tools.into_iter().filter(|tool| tool.executed_by == ExecutedBy::Server) {
         if let Some(usage) = tool.usage.as_deref().map(str::trim).filter(|usage| !usage.is_empty()) {
             lines.push(format!("<<<APTIX_TOOL_USAGE_BEGIN name='{}'>>>", tool.name));
             lines.push(usage.to_owned());

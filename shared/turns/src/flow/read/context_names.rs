@@ -5,6 +5,7 @@ use std::{
     hash::Hash,
 };
 
+use agent::context::built_in_agent_name;
 use contracts::{
     error::causes,
     id::{AgentContextId, ConversationContextId},
@@ -37,7 +38,8 @@ pub(crate) async fn load(
     }
     let agents = stream::iter(agents).map(|id: AgentContextId| async move {
         let found = store.agent_context(org, &id).await;
-        (id, found.map(|found| found.map(|found| found.name)))
+        let built_in = built_in_agent_name(&id).map(str::to_owned);
+        (id, found.map(|found| found.map(|found| found.name).or(built_in)))
     });
     let conversations = stream::iter(conversations).map(|id: ConversationContextId| async move {
         let found = store.conversation_context(org, &id).await;

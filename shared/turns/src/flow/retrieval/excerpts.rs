@@ -5,11 +5,11 @@ use std::pin::pin;
 use agent::{
     attempt::RecoveryPoint,
     retrieval::{
-        SEARCH_SKIPPED, Sources,
+        SCOPE_UNUSED, SEARCH_SKIPPED, Sources,
         context_block::{ContextBlock, render_context},
     },
 };
-use contracts::id::OrgId;
+use contracts::{id::OrgId, request::RagCondition};
 use futures::future::{Either, select};
 
 use crate::flow::retrieval::{
@@ -23,7 +23,7 @@ use crate::ports::AgentDeps;
 #[derive(Default)]
 pub(crate) struct RetrievalResult {
     context: ContextBlock,
-    is_skipped: bool,
+    warnings: Vec<String>,
 }
 
 impl RetrievalResult {
@@ -32,9 +32,7 @@ impl RetrievalResult {
         step.spec.inputs.sources = sources;
         step.state.retrieved.block = self.context.block;
         step.state.add_chunks(self.context.refs);
-        if self.is_skipped {
-            step.state.effects.warn(SEARCH_SKIPPED);
-        }
+        self.warnings.iter().for_each(|warning| step.state.effects.warn(warning));
         step
     }
 }
@@ -58,27 +56,34 @@ pub(crate) async fn join_search<T, E>(
     }
 }
 
-/// Searches these sources for the question.
+/// Searches these sources for the question, within the request's scope.
 pub(crate) async fn retrieve(
     deps: &impl AgentDeps,
     question: Option<&Question<'_>>,
     org: &OrgId,
+    scope: &[RagCondition],
     sources: Option<&Sources>,
 ) -> RetrievalResult {
-    let (Some(question), Some(sources)) = (question, sources) else { return RetrievalResult::default() };
+    let Some(sources) = sources else {
+        let warnings = (!scope.is_empty()).then(|| SCOPE_UNUSED.to_owned()).into_iter().collect();
+        return RetrievalResult { warnings, ..RetrievalResult::default() };
+    };
+    let Some(question) = question else { return RetrievalResult::default() };
     let searched = async {
         let vector = match sources.embedding == *question.model {
             true => question.vector.clone().await?,
             false => embed(deps, &sources.embedding, question.text, question.deadline).await?,
         };
-        search(deps, org, sources, (question.text, question.scope), &vector, question.deadline).await
+        search(deps, org, sources, (question.text, scope), &vector, question.deadline).await
     };
     match log_skipped(searched.await) {
-        Ok(chunks) => RetrievalResult {
-            context: render_context(&chunks, sources.chunks, sources.tokens),
-            is_skipped: false,
+        Ok(result) => RetrievalResult {
+            context: render_context(&result.chunks, sources.chunks, sources.tokens),
+            warnings: result.warnings.iter().map(ToString::to_string).collect(),
         },
-        Err(RetrievalSkipped) => RetrievalResult { is_skipped: true, ..RetrievalResult::default() },
+        Err(RetrievalSkipped) => {
+            RetrievalResult { warnings: vec![SEARCH_SKIPPED.to_owned()], ..RetrievalResult::default() }
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
 
 use agent::retrieval::{BUDGET, EmbeddingModel, Error};
-use contracts::request::{RagCondition, UserTurn};
+use contracts::request::UserTurn;
 use futures::{
     FutureExt,
     future::{BoxFuture, Either, Shared, select},
@@ -15,7 +15,6 @@ use crate::ports::{AgentDeps, Timer};
 /// A question, and the future of its embedding. The future makes progress only while it is polled.
 pub(crate) struct Question<'a> {
     pub(super) text: &'a str,
-    pub(super) scope: &'a [RagCondition],
     /// The embedding model of the deployment, because the session's contexts aren't known yet.
     pub(super) model: &'a EmbeddingModel,
     pub(super) vector: Shared<BoxFuture<'a, Result<Arc<[f32]>, Error>>>,
@@ -30,7 +29,7 @@ impl<'a> Question<'a> {
         let text = question_text(request)?;
         let deadline = deps.host().monotonic().saturating_add(BUDGET);
         let vector = embed(deps, model, text, deadline).boxed().shared();
-        Some(Self { text, scope: &request.rag_scope, model, vector, deadline })
+        Some(Self { text, model, vector, deadline })
     }
 }
 
@@ -61,7 +60,7 @@ mod tests {
 
     fn question<'a>(model: &'a EmbeddingModel, steps: u32) -> Question<'a> {
         let vector = ready_after(steps, Ok(Arc::from([1.0]))).boxed().shared();
-        Question { text: "", scope: &[], model, vector, deadline: Duration::MAX }
+        Question { text: "", model, vector, deadline: Duration::MAX }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agent::retrieval::{Chunk, Error, Retrieval, Search, Sources};
+use agent::retrieval::{Error, Retrieval, Search, SearchResult, Sources};
 use contracts::{id::OrgId, request::RagCondition};
 
 use crate::flow::retrieval::embed::time_until;
@@ -20,7 +20,7 @@ pub(crate) async fn search(
     (question, scope): (&str, &[RagCondition]),
     vector: &[f32],
     deadline: Duration,
-) -> Result<Vec<Chunk>, Error> {
+) -> Result<SearchResult, Error> {
     let Sources { collection, chunks, hints, .. } = sources;
     let search = Search { org, collection, question, scope, hints, chunks: *chunks };
     deps.retrieval().search(&search, vector, time_until(deps.host(), deadline)?).await

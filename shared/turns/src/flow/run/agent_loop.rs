@@ -10,7 +10,7 @@ use agent::{
     attempt::{AttemptState, RecoveryPoint, ReplyInfo, TurnSpec, prompt_state::PromptState},
     model::{Error, Reply, Request},
     outcome::answer::{self, Answer, File, embedded_link},
-    output_filter::{Blob, FilteredText, filter_in_chunks},
+    output_filter::{AnswerFormat, Blob, FilteredText, filter_in_chunks},
     prompt::{compose::ComposedRequest, conversation::Conversation},
     tool::rounds::{AssistantMessage, ModelCallInfo},
 };
@@ -212,7 +212,7 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
         tracing::warn!(%error, "{}", contracts::log::TURN_MODEL_FAILED);
         let mut state = std::mem::take(state);
         state.chain.response_id = call.failed_response_id.or(state.chain.response_id);
-        let partial = guard_text(turn, &call.written).await;
+        let partial = guard_text(turn, &call.written, self.spec.settings.answer_format()).await;
         let now = self.deps.host().now();
         let failed =
             answer::failed(answer::client_error(&error), state, &self.spec, now).with_model_call(info);
@@ -225,7 +225,7 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
         answer::check_text_format(&reply.text, &self.spec, &mut self.state);
         let state = std::mem::take(&mut self.state);
         let mode = self.deps.config().catalog.display_name(state.effects.mode(turn));
-        let text = guard_text(turn, &reply.text).await;
+        let text = guard_text(turn, &reply.text, self.spec.settings.answer_format()).await;
         answer::completed(turn, &mode, text, state, &self.spec, host.now(), timing)
             .with_model_call(info)
             .with_segment(self.stream.segment())
@@ -262,7 +262,7 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
         self.stream.status(turn, round, Phase::WaitingForTools);
         let (state, spec) = (std::mem::take(&mut self.state), self.spec.clone());
         let mode = self.deps.config().catalog.display_name(state.effects.mode(turn));
-        let text = guard_text(turn, &reply.text).await;
+        let text = guard_text(turn, &reply.text, spec.settings.answer_format()).await;
         let suspended = answer::suspended(turn, &mode, text, state, spec, self.deps.host().now());
         Ok(Break(suspended.with_optional_files(self.take_optional_files())))
     }
@@ -285,8 +285,8 @@ fn long_values(turn: &Turn, state: &AttemptState) -> Vec<File> {
     state.rounds.last.as_ref().map_or_else(Vec::new, |round| answer::long_values(&turn.key, round))
 }
 
-/// Filters embedded files out of a reply's text. Yields between steps, so that the lease renewal can run.
-async fn guard_text(turn: &Turn, text: &str) -> FilteredText {
+/// Filters embedded files out of a reply's text, and puts JSON into a fence. Yields between steps, so that the lease renewal can run.
+async fn guard_text(turn: &Turn, text: &str, format: AnswerFormat) -> FilteredText {
     let url_of = |blob: &Blob| embedded_link(&turn.key, blob);
-    filter_in_chunks(text, url_of, tokio::task::yield_now).await
+    filter_in_chunks(text, format, url_of, tokio::task::yield_now).await
 }

@@ -35,6 +35,7 @@ pub(crate) async fn run(
     stream: &Writer,
 ) -> Result<Response, Refusal> {
     tracing::Span::current().record("attempt", owned.turn.attempt.as_str());
+    stream.set_format(start.recovery_point.spec.settings.answer_format());
     stream.begin(&owned.turn);
     let result = {
         let work = pin!(async {

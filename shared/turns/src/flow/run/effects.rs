@@ -34,8 +34,9 @@ pub(super) async fn apply(
                 ))
                 .await
                 {
-                    Ok(result) => {
+                    Ok((result, warnings)) => {
                         state.add_chunks(result.refs);
+                        warnings.iter().for_each(|warning| state.effects.warn(&warning.to_string()));
                         executed = executed.with_result(&result.result);
                     }
                     Err(RetrievalSkipped) => {

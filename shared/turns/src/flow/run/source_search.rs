@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agent::retrieval::{
-    BUDGET, Sources,
+    BUDGET, ScopeWarning, Sources,
     context_block::{ToolSearchResult, tool_search_result},
 };
 use contracts::error::causes;
@@ -28,7 +28,7 @@ pub(super) async fn search(
     sources: Option<&Sources>,
     text: &str,
     left: Duration,
-) -> Result<ToolSearchResult, RetrievalSkipped> {
+) -> Result<(ToolSearchResult, Vec<ScopeWarning>), RetrievalSkipped> {
     let sources = sources.ok_or(RetrievalSkipped)?;
     let deadline = deps.host().monotonic().saturating_add(BUDGET.min(left));
     let text = truncate(text);
@@ -40,12 +40,12 @@ pub(super) async fn search(
         RetrievalSkipped
     })?;
     let org = &turn.key.session.org;
-    let chunks = match inputs.1 {
+    let result = match inputs.1 {
         Ok(vector) => {
             retrieval::search::search(deps, org, sources, (text, &request.rag_scope), &vector, deadline).await
         }
         Err(error) => Err(error),
     };
-    let chunks = log_skipped(chunks)?;
-    Ok(tool_search_result(&chunks, sources.chunks, sources.tokens))
+    let result = log_skipped(result)?;
+    Ok((tool_search_result(&result.chunks, sources.chunks, sources.tokens), result.warnings))
 }

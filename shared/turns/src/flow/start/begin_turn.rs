@@ -37,8 +37,8 @@ impl<D: AgentDeps> TurnStart<'_, D> {
         let before = snapshot.session.as_ref();
         let resolved = Box::pin(setup::resolve(deps, self.models, before, submission, request, self.rerun));
         let ResolvedTurn { effective, setup, sources } = resolved.await?;
-        let retrieval =
-            Box::pin(retrieve(deps, self.question.as_ref(), &submission.key.session.org, sources.as_ref()));
+        let (org, scope) = (&submission.key.session.org, request.rag_scope.as_slice());
+        let retrieval = Box::pin(retrieve(deps, self.question.as_ref(), org, scope, sources.as_ref()));
         let committed = Box::pin(self.commit_begin(before, open, &setup));
         // Nothing is streamed before the turn exists, so a refusal until then keeps its HTTP status.
         let on_search = |(commit, _): &(Commit, Lease)| {

@@ -1,6 +1,6 @@
 //! The contexts of a session, and the settings that they result in.
 
-use agent::context::ResolvedContext;
+use agent::context::{AgentContext, Defaults, ResolvedContext};
 use contracts::id::{AgentContextId, ConversationContextId, OrgId};
 use futures::future::try_join;
 use protocol::session::Contexts;
@@ -16,14 +16,27 @@ pub(super) async fn first_contexts(
     store: &impl Reads,
     org: &OrgId,
     named: &Contexts,
+    defaults: &Defaults,
 ) -> Result<Contexts, Refusal> {
     let mut contexts = without_built_in(store, org, named).await?;
     if let (Some(id), None) = (&contexts.agent, &named.conversation) {
-        let agent = store.agent_context(org, id).await?;
-        let agent = agent.ok_or_else(|| Refusal::AgentContextNotFound(id.clone()))?;
+        let agent = named_agent(store, org, id, defaults).await?;
         contexts.conversation = agent.default_conversation_context_id;
     }
     Ok(contexts)
+}
+
+/// Returns the org's agent with this id, else the built-in one.
+async fn named_agent(
+    store: &impl Reads,
+    org: &OrgId,
+    id: &AgentContextId,
+    defaults: &Defaults,
+) -> Result<AgentContext, Refusal> {
+    let agent = store.agent_context(org, id).await?;
+    agent
+        .or_else(|| defaults.named_agent(id).cloned())
+        .ok_or_else(|| Refusal::AgentContextNotFound(id.clone()))
 }
 
 /// Removes the ids of the built-in contexts, unless the org has created contexts of its own under these ids.
@@ -48,11 +61,10 @@ pub(super) async fn effective_settings(
     org: &OrgId,
     contexts: &Contexts,
 ) -> Result<ResolvedContext, Refusal> {
-    let store = deps.store();
+    let (store, config) = (deps.store(), deps.config());
     let agent = async {
         let Some(id) = &contexts.agent else { return Ok(None) };
-        let found = store.agent_context(org, id).await?;
-        found.map(Some).ok_or_else(|| Refusal::AgentContextNotFound(id.clone()))
+        named_agent(store, org, id, &config.defaults).await.map(Some)
     };
     let conversation = async {
         let Some(id) = &contexts.conversation else { return Ok(None) };
@@ -60,7 +72,6 @@ pub(super) async fn effective_settings(
         found.map(Some).ok_or_else(|| Refusal::ConversationContextNotFound(id.clone()))
     };
     let (agent, conversation) = try_join(agent, conversation).await?;
-    let config = deps.config();
     Ok(ResolvedContext::resolve(
         agent.as_ref(),
         conversation.as_ref(),

@@ -50,7 +50,9 @@ pub(super) async fn resolve(
     let org = &submission.key.session.org;
     let session_contexts = match session {
         Some(session) => session.contexts.clone(),
-        None => contexts::first_contexts(deps.store(), org, &submission.contexts).await?,
+        None => {
+            contexts::first_contexts(deps.store(), org, &submission.contexts, &deps.config().defaults).await?
+        }
     };
     let fork = session.filter(|session| session.forked_from.is_some());
     // Boxed: few sessions are forks, and this future would enlarge that of every turn.

@@ -48,8 +48,8 @@ pub(super) async fn resolve_after_takeover<D: AgentDeps>(
     let with = original.unwrap_or_else(|| current_target.clone());
     let chain_start = chain::after_takeover(&turn.chain, &with, &current_target);
     let sources = deps.config().sources(&effective, &session.hints, &turn.mode);
-    let retrieval =
-        Box::pin(retrieve(deps, start.question.as_ref(), &turn.key.session.org, sources.as_ref())).await;
+    let (org, scope) = (&turn.key.session.org, request.rag_scope.as_slice());
+    let retrieval = Box::pin(retrieve(deps, start.question.as_ref(), org, scope, sources.as_ref())).await;
     let inputs = InitialInputs {
         start: chain_start,
         chain: chain.as_ref(),
