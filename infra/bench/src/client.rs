@@ -80,8 +80,8 @@ impl Client {
         instruction.extend(std::iter::repeat_n("text ", (INSTRUCTION_BYTES - instruction.len()) / 5));
         let mut body = json!({"SessionId": session, "TurnId": turn, "Streaming": shape == Shape::Streamed,
                               "Instruction": instruction});
-        if shape == Shape::ToolRound {
-            body["AgentContextId"] = json!("workspace");
+        if let (Shape::ToolRound, Some(members)) = (shape, body.as_object_mut()) {
+            members.insert("AgentContextId".to_owned(), json!("workspace"));
         }
         let sent = Instant::now();
         let answer = self.post(paths::EXECUTE, body.to_string()).await?;
