@@ -94,7 +94,7 @@ fn apply_hunks(before: &str, diff: &diffy::Patch<'_, str>) -> Option<(String, St
         let new: Vec<&str> = hunk.lines().iter().filter_map(new_line).collect();
         let start = hunk.new_range().start();
         let start = if new.is_empty() { start } else { start.saturating_sub(1) };
-        let at = position(&lines, &old, next, (start + next).saturating_sub(after.len()))?;
+        let at = position(&lines, &old, next, start.saturating_add(next).saturating_sub(after.len()))?;
         after.extend(lines.get(next..at)?);
         let number = |start: usize, count: usize| if count == 0 { start } else { start + 1 };
         hunks.push_str(&format!(
