@@ -3,7 +3,10 @@
 use qdrant_client::qdrant::Value as PayloadValue;
 use serde_json::{Value, json};
 
-use crate::support::{Indexed, System, embedding, embeddings, options, said, set, turn, turn_in, turn_path};
+use crate::support::{
+    Indexed, System, embedding, embeddings, options, said, session_path, set, turn, turn_in, turn_path,
+    workspace_turn,
+};
 
 /// The warning of a turn whose sources could not be searched.
 const SKIPPED: &str = "The indexed sources could not be searched just now, so this turn ran without them.";
@@ -176,6 +179,20 @@ async fn scope_without_sources_is_a_warning() {
     let answer = system.client("acme", "ada").execute(&request).await.result();
     let warning = "`RagScope` was not used: no indexed sources are configured for this turn.";
     assert_eq!(answer["UserWarnings"], json!([warning]), "{answer}");
+}
+
+/// The sources of a turn can be read while it waits for the client.
+#[tokio::test]
+async fn suspended_turn_lists_its_chunks() {
+    let system = system(&[]).await;
+    let ada = system.client("acme", "ada");
+    let request =
+        workspace_turn("Where? [[script: call workspace_read_file {\"path\":\"a\"}; then; say \"There.\"]]");
+    assert_eq!(ada.execute(&request).await.result()["Kind"], "client_tool_continuation");
+    let read = ada.get(&turn_path(&request)).await.result();
+    assert_eq!((&read["Status"]["Id"], paths(&read["ChunkRefs"]).as_str()), (&json!("pending"), "abc"));
+    let session = ada.get(&session_path(&request)).await.result();
+    assert_eq!(paths(&session["Turns"][0]["ChunkRefs"]), "abc");
 }
 
 #[tokio::test]

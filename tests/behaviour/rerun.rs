@@ -4,8 +4,8 @@ use local::{Function, Options};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Answer, Client, LEASE, PATIENCE, System, history, id, in_context, is_chained, options, reading_tool,
-    session_path, turn, turn_in, turn_path, user_message,
+    Answer, Client, LEASE, System, history, id, in_context, is_chained, options, reading_tool, session_path,
+    turn, turn_in, turn_path, user_message,
 };
 
 pub const ONE: &str = "First [[script: say \"One.\"]]";
@@ -150,15 +150,52 @@ async fn rerun_honors_requested_model_or_mode() {
     assert_eq!(system.last_call()["model"], "two");
     let read = ada.get(&turn_path(&made(&first, &body))).await.result();
     assert_eq!(read["Mode"], "ddr_authoring");
-    let in_mode = |session: &Value| session["Mode"] == "ddr_authoring";
-    let session =
-        ada.until(&session_path(&first), PATIENCE, |answer| in_mode(&answer.json()["Result"])).await.result();
-    let change = &session["ModeHistory"][0];
-    assert!(in_mode(&session), "the session goes on from the rerun");
-    assert_eq!((&change["PreviousMode"], &change["TurnId"]), (&json!("general"), &body["TurnId"]));
-    // The context's own model has the next turn.
-    ada.execute(&in_context("Next")).await.result();
+    // The context's own model and the session's mode have the next turn.
+    let next = in_context("Next");
+    ada.execute(&next).await.result();
     assert_eq!(system.last_call()["model"], "one");
+    assert_eq!(ada.get(&turn_path(&next)).await.result()["Mode"], "general");
+    let session = ada.get(&session_path(&first)).await.result();
+    assert_eq!((&session["Mode"], &session["ModeHistory"]), (&json!("general"), &json!([])));
+}
+
+/// DD-006: a rerun takes an updated context. What it leaves out is that of the original turn.
+#[tokio::test]
+async fn rerun_takes_new_files_scope_hints_and_solution() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let file = |contents: &str| json!([{"RelativePath": "src/a.rs", "FileName": "a.rs", "Contents": contents, "Origin": "ide"}]);
+    let mut first = turn(ONE);
+    first["InputArtifacts"] = file("fn old() {}");
+    first["Repo"] = json!("old");
+    ada.execute(&first).await.result();
+    let body = json!({
+        "TurnId": id(), "InputArtifacts": file("fn new() {}"), "Repo": "new", "SolutionContextText": "A Go module.",
+        "RagScope": {"Conditions": [{"Key": "Path", "Operator": "contains", "Values": ["a"]}]},
+        "ClipboardImages": [{"Id": "shot 9", "MimeType": "image/png", "DataBase64": "iVBORw0KGgo="}],
+    });
+    let answer = rerun(&ada, &first, &body).await.result();
+    let call = system.last_call().to_string();
+    for told in ["fn new() {}", "shot 9", "A Go module."] {
+        assert!(call.contains(told), "{told}: {call}");
+    }
+    assert!(!call.contains("fn old() {}"), "{call}");
+    assert!(answer["UserWarnings"].to_string().contains("`RagScope` was not used"), "{answer}");
+    let read = ada.get(&turn_path(&made(&first, &body))).await.result();
+    assert_eq!(
+        read["ActiveFileRefs"][0]["ContentHash"],
+        contracts::ContentHash::hash_text("fn new() {}").to_string()
+    );
+    assert_eq!(ada.get(&session_path(&first)).await.result()["Repo"], "new");
+    assert_eq!(rerun(&ada, &first, &body).await.result(), answer, "the same request is a replay");
+    let mut other = body.clone();
+    other["Repo"] = json!("another");
+    assert_eq!(rerun(&ada, &first, &other).await.error(), "TurnIdConflict");
+
+    // What is left out stays.
+    let plain = json!({"TurnId": id()});
+    rerun(&ada, &first, &plain).await.result();
+    assert!(system.last_call().to_string().contains("fn old() {}"));
 }
 
 #[tokio::test]
@@ -174,6 +211,12 @@ async fn invalid_rerun_is_refused_by_name_without_a_trace() {
         (json!({"TurnId": id(), "SessionId": "s"}), "MemberUnknown", "SessionId"),
         (json!({"TurnId": id(), "Mode": "poetry"}), "MemberInvalid", "Mode"),
         (json!({"TurnId": id(), "Model": "dear"}), "MemberInvalid", "Model"),
+        (json!({"TurnId": id(), "InputArtifacts": 1}), "MemberInvalid", "InputArtifacts"),
+        (
+            json!({"TurnId": id(), "ClipboardImages": [{"MimeType": "image/png", "DataBase64": "iVBORw0KGgo="}]}),
+            "MemberRequired",
+            "ClipboardImages[0].Id",
+        ),
     ] {
         let refused = rerun(&ada, &first, &body).await;
         assert_eq!((refused.status, refused.error().as_str()), (400, code), "{}", refused.text);

@@ -54,8 +54,8 @@ export class Session {
   }
 
   /**
-   * Runs a finished turn again as a new turn, optionally with another instruction, model or mode. The model sees neither the
-   * original turn nor the turns after it.
+   * Runs a finished turn again as a new turn, optionally with another instruction, model or mode, and with other files, images,
+   * scope, hints or solution context. The model sees neither the original turn nor the turns after it.
    * @param {string} rerunOf
    * @param {import('./turn.js').TurnOptions & { text?: string, model?: string, mode?: string, turnId?: string }} [options]
    * @returns {Turn}

@@ -88,9 +88,23 @@ pub(crate) struct RerunRequest {
     /// New instruction. Default: that of the original turn.
     #[schema(pattern = r"\S")]
     instruction: Option<String>,
+    /// New files. Default: those of the original turn.
+    input_artifacts: Option<Vec<InputArtifact>>,
+    /// New pasted images. Default: those of the original turn.
+    clipboard_images: Option<Vec<ClipboardImage>>,
+    /// New conditions on retrieved chunks. Default: those of the original turn.
+    rag_scope: Option<RagScope>,
+    /// New solution context of the session. An empty text removes it. Default: that of the original turn.
+    solution_context_text: Option<String>,
+    /// Advisory hint. Default: that of the original turn.
+    workspace_id: Option<Hint>,
+    /// Advisory hint. Default: that of the original turn.
+    repo: Option<Hint>,
+    /// Advisory hint. Default: that of the original turn.
+    language: Option<Hint>,
     /// Model to use, one of those that the conversation context allows. Default: the context's model.
     model: Option<Hint>,
-    /// Key of the mode to start in. Default: that of the original turn.
+    /// Key of the mode of this turn. The session keeps its mode. Default: that of the original turn.
     mode: Option<String>,
     /// Set to `true` to stream the answer. Default: `false`.
     streaming: Option<bool>,

@@ -78,6 +78,9 @@ pub enum Refusal {
     /// The turn has no answer to continue from.
     #[error("the turn is not completed")]
     TurnNotCompleted,
+    /// A rerun removed everything that the original turn had as input.
+    #[error("nothing is left to work on")]
+    InputRemoved,
     /// The requested mode isn't one of these.
     #[error("the mode is not offered")]
     ModeNotOffered(Vec<String>),
@@ -135,6 +138,7 @@ impl Refusal {
             | Self::SessionExists(_)
             | Self::SessionBeingPurged(_)
             | Self::TurnNotCompleted
+            | Self::InputRemoved
             | Self::ModeNotOffered(_)
             | Self::ModelNotOffered(_)
             | Self::SessionNotFound
@@ -231,6 +235,10 @@ impl Refusal {
                 "Only a completed turn can be gone on from. Wait for the turn, or name another one.",
             )
             .with_details("TurnId"),
+            Self::InputRemoved => Error::new(
+                ErrorCode::InputRequired,
+                "The rerun must keep or hold at least one of Instruction, InputArtifacts and ClipboardImages",
+            ),
             Self::ModeNotOffered(offered) => not_offered("Mode", offered),
             Self::ModelNotOffered(named) => not_offered("Model", named),
             Self::SessionNotFound => ErrorCode::SessionNotFound.into(),

@@ -1,13 +1,20 @@
 //! Requests that start from an existing turn: reruns and forks.
 
 use super::{
+    artifact::{self, Artifact},
     body::{parse_body, validate},
     envelope::non_blank,
     execute::UserTurn,
     field_table::{Field, Scenario, read_object},
+    image::{self, ClipboardImage},
     json::Json,
-    limits::{MAX_INSTRUCTION_CHARS, MAX_MODE_CHARS, MAX_MODEL_CHARS, MAX_SESSION_NAME_CHARS},
-    value::{boolean, id, line, text},
+    limits::{
+        MAX_ARTIFACTS, MAX_IMAGES, MAX_INSTRUCTION_CHARS, MAX_MODE_CHARS, MAX_MODEL_CHARS,
+        MAX_SESSION_NAME_CHARS, MAX_SOLUTION_CONTEXT_CHARS,
+    },
+    rag::{self, RagCondition},
+    uniqueness,
+    value::{boolean, hint, id, line, list, text},
     violations::{Location, Violations},
 };
 use crate::{
@@ -17,16 +24,32 @@ use crate::{
 };
 
 /// A request to rerun a turn as a new turn, with some members replaced. Created only by parsing.
+///
+/// An absent member is that of the original turn, unless it says otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RerunRequest {
     /// The id of the new turn, chosen by the client.
     pub turn_id: TurnId,
-    /// The new instruction. Absent: that of the original turn.
+    /// The new instruction.
     pub instruction: Option<String>,
+    /// The new files.
+    pub input_artifacts: Option<Vec<Artifact>>,
+    /// The new pasted images.
+    pub clipboard_images: Option<Vec<ClipboardImage>>,
+    /// The new conditions on retrieved chunks.
+    pub rag_scope: Option<Vec<RagCondition>>,
+    /// The new solution context of the session. Empty removes it.
+    pub solution_context_text: Option<String>,
+    /// The workspace that a client reports.
+    pub workspace_id: Option<String>,
+    /// The repository that a client reports.
+    pub repo: Option<String>,
+    /// The language that a client reports.
+    pub language: Option<String>,
     /// The model to use, one of those that the conversation context allows. Absent: the context's default.
     pub model: Option<String>,
-    /// The key of the mode to start in. Absent: that of the original turn.
+    /// The key of the mode of this turn alone. Absent: that of the original turn.
     pub mode: Option<String>,
     /// True if the answer is streamed. Affects delivery only.
     pub streaming: bool,
@@ -48,6 +71,13 @@ pub struct ForkRequest {
 struct RerunDraft {
     turn_id: Option<TurnId>,
     instruction: Option<String>,
+    input_artifacts: Option<Vec<Artifact>>,
+    clipboard_images: Option<Vec<ClipboardImage>>,
+    rag_scope: Option<Vec<RagCondition>>,
+    solution_context_text: Option<String>,
+    workspace_id: Option<String>,
+    repo: Option<String>,
+    language: Option<String>,
     model: Option<String>,
     mode: Option<String>,
     streaming: bool,
@@ -65,6 +95,27 @@ const RERUN_FIELDS: &[Field<RerunDraft>] = &[
                 violations.invalid(at, "must say something; leave it out to ask the same again");
             }
         }
+    }),
+    Field::optional("InputArtifacts", |json, at, draft, violations| {
+        draft.input_artifacts = list(json, MAX_ARTIFACTS, at, violations, artifact::read);
+    }),
+    Field::optional("ClipboardImages", |json, at, draft, violations| {
+        draft.clipboard_images = list(json, MAX_IMAGES, at, violations, image::read);
+    }),
+    Field::optional("RagScope", |json, at, draft, violations| {
+        draft.rag_scope = rag::read(json, at, violations);
+    }),
+    Field::optional("SolutionContextText", |json, at, draft, violations| {
+        draft.solution_context_text = text(json, MAX_SOLUTION_CONTEXT_CHARS, at, violations).map(str::to_owned);
+    }),
+    Field::optional("WorkspaceId", |json, at, draft, violations| {
+        draft.workspace_id = hint(json, at, violations);
+    }),
+    Field::optional("Repo", |json, at, draft, violations| {
+        draft.repo = hint(json, at, violations);
+    }),
+    Field::optional("Language", |json, at, draft, violations| {
+        draft.language = hint(json, at, violations);
     }),
     Field::optional("Model", |json, at, draft, violations| {
         draft.model = line(json, MAX_MODEL_CHARS, at, violations).map(str::to_owned);
@@ -135,6 +186,13 @@ impl UserTurn {
         Self {
             turn_id: rerun.turn_id.clone(),
             instruction: rerun.instruction.clone().or(self.instruction),
+            input_artifacts: rerun.input_artifacts.clone().unwrap_or(self.input_artifacts),
+            clipboard_images: rerun.clipboard_images.clone().unwrap_or(self.clipboard_images),
+            rag_scope: rerun.rag_scope.clone().unwrap_or(self.rag_scope),
+            solution_context_text: rerun.solution_context_text.clone().or(self.solution_context_text),
+            workspace_id: rerun.workspace_id.clone().or(self.workspace_id),
+            repo: rerun.repo.clone().or(self.repo),
+            language: rerun.language.clone().or(self.language),
             streaming: rerun.streaming,
             ..self
         }
@@ -144,8 +202,21 @@ impl UserTurn {
 fn rerun(json: &Json<'_>, violations: &mut Violations) -> Option<RerunRequest> {
     let mut draft = RerunDraft::default();
     read_object(json, RERUN_FIELDS, Scenario::Rerun, &Location::ROOT, &mut draft, violations);
-    let RerunDraft { turn_id, instruction, model, mode, streaming } = draft;
-    Some(RerunRequest { turn_id: turn_id?, instruction, model, mode, streaming })
+    uniqueness::check(json, violations);
+    Some(RerunRequest {
+        turn_id: draft.turn_id?,
+        instruction: draft.instruction,
+        input_artifacts: draft.input_artifacts,
+        clipboard_images: draft.clipboard_images,
+        rag_scope: draft.rag_scope,
+        solution_context_text: draft.solution_context_text,
+        workspace_id: draft.workspace_id,
+        repo: draft.repo,
+        language: draft.language,
+        model: draft.model,
+        mode: draft.mode,
+        streaming: draft.streaming,
+    })
 }
 
 fn fork(json: &Json<'_>, violations: &mut Violations) -> Option<ForkRequest> {
@@ -173,13 +244,13 @@ mod tests {
 
     #[test]
     fn rerun_violations_reported_together() {
-        let faults = violations(r#"{"Instruction":"  ","Model":"","InputArtifacts":[],"Mode":7}"#);
+        let faults = violations(r#"{"Instruction":"  ","Model":"","Temperature":1,"Mode":7}"#);
         assert_eq!(
             faults,
             [
                 (ErrorCode::MemberInvalid, "Instruction".to_owned()),
                 (ErrorCode::MemberInvalid, "Model".to_owned()),
-                (ErrorCode::MemberUnknown, "InputArtifacts".to_owned()),
+                (ErrorCode::MemberUnknown, "Temperature".to_owned()),
                 (ErrorCode::MemberInvalid, "Mode".to_owned()),
                 (ErrorCode::MemberRequired, "TurnId".to_owned()),
             ]

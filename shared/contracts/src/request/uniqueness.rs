@@ -3,7 +3,7 @@
 use super::{
     field_table::peek,
     json::Json,
-    relative_path::RelativePath,
+    relative_path::{FileName, RelativePath},
     violations::{Location, Violations},
 };
 
@@ -25,8 +25,7 @@ pub(super) fn check(json: &Json<'_>, violations: &mut Violations) {
 }
 
 fn check_name(path: &RelativePath, name: &str, index: usize, violations: &mut Violations) {
-    let is_bare = !name.is_empty() && !name.contains(['/', '\\']);
-    if is_bare && name != path.file_name() {
+    if FileName::new(name).is_ok() && name != path.file_name() {
         let list = Location::ROOT.member("InputArtifacts");
         let item = list.item(index);
         let rule = format_args!("must be the last part of RelativePath, {:?}", path.file_name());

@@ -3,13 +3,10 @@
 use super::IllegalTransition;
 use crate::{
     change::{Commit, Condition, SessionChange, TurnChange},
-    detail::{ModeChange, ModeChangePosition, OutcomeSummary, Report, ResultDetail, StagedMode},
+    detail::{ModeChange, ModeChangePosition, OutcomeSummary, Report, ResultDetail},
     session::{ChainHead, LastTurn, Session, add_cost},
     turn::{Settlement, State, Turn, Verdict},
 };
-
-/// The reason recorded for a mode change that no tool made.
-const RERUN_MODE_REASON: &str = "A turn was run again in this mode.";
 
 /// A finalization: the turn that becomes terminal and the session that shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,7 +123,10 @@ fn roll_up(
         after.chain = chain_head(&outcome.report);
         // The completed turn becomes the parent of the next one. After a rerun, the session continues from the rerun.
         after.tip = None;
-        after.mode.clone_from(outcome.modes.last().map_or(&turn.mode, |staged| &staged.mode));
+        // Only a tool changes the session's mode. A rerun's own mode holds for that turn alone.
+        if let Some(staged) = outcome.modes.last() {
+            after.mode.clone_from(&staged.mode);
+        }
     }
     after
 }
@@ -153,14 +153,7 @@ fn mode_changes(
     let (Verdict::Completed { .. }, Some(outcome)) = (&settlement.verdict, outcome) else {
         return Vec::new();
     };
-    // A rerun starts in a mode of its own, which becomes the session's mode unless a tool changes it.
-    let initial = [StagedMode {
-        mode: turn.mode.clone(),
-        reason: RERUN_MODE_REASON.to_owned(),
-        branch: false,
-        at: turn.created,
-    }];
-    let staged = if outcome.modes.is_empty() { initial.as_slice() } else { &outcome.modes };
+    let staged = &outcome.modes;
     let before = std::iter::once(&session.mode).chain(staged.iter().map(|staged| &staged.mode));
     // A change to the current mode is not a change.
     let changes = before.zip(staged).filter(|(before, staged)| **before != staged.mode);

@@ -113,16 +113,13 @@ fn session_keeps_parent_after_failed_rerun() {
 }
 
 #[test]
-fn completed_rerun_sets_session_mode_with_one_history_entry() {
+fn rerun_mode_holds_for_that_turn_unless_a_tool_changes_it() {
     let (session, turns) = three_turns();
     let (open, rerun) = start(Some(&session), "t4", &rerun_setup(&turns[1], "ddr_authoring"));
     assert_eq!((rerun.mode.as_str(), open.mode.as_str()), ("ddr_authoring", "general"));
     let verdict = || Verdict::Completed { writer: rerun.attempt.clone() };
     let done = end(&open, &rerun, verdict(), Vec::new());
-    let change = &done.mode_changes[0];
-    assert_eq!((change.previous.as_str(), change.new.as_str()), ("general", "ddr_authoring"));
-    assert_eq!((done.mode_changes.len(), done.session.mode.as_str()), (1, "ddr_authoring"));
-    // A mode change by a tool wins.
+    assert_eq!((done.mode_changes.len(), done.session.mode.as_str()), (0, "general"));
     let staged = StagedMode { mode: "other".into(), reason: "r".into(), branch: false, at: at(2) };
     let done = end(&open, &rerun, verdict(), vec![staged]);
     let change = &done.mode_changes[0];

@@ -17,6 +17,12 @@ pub(crate) async fn load(
             let evidence = TurnEvidence::load(store, payloads, &record.turn).await?;
             Ok(finalize::report(&settlement.verdict, evidence.summary().as_ref()))
         }
-        (State::Running { .. } | State::AwaitingTools { .. }, _) => Ok(Report::default()),
+        // Of a turn that waits for the client, the sources are known and the rest isn't final.
+        (State::AwaitingTools { .. }, _) => {
+            let evidence = Box::pin(TurnEvidence::load(store, payloads, &record.turn)).await?;
+            let report = evidence.summary().map(|summary| summary.report).unwrap_or_default();
+            Ok(Report { chunk_refs: report.chunk_refs, ..Report::default() })
+        }
+        (State::Running { .. }, _) => Ok(Report::default()),
     }
 }

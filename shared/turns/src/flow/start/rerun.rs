@@ -25,5 +25,11 @@ pub(crate) async fn load<'a>(
         return Err(Refusal::SessionBusy { turn: key.turn.clone(), retry_after });
     }
     let request = stored_request::load(deps.payloads(), &original).await?.with_rerun(changes);
+    let has_input = request.instruction.is_some()
+        || !request.input_artifacts.is_empty()
+        || !request.clipboard_images.is_empty();
+    if !has_input {
+        return Err(Refusal::InputRemoved);
+    }
     Ok((RerunSource { original, request: changes }, request))
 }
