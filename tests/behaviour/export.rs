@@ -167,6 +167,53 @@ async fn org_export_has_one_line_per_session_and_needs_an_operator() {
 }
 
 #[tokio::test]
+async fn oversized_session_ends_with_a_link_and_the_export_goes_on() {
+    let system = System::start().await;
+    let (ada, op) = (system.client("acme", "ada"), operator(&system, "acme"));
+    let older = turn("older");
+    ada.execute(&older).await.result();
+    system.until_finalized(session_of(&older), 1).await;
+    let large = turn("large");
+    let session = session_of(&large).to_owned();
+    let mut turns = vec![large.clone()];
+    turns.extend((0..4).map(|number| turn_in(&session, &format!("more {number}"))));
+    for (number, request) in turns.iter().enumerate() {
+        ada.execute(request).await.result();
+        system.until_finalized(&session, number + 1).await;
+        assert_eq!(ada.get(&format!("{}/payloads/answer", turn_path(request))).await.status, 302);
+    }
+    let of_session = |key: &&String| key.contains(&session) && key.ends_with("/answer.md");
+    for key in system.objects().await.iter().filter(of_session) {
+        let put = system.cloud.s3().put_object().bucket(system.cloud.bucket()).key(key);
+        put.body(vec![b'x'; 9 * 1024 * 1024].into()).send().await.unwrap();
+    }
+    let lines = async |path: String| -> Vec<Value> {
+        op.get(&path).await.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let [cut, end] = &lines(paths::EXPORT.to_owned()).await[..] else { panic!("a session and the end") };
+    assert_eq!(cut["Session"]["Id"], session);
+    assert!(cut["Turns"].as_array().unwrap().len() < 5 && cut.get("Stored").is_none());
+    let token = end["ContinuationToken"].as_str().unwrap();
+    let rest = lines(format!("{}?continuationToken={token}", paths::EXPORT)).await;
+    assert_eq!(rest[0]["Session"]["Id"], older["SessionId"], "it goes on");
+    assert!(rest[1].get("ContinuationToken").is_none() && rest[0].get("RemainderUrl").is_none());
+    let own = op.get(&format!("/{}", cut["RemainderUrl"].as_str().unwrap())).await.json();
+    assert_eq!(own["Turns"].as_array().unwrap().len(), 5);
+
+    let refused = op.raw(
+        Method::POST,
+        paths::IMPORT,
+        &[("content-type", "application/jsonl")],
+        json!({"Format": "aptix-export/1", "Session": own["Session"], "ModeHistory": [], "Turns": [],
+               "Stored": [], "RemainderUrl": "x"})
+        .to_string()
+        .into_bytes(),
+    );
+    let refused = refused.await;
+    assert_eq!((refused.status, &refused.errors()[0]["Details"]), (400, &json!("[0].RemainderUrl")));
+}
+
+#[tokio::test]
 async fn oversized_export_ends_with_a_continuation_token() {
     let system = System::start().await;
     let (ada, op) = (system.client("acme", "ada"), operator(&system, "acme"));

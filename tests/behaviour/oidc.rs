@@ -142,6 +142,7 @@ async fn invalid_oidc_token_is_401_and_leaves_no_trace() {
     let by_secret = encode(&by_secret, &provider.claims(&json!({})), &shared).unwrap();
     let unsigned = format!("eyJhbGciOiJub25lIn0.{}.", provider.token(&json!({})).split('.').nth(1).unwrap());
     let typed = |typ: &str| Header { typ: Some(typ.to_owned()), ..header("first") };
+    let critical = Header { crit: Some(vec!["b64".to_owned()]), ..header("first") };
     let refused = [
         ("over", provider.token(&json!({"exp": now - 120}))),
         ("not yet", provider.token(&json!({"nbf": now + 120}))),
@@ -152,6 +153,7 @@ async fn invalid_oidc_token_is_401_and_leaves_no_trace() {
         ("nobody", provider.token(&json!({"sub": null}))),
         ("a refresh token", provider.token(&json!({"typ": "Refresh"}))),
         ("a logout token", provider.signed(&typed("logout+jwt"), &json!({}))),
+        ("a critical parameter", provider.signed(&critical, &json!({}))),
         ("an unknown key", provider.signed(&header("second"), &json!({}))),
         ("another key", by_another),
         ("a public key as a secret", by_secret),
@@ -183,6 +185,37 @@ async fn token_with_no_org_or_two_names_the_missing_claim() {
         assert_eq!(answer.status, 401, "{groups}");
         assert!(answer.text.contains("The token holds no claim groups"), "{}", answer.text);
     }
+}
+
+#[tokio::test]
+async fn token_with_too_many_groups_is_refused_and_not_taken_for_none() {
+    let provider = Provider::start().await;
+    let system = trusting(&provider).await;
+    for marker in [json!({"_claim_names": {"groups": "src1"}}), json!({"hasgroups": true})] {
+        // Its client has an org, which is not the user's.
+        let mut claims = json!({"azp": "ci"});
+        claims.as_object_mut().unwrap().extend(marker.as_object().unwrap().clone());
+        let token = encode(&header("first"), &without_groups(&provider, &claims), &provider.key).unwrap();
+        let answer = with(&system, token).execute(&turn("hello")).await;
+        assert_eq!((answer.status, answer.error().as_str()), (401, "Unauthenticated"), "{marker}");
+        assert!(answer.text.contains("leaves out the claim groups"), "{}", answer.text);
+    }
+    assert!(system.model_calls().is_empty());
+}
+
+fn without_groups(provider: &Provider, other: &Value) -> Value {
+    let mut claims = provider.claims(other);
+    claims.as_object_mut().unwrap().remove("groups");
+    claims
+}
+
+#[tokio::test]
+async fn malformed_key_of_the_provider_does_not_lock_users_out() {
+    let provider = Provider::start().await;
+    let malformed = json!({"kty": "RSA", "kid": "second", "n": 5});
+    provider.published.keys.lock().unwrap().insert(0, malformed);
+    let system = trusting(&provider).await;
+    with(&system, provider.token(&json!({}))).execute(&turn("hello")).await.result();
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::client_tools::{results, submit};
 use crate::session_edits::{delete, edit, restore, session_of};
 use crate::support::{
-    Answer, Client, System, options, session_path, turn, turn_in, turn_path, with_workspace,
+    Answer, Client, System, id, is_chained, options, session_path, turn, turn_in, turn_path, with_workspace,
 };
 
 const ASKS: &str = "Read [[script: call workspace_read_file {\"path\":\"a\"}; then; say \"Read.\"]]";
@@ -115,6 +115,52 @@ async fn private_session_writes_are_404_for_other_org_members() {
     same(own, eve.execute(&request).await, "SessionNotFound");
     assert_eq!(system.model_calls().len(), calls);
     assert_eq!(submit(&ada, &rights).await.result()["Kind"], "final", "nothing was touched");
+}
+
+/// Forks a session at its newest turn, and takes a turn in the fork.
+async fn forked(system: &System, client: &Client, of: &Value) -> Value {
+    let own = turn("The fork's own words");
+    let body = json!({"SessionId": own["SessionId"], "TurnId": of["TurnId"]}).to_string();
+    client.post(&format!("{}/fork", session_path(of)), body).await.result();
+    client.execute(&own).await.result();
+    assert!(is_chained(&system.last_call()), "it tells the session that it was forked from");
+    own
+}
+
+#[tokio::test]
+async fn fork_of_hidden_session_stops_telling_it_to_those_who_may_not_see_it() {
+    let system = System::start().await;
+    let (ada, eve) = (system.client("acme", "ada"), system.client("acme", "eve"));
+    for deletes in [false, true] {
+        let origin = turn("The origin's secret");
+        ada.execute(&origin).await.result();
+        let (own, of_ada) = (forked(&system, &eve, &origin).await, forked(&system, &ada, &origin).await);
+        let untouched = json!({"SessionId": id(), "TurnId": origin["TurnId"]});
+        eve.post(&format!("{}/fork", session_path(&origin)), untouched.to_string()).await.result();
+        match deletes {
+            true => drop(delete(&ada, &origin).await.result()),
+            false => drop(edit(&ada, &origin, json!({"Visibility": "participants"})).await.result()),
+        }
+        for (session, tells_own) in [(session_of(&own), true), (session_of(&untouched), false)] {
+            let answer = eve.execute(&turn_in(session, "Goes on")).await.result();
+            let warnings = answer["UserWarnings"].to_string();
+            assert!(warnings.contains("You can't see the session"), "{warnings}");
+            assert_eq!(answer["UserWarnings"].as_array().unwrap().len(), 1, "{warnings}");
+            let call = system.last_call();
+            assert!(!is_chained(&call) && !call.to_string().contains("secret"), "{call}");
+            assert_eq!(call.to_string().contains("The fork's own words"), tells_own, "{call}");
+            let again = eve.execute(&turn_in(session, "And on")).await.result();
+            assert!(again.get("UserWarnings").is_none(), "it is told once: {again}");
+            assert!(is_chained(&system.last_call()), "what its provider remembers is clean by now");
+        }
+        let rerun = json!({"TurnId": id()}).to_string();
+        eve.post(&format!("{}/rerun", turn_path(&own)), rerun).await.result();
+        let call = system.last_call();
+        assert!(!is_chained(&call) && !call.to_string().contains("secret"), "{call}");
+        // Its owner may see it, and is told it on.
+        let answer = ada.execute(&turn_in(session_of(&of_ada), "Goes on")).await.result();
+        assert!(answer.get("UserWarnings").is_none() && is_chained(&system.last_call()), "{answer}");
+    }
 }
 
 #[tokio::test]

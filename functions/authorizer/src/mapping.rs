@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use runtime::ClaimNames;
+use runtime::{ClaimNames, LEFT_OUT_CLAIM};
 use serde_json::{Map, Value};
 use settings::Env;
 
@@ -43,10 +43,13 @@ impl ClaimMapping {
     /// Returns the claims for the functions. Omits missing claims, which the functions report.
     pub(crate) fn context(&self, claims: &Map<String, Value>) -> Map<String, Value> {
         let ClaimNames { org, user, user_name, org_name, operator, .. } = &self.names;
+        let left_out = self.names.left_out(claims);
+        let is_complete = left_out.is_none();
         let text = |name: &str| claim(claims, name).and_then(Value::as_str).map(str::to_owned);
         let mapped = [
-            (org.as_str(), self.org(claims)),
-            (operator, self.is_operator(claims).then(|| "true".to_owned())),
+            (org.as_str(), self.org(claims).filter(|_| is_complete)),
+            (operator, (is_complete && self.is_operator(claims)).then(|| "true".to_owned())),
+            (LEFT_OUT_CLAIM, left_out),
             (user, text(user)),
             (user_name, text(user_name)),
             (org_name, text(org_name)),
@@ -168,6 +171,23 @@ mod tests {
             "globex",
             "the token's claim wins"
         );
+    }
+
+    #[test]
+    fn left_out_groups_are_named_and_no_org_is_taken_instead() {
+        let set = [
+            ("ORG_CLAIM", "groups"),
+            ("OPERATOR_CLAIM", "roles"),
+            ("OPERATOR_GROUP", "ops"),
+            ("CLIENT_ORG_MAP", "{\"web\":\"acme\"}"),
+        ];
+        for marker in [json!({"_claim_names": {"groups": "src1"}}), json!({"hasgroups": true})] {
+            let mut claims = json!({"sub": "ada", "azp": "web", "roles": ["ops"]});
+            claims.as_object_mut().unwrap().extend(marker.as_object().unwrap().clone());
+            assert_eq!(context(&set, &claims), json!({"sub": "ada", "left_out_claim": "groups"}), "{marker}");
+        }
+        let complete = json!({"sub": "ada", "groups": ["acme"], "hasgroups": false});
+        assert_eq!(context(&set, &complete)["groups"], "acme");
     }
 
     #[test]

@@ -48,6 +48,9 @@ pub(crate) enum TokenError {
     /// The signature algorithm is not accepted.
     #[error("the token's signature algorithm is not accepted for its key")]
     Algorithm,
+    /// The token has a critical header parameter (RFC 7515 §4.1.11). None is supported.
+    #[error("the token has a critical header parameter that is not supported")]
+    Critical,
     /// The token is neither an ID token nor an access token.
     #[error("the token is neither an ID token nor an access token")]
     Type,
@@ -118,7 +121,10 @@ pub(crate) fn header(token: &str) -> Result<Header, TokenError> {
     match token.len() {
         0 => Err(TokenError::Missing),
         length if length > MAX_TOKEN_BYTES => Err(TokenError::TooLong),
-        _ => Ok(decode_header(token)?),
+        _ => {
+            let header = decode_header(token)?;
+            if header.crit.is_some() { Err(TokenError::Critical) } else { Ok(header) }
+        }
     }
 }
 

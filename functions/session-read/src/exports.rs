@@ -46,8 +46,7 @@ pub(crate) async fn all(
     let position = app.open_page_token(&caller, &list, &page)?;
     let pieces = export_stream(async move |mut out| {
         let (timer, position) = (System::new(), position.as_deref());
-        // Half of the time, since a started session is always written to its end.
-        let time = (&timer, budget / 2);
+        let time = (&timer, budget);
         let summary = app.reader.export_all(&caller, &filter, payloads, position, time, &mut out).await?;
         let mut token = summary.next_token;
         app.seal_page_token(&caller, &list, &mut token);

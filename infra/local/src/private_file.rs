@@ -78,7 +78,10 @@ mod tests {
         std::fs::write(&file, "public").unwrap();
         std::fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
         append(&file).unwrap().write_all(b", once").unwrap();
-        assert_eq!((mode(&file), std::fs::read_to_string(&file).unwrap().as_str()), (Some(0o600), "public, once"));
+        assert_eq!(
+            (mode(&file), std::fs::read_to_string(&file).unwrap().as_str()),
+            (Some(0o600), "public, once")
+        );
         std::fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
         write(&file, "private").unwrap();
         assert_eq!((mode(&file), std::fs::read_to_string(&file).unwrap().as_str()), (Some(0o600), "private"));

@@ -65,15 +65,35 @@ impl ForkOrigin {
     }
 }
 
-/// The cutoff of an ancestry: a session in it was purged, so the ancestry starts after that session.
+/// The cutoff of an ancestry: a session in it was purged or hidden, so the ancestry starts after that session.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Cutoff {
-    /// The purged session.
+    /// The purged or hidden session.
     pub session: SessionId,
-    /// The sequence number of the first turn that started without the purged session. Earlier turns may have left its
+    /// The sequence number of the first turn that started without that session. Earlier turns may have left its
     /// content at a provider or in our records.
     pub sequence: u64,
+    /// The depth of the last turn that is left out because its session is hidden; 0 for a purged session, whose turns
+    /// are gone.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub hidden_depth: u64,
+}
+
+/// A session in the ancestry of another one that this one may no longer tell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostAncestor {
+    /// The session.
+    pub session: SessionId,
+    /// The sessions in between, which its ancestry still includes.
+    pub remaining_ancestors: Vec<SessionId>,
+    /// The depth of the turn that was forked from it, if it is hidden from the caller; 0 if it was purged.
+    pub hidden_depth: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+fn is_zero(depth: &u64) -> bool {
+    *depth == 0
 }
 
 /// The turn that a rerun repeats, and the change that was requested.

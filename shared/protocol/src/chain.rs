@@ -136,6 +136,8 @@ pub enum ReplayReason {
     TooLong,
     /// The session that the chain started in was purged.
     Purged,
+    /// The session that the chain started in became private or was deleted, and the user may not see it.
+    Hidden,
 }
 
 /// The starting point of a turn's first model request.
@@ -241,6 +243,10 @@ impl ReplayReason {
             Self::TooLong => {
                 "The conversation had outgrown the model. Its newest turns were sent again from the session's own records."
             }
+            Self::Hidden => {
+                "You can't see the session that this one was forked from: it is private or deleted. From now on the \
+                 conversation goes on without its turns."
+            }
             Self::Purged => {
                 "The session that this one was forked from was purged. From now on the conversation goes on without its \
                  turns."
@@ -280,6 +286,7 @@ mod tests {
             ReplayReason::NotFound,
             ReplayReason::TooLong,
             ReplayReason::Purged,
+            ReplayReason::Hidden,
         ]
         .map(ChainStart::Replay);
         for start in [ChainStart::First].into_iter().chain(rebuilds) {

@@ -10,7 +10,7 @@ use contracts::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ancestry::{Cutoff, ForkOrigin, ParentRef},
+    ancestry::{Cutoff, ForkOrigin, LostAncestor, ParentRef},
     caller::Caller,
     cost::Cost,
     id::{AttemptId, SessionKey},
@@ -55,7 +55,7 @@ pub struct Session {
     pub tip: Option<ParentRef>,
     /// The turn of another session that this one was forked from.
     pub forked_from: Option<ForkOrigin>,
-    /// The cutoff of its ancestry, if a session in the ancestry was purged.
+    /// The cutoff of its ancestry, if a session in the ancestry was purged or hidden.
     pub cutoff: Option<Cutoff>,
     /// The response to continue from, which is that of the last *completed* turn.
     pub chain: Option<ChainHead>,
@@ -82,25 +82,33 @@ impl Session {
         self.tip.clone().unwrap_or_else(|| ParentRef::in_session(self.turn_count))
     }
 
-    /// Returns the depth of the first turn that started without the purged session, or 0 without a cutoff.
+    /// Returns the depth of the first turn that started without the lost session, or 0 without a cutoff.
     #[must_use]
     pub fn cutoff_depth(&self) -> u64 {
         self.cutoff.as_ref().map_or(0, |cutoff| self.base_depth().saturating_add(cutoff.sequence))
     }
 
-    /// Returns the session without anything that depends on the purged session: its response chain, and a solution
-    /// context stored in or before the purged session. `remaining_ancestors` are the sessions that its ancestry still
-    /// includes.
+    /// Returns the depth of the last turn that the ancestry leaves out because its session is hidden, or 0.
     #[must_use]
-    pub fn with_cutoff(&self, purged: &SessionId, remaining_ancestors: &[SessionId]) -> Self {
+    pub fn hidden_depth(&self) -> u64 {
+        self.cutoff.as_ref().map_or(0, |cutoff| cutoff.hidden_depth)
+    }
+
+    /// Returns the session without anything that depends on the lost session: its response chain, and a solution
+    /// context stored in or before it.
+    #[must_use]
+    pub fn with_cutoff(&self, lost: &LostAncestor) -> Self {
         let still_exists = |solution: &SolutionContext| {
-            solution
-                .session
-                .as_ref()
-                .is_none_or(|session| *session == self.key.session || remaining_ancestors.contains(session))
+            solution.session.as_ref().is_none_or(|session| {
+                *session == self.key.session || lost.remaining_ancestors.contains(session)
+            })
         };
         Self {
-            cutoff: Some(Cutoff { session: purged.clone(), sequence: self.turn_count.saturating_add(1) }),
+            cutoff: Some(Cutoff {
+                session: lost.session.clone(),
+                sequence: self.turn_count.saturating_add(1),
+                hidden_depth: lost.hidden_depth,
+            }),
             chain: None,
             solution: self.solution.clone().filter(still_exists),
             ..self.clone()

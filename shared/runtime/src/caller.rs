@@ -22,6 +22,15 @@ use settings::Env;
 
 use crate::{Reply, span};
 
+/// The claim in which the authorizer names a claim that the token leaves out, see [`ClaimNames::left_out`].
+pub const LEFT_OUT_CLAIM: &str = "left_out_claim";
+
+/// The claim that names the claims which a token leaves out (OpenID Connect Core §5.6.2).
+const DISTRIBUTED_CLAIMS: &str = "_claim_names";
+
+/// The claim of Entra ID for a token that leaves out its groups, and their claim.
+const GROUP_OVERAGE: (&str, &str) = ("hasgroups", "groups");
+
 /// The names of the claims to read, and the audiences to accept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimNames {
@@ -50,6 +59,12 @@ pub enum InvalidClaims {
     /// The claim isn't a valid id.
     #[error("The token's claim {0} can't be used: it {1}.")]
     Invalid(String, InvalidId),
+    /// The token leaves the claim out, because it has too many values.
+    #[error(
+        "The token leaves out the claim {0}, because it has too many values. Ask your administrator to limit the groups \
+         that tokens contain."
+    )]
+    LeftOut(String),
     /// The token was issued for another application.
     #[error("The token was issued for another application: its {0} is none that this deployment accepts.")]
     Audience(&'static str),
@@ -97,9 +112,29 @@ impl ClaimNames {
         if named.iter().any(ours) { Ok(()) } else { Err(InvalidClaims::Audience(claim)) }
     }
 
+    /// Returns the claim of the org or of operators, if the token leaves it out. Identity providers do so if a user has
+    /// more groups than fit, and say where to ask for them. Such a token must never be taken for one of a user without
+    /// groups: the user would get the org of the client, or lose a role.
+    #[must_use]
+    pub fn left_out(&self, claims: &Map<String, Value>) -> Option<String> {
+        if let Some(Value::String(name)) = claims.get(LEFT_OUT_CLAIM) {
+            return Some(name.clone());
+        }
+        let first_part = |name: &str| match name.strip_prefix('/') {
+            Some(pointer) => pointer.split('/').next().unwrap_or_default().to_owned(),
+            None => name.to_owned(),
+        };
+        let is_left_out =
+            |name: &&String| is_left_out(claims, name) || is_left_out(claims, &first_part(name));
+        [&self.org, &self.operator].into_iter().find(is_left_out).cloned()
+    }
+
     /// Returns the caller that these claims identify. Fails without a tenant or a user.
     fn caller(&self, claims: &Map<String, Value>) -> Result<Caller, InvalidClaims> {
         self.check_audience(claims)?;
+        if let Some(name) = self.left_out(claims) {
+            return Err(InvalidClaims::LeftOut(name));
+        }
         let text = |name: &str| claims.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
         let required = |name: &str| text(name).ok_or_else(|| InvalidClaims::Missing(name.to_owned()));
         let invalid = |name: &str| {
@@ -119,6 +154,23 @@ impl ClaimNames {
             },
         })
     }
+}
+
+/// True if the token says that it leaves out this claim.
+fn is_left_out(claims: &Map<String, Value>, name: &str) -> bool {
+    let is_distributed = match claims.get(DISTRIBUTED_CLAIMS) {
+        Some(Value::Object(names)) => names.contains_key(name),
+        // An HTTP API passes claims on as text.
+        Some(Value::String(names)) => names.contains(name),
+        _ => false,
+    };
+    let (marker, groups) = GROUP_OVERAGE;
+    let is_marked = match claims.get(marker) {
+        Some(Value::Bool(is_marked)) => *is_marked,
+        Some(Value::String(is_marked)) => is_marked == "true",
+        _ => false,
+    };
+    is_distributed || is_marked && name == groups && !claims.contains_key(groups)
 }
 
 /// Reads the development claims from the settings.
@@ -212,6 +264,32 @@ mod tests {
             let fault = caller(json!({"aud": "web", "sub": user, "custom:org": org}));
             assert_eq!(fault.unwrap_err().to_string(), message);
         }
+    }
+
+    #[test]
+    fn claim_that_is_left_out_is_not_taken_for_an_absent_one() {
+        let set = [("TOKEN_AUDIENCES", "web"), ("ORG_CLAIM", "groups"), ("OPERATOR_CLAIM", "/realm/roles")];
+        let names = ClaimNames::read(&mut Env::from_vars(set));
+        let of = |more: Value| {
+            let mut claims = json!({"aud": "web", "sub": "ada"});
+            claims.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            names.caller(claims.as_object().unwrap()).map(|_| ())
+        };
+        let left_out = |name: &str| Err(InvalidClaims::LeftOut(name.to_owned()));
+        let distributed = json!({"_claim_names": {"groups": "src1"}, "_claim_sources": {"src1": {}}});
+        assert_eq!(of(distributed), left_out("groups"));
+        assert_eq!(of(json!({"_claim_names": "map[groups:src1]"})), left_out("groups"));
+        assert_eq!(of(json!({"hasgroups": true})), left_out("groups"));
+        assert_eq!(of(json!({"hasgroups": "true"})), left_out("groups"));
+        let roles = json!({"groups": "acme", "_claim_names": {"realm": "src1"}});
+        assert_eq!(of(roles), left_out("/realm/roles"));
+        assert_eq!(of(json!({"left_out_claim": "groups"})), left_out("groups"));
+        for complete in [json!({"hasgroups": true}), json!({"_claim_names": {"photos": "src1"}}), json!({})] {
+            let mut claims = complete;
+            claims["groups"] = json!("acme");
+            assert_eq!(of(claims), Ok(()));
+        }
+        assert_eq!(of(json!({"hasgroups": false})), Err(InvalidClaims::Missing("groups".to_owned())));
     }
 
     #[test]

@@ -207,6 +207,6 @@ pub fn setup() -> Setup {
         target: target(),
         files: Vec::new(),
         rerun: None,
-        purged_ancestor: None,
+        lost_ancestor: None,
     }
 }

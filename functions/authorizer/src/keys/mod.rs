@@ -47,8 +47,8 @@ impl Keys {
         if cache.decide(id, now) == Action::Fetch {
             cache.record_attempt(now);
             match self.source.fetch().await {
-                Ok(keys) => {
-                    tracing::info!(keys = keys.keys.len(), "{}", contracts::log::JWKS_FETCHED);
+                Ok((keys, malformed)) => {
+                    tracing::info!(keys = keys.keys.len(), malformed, "{}", contracts::log::JWKS_FETCHED);
                     cache.replace(keys, now);
                 }
                 Err(unavailable) if cache.is_expired(now) => return Err(unavailable.into()),
@@ -151,6 +151,23 @@ mod tests {
         published.keys.lock().unwrap()["keys"].as_array_mut().unwrap().push(odd);
         let keys = Keys::new(issuer.clone(), Some(format!("{issuer}/keys"))).unwrap();
         keys.find(Some("first"), after(0)).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn malformed_key_does_not_break_the_set() {
+        let (issuer, published) = provider(&["first"], honest).await;
+        for malformed in [
+            json!({"kty": "RSA", "kid": "no-modulus"}),
+            json!({"kty": "EC", "crv": 7, "kid": "x", "x": [], "y": null}),
+            json!({"kid": "first"}),
+            json!("a key"),
+            json!(null),
+        ] {
+            published.keys.lock().unwrap()["keys"].as_array_mut().unwrap().insert(0, malformed);
+        }
+        let keys = Keys::new(issuer, None).unwrap();
+        keys.find(Some("first"), after(0)).await.unwrap();
+        assert!(matches!(keys.find(Some("no-modulus"), after(20)).await, Err(KeyError::Unknown)));
     }
 
     #[tokio::test]

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use jsonwebtoken::jwk::JwkSet;
+use jsonwebtoken::jwk::{Jwk, JwkSet};
 use reqwest::{Client, redirect::Policy};
 use serde::Deserialize;
+use serde_json::Value;
 
 /// The timeout for connecting. A client's request waits for it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -46,6 +47,12 @@ struct Discovery {
     jwks_uri: String,
 }
 
+/// A key set whose keys are parsed one by one.
+#[derive(Deserialize)]
+struct PublishedKeys {
+    keys: Vec<Value>,
+}
+
 impl Source {
     pub(super) fn new(issuer: String, jwks: Option<String>) -> Result<Self, FetchError> {
         let tls = tls::client_config().map_err(FetchError::Tls)?;
@@ -55,13 +62,19 @@ impl Source {
         Ok(Self { issuer, jwks, http: http.map_err(FetchError::Unreachable)? })
     }
 
-    /// Fetches the current keys, including those of unsupported types.
-    pub(super) async fn fetch(&self) -> Result<JwkSet, FetchError> {
+    /// Fetches the current keys, including those of unsupported types. Also returns the number of keys that are
+    /// malformed: one of them must not spoil the set.
+    pub(super) async fn fetch(&self) -> Result<(JwkSet, usize), FetchError> {
         let url = match &self.jwks {
             Some(url) => url.clone(),
             None => self.discover().await?,
         };
-        self.read(&url, "key set").await
+        let PublishedKeys { keys: published } = self.read(&url, "key set").await?;
+        let count = published.len();
+        let keys: Vec<Jwk> =
+            published.into_iter().filter_map(|key| serde_json::from_value(key).ok()).collect();
+        let malformed = count.saturating_sub(keys.len());
+        Ok((JwkSet { keys }, malformed))
     }
 
     async fn discover(&self) -> Result<String, FetchError> {

@@ -86,9 +86,13 @@ pub struct HistorySpec {
     /// Set if the model summarizes the turns that exceed the budget.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub summarize: bool,
-    /// First depth of the turn's ancestry that is independent of a purged session; 0 if the ancestry is complete.
+    /// First depth of the turn's ancestry that is independent of a purged or hidden session; 0 if the ancestry is
+    /// complete.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub cutoff_depth: u64,
+    /// Last depth of the turn's ancestry that is left out because its session is hidden; 0 if none is.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub hidden_depth: u64,
 }
 
 /// The files and sources of a turn.

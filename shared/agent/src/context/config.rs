@@ -159,6 +159,7 @@ impl AgentConfig {
                 tokens: effective.budgets.history_tokens,
                 summarize: effective.history_summary,
                 cutoff_depth: 0,
+                hidden_depth: 0,
             },
             inputs: InputSpec::default(),
             store_raw_payloads: effective.store_raw_payloads,

@@ -40,6 +40,7 @@ pub struct AncestryWalk {
     window: Option<HistoryWindow>,
     newest_first: Vec<Exchange>,
     cutoff: u64,
+    hidden: u64,
     brief_tokens: u32,
     full_tokens: u32,
     excluded: Option<(u64, Vec<String>)>,
@@ -55,6 +56,7 @@ impl AncestryWalk {
             window,
             newest_first: Vec::new(),
             cutoff: 0,
+            hidden: 0,
             brief_tokens: 0,
             full_tokens: 0,
             excluded: None,
@@ -68,7 +70,13 @@ impl AncestryWalk {
         Self { first: Some(first), ..Self::new(token_budget, None) }
     }
 
-    /// Sets the cutoff of a purged ancestor. Windows of turns before it refer to turns that are gone.
+    /// Leaves out everything up to this depth, because it belongs to a hidden session or its ancestors.
+    #[must_use]
+    pub fn without_hidden(self, depth: u64) -> Self {
+        Self { hidden: depth, ..self }
+    }
+
+    /// Sets the cutoff of a lost ancestor. Windows of turns before it refer to turns that are gone.
     #[must_use]
     pub fn with_cutoff(self, depth: u64) -> Self {
         Self { cutoff: depth, ..self }
@@ -77,7 +85,8 @@ impl AncestryWalk {
     /// Returns the depth before which no turn is wanted.
     #[must_use]
     pub fn oldest_wanted(&self) -> u64 {
-        self.first.or(self.window.as_ref().map(|window| window.from)).unwrap_or(1)
+        let wanted = self.first.or(self.window.as_ref().map(|window| window.from)).unwrap_or(1);
+        wanted.max(self.hidden.saturating_add(1))
     }
 
     /// Takes the next older completed turn. Returns false if it doesn't fit, which ends the walk.

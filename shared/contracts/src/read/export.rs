@@ -37,6 +37,10 @@ pub struct SessionExport {
     pub mode_history: Vec<ModeChange>,
     /// The turns, by sequence number.
     pub turns: Vec<ExportedTurn>,
+    /// URL of the session's own export, relative to the API's base URL. Present if the export of an org stopped within
+    /// this session, whose turns or payloads are incomplete then.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub remainder_url: Option<String>,
     /// The session's database items, for imports only: each with its sort key as `Key` and its attributes. Present
     /// in an operator's export with inline payloads.
     #[serde(skip_serializing_if = "Option::is_none", default)]

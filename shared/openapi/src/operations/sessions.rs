@@ -207,8 +207,9 @@ pub(super) const OPERATIONS: &[Row] = &[
         summary: "Export the sessions of an org",
         description: "Exports sessions as JSON Lines. For operators. Each line is the document of one session, \
             as in `exportSession`, newest activity first, with the filters of `listSessions`. An export ends \
-            after 16 MiB or seven minutes, once the current session is complete. The last line marks the end \
-            and holds the token to continue with. Without that line the export is truncated.",
+            after 16 MiB or seven minutes, once the current session is complete. A session of more than 32 MiB \
+            ends with a link to its own export (`RemainderUrl`). The last line marks the end and holds the \
+            token to continue with. Without that line the export is truncated.",
         parameters: &[
             Param::Payloads,
             Param::User,

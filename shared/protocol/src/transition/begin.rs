@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::caller::User;
 use contracts::{
     Fingerprint, Timestamp, Usage,
-    id::{SessionId, TurnId},
+    id::TurnId,
     read::{AgentSessionActiveFileRef, TurnStatus, Visibility},
 };
 
@@ -14,7 +14,7 @@ use super::{
     settle, take_over, wait,
 };
 use crate::{
-    ancestry::{ParentRef, RerunOf},
+    ancestry::{LostAncestor, ParentRef, RerunOf},
     chain::{self, ChainStart, ReplayReason, Target, Upstream},
     change::{Commit, Condition, SessionChange, TurnChange},
     detail::{Excerpt, OutcomeSummary, Participant, RequestDetail},
@@ -74,17 +74,8 @@ pub struct Setup {
     pub files: Vec<AgentSessionActiveFileRef>,
     /// The repeated turn and the parent, if the turn is a rerun.
     pub rerun: Option<Rerun>,
-    /// An ancestor session that was purged since the last turn.
-    pub purged_ancestor: Option<PurgedAncestor>,
-}
-
-/// A purged session in the ancestry of another one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PurgedAncestor {
-    /// The purged session.
-    pub session: SessionId,
-    /// The sessions in between, which still exist.
-    pub remaining_ancestors: Vec<SessionId>,
+    /// An ancestor session that was purged or hidden since the last turn.
+    pub lost_ancestor: Option<LostAncestor>,
 }
 
 /// A rerun of an earlier turn.
@@ -208,7 +199,7 @@ pub enum Decision {
 ///     target: Target::default(),
 ///     files: Vec::new(),
 ///     rerun: None,
-///     purged_ancestor: None,
+///     lost_ancestor: None,
 /// };
 /// let attempt = AttemptId::new("a fresh random id".to_owned());
 /// let commit = begin(None, None, &submission, &setup, attempt, true, now, &timing);
@@ -330,8 +321,8 @@ pub fn begin(
         None => session,
     };
     let before = before.cloned().unwrap_or_else(|| new_session(submission, setup, now));
-    let before = match &setup.purged_ancestor {
-        Some(purged) => before.with_cutoff(&purged.session, &purged.remaining_ancestors),
+    let before = match &setup.lost_ancestor {
+        Some(lost) => before.with_cutoff(lost),
         None => before,
     };
     let sequence = before.turn_count.saturating_add(1);
@@ -359,7 +350,8 @@ pub fn begin(
         requested_by: submission.requested_by.id.clone(),
         created: now,
         mode: parent.mode,
-        chain: match &setup.purged_ancestor {
+        chain: match &setup.lost_ancestor {
+            Some(lost) if lost.hidden_depth > 0 => ChainStart::Replay(ReplayReason::Hidden),
             Some(_) => ChainStart::Replay(ReplayReason::Purged),
             None => chain::start(&parent.turn, parent.chain.as_ref(), &upstream, now),
         },

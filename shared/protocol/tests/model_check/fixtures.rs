@@ -168,7 +168,7 @@ pub(crate) fn setup() -> &'static Setup {
         target: Target { model: MODEL.to_owned(), ..Target::default() },
         files: Vec::new(),
         rerun: None,
-        purged_ancestor: None,
+        lost_ancestor: None,
     });
     &SETUP
 }

@@ -166,7 +166,7 @@ fn full() -> Session {
             sequence: 4,
             depth: 6,
         }),
-        cutoff: Some(Cutoff { session: SessionId::new("s0").unwrap(), sequence: 2 }),
+        cutoff: Some(Cutoff { session: SessionId::new("s0").unwrap(), sequence: 2, hidden_depth: 3 }),
         solution: Some(SolutionContext {
             session: Some(key().session.session),
             turn: key().turn,

@@ -58,14 +58,15 @@ pub(crate) async fn page(
     Ok((line, next))
 }
 
-/// Finds the newest completed turn of the ancestry, from this turn back.
+/// Finds the newest completed turn of the ancestry, from this turn back. Turns up to `hidden_depth` are left out.
 pub(crate) async fn last_completed(
     store: &impl Reads,
     own: &SessionKey,
     from: Option<ResolvedParent>,
+    hidden_depth: u64,
 ) -> Result<Option<Turn>, Unavailable> {
     let (mut next, mut looked_at) = (from, 0);
-    while let Some(from) = next.filter(|_| looked_at < MAX_HEADS) {
+    while let Some(from) = next.filter(|next| looked_at < MAX_HEADS && next.depth > hidden_depth) {
         let (line, before) = page(store, own, from, HEADS_PAGE_SIZE).await?;
         looked_at += line.len();
         let is_completed = |turn: &Turn| {

@@ -65,7 +65,7 @@ pub(super) fn setup() -> Setup {
         target: target("m", "p"),
         files: Vec::new(),
         rerun: None,
-        purged_ancestor: None,
+        lost_ancestor: None,
     }
 }
 

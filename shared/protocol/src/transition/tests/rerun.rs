@@ -1,15 +1,17 @@
 //! Tests of ancestries: reruns and forks, on values alone.
 
+use contracts::id::SessionId;
+
 use super::{answer, at, attempt, setup, submission};
 use crate::{
-    ancestry::{ParentRef, RerunOf},
+    ancestry::{LostAncestor, ParentRef, RerunOf},
     chain::{ChainStart, ReplayReason},
     detail::StagedMode,
     id::SessionKey,
     session::{Session, SolutionContext},
     timing::Timing,
     transition::{
-        begin::{self, ParentState, PurgedAncestor, Rerun, Setup},
+        begin::{self, ParentState, Rerun, Setup},
         finalize::{self, Finalization, chain_head},
         fork::{self, ForkRequest},
         settle,
@@ -158,6 +160,33 @@ fn fork_continues_from_its_origin_at_greater_depth() {
     assert_eq!(rerun.resolved_parent(), first.resolved_parent());
 }
 
+fn lost(session: &SessionId, remaining_ancestors: &[SessionId]) -> LostAncestor {
+    LostAncestor {
+        session: session.clone(),
+        remaining_ancestors: remaining_ancestors.to_vec(),
+        hidden_depth: 0,
+    }
+}
+
+#[test]
+fn hidden_ancestor_is_left_out_for_good() {
+    let (session, turns) = three_turns();
+    let verdict = Verdict::Completed { writer: turns[1].attempt.clone() };
+    let second = settle::settle(&turns[1], verdict, at(2), at(2), &Timing::default()).unwrap().after;
+    let key = SessionKey { session: "fork".parse().unwrap(), ..session.key.clone() };
+    let request = ForkRequest { key, by: session.owner.clone(), name: None };
+    let fork = fork::fork(&session, &second, &answer("t2").report, "m".into(), request, at(3)).unwrap();
+    let hidden = LostAncestor { hidden_depth: second.depth(), ..lost(&session.key.session, &[]) };
+    let (open, first) =
+        start(Some(&fork.session.after), "f1", &Setup { lost_ancestor: Some(hidden), ..setup() });
+    assert_eq!(first.chain, ChainStart::Replay(ReplayReason::Hidden));
+    assert_eq!((open.hidden_depth(), open.cutoff_depth()), (second.depth(), first.depth()));
+    let session = complete(&open, &first);
+    let (open, next) = start(Some(&session), "f2", &setup());
+    assert_eq!(next.chain, ChainStart::Continue("f1".to_owned()), "that response lacks the hidden turns");
+    assert_eq!(open.hidden_depth(), second.depth());
+}
+
 #[test]
 fn fork_survives_purged_parent() {
     let (session, turns) = three_turns();
@@ -175,8 +204,8 @@ fn fork_survives_purged_parent() {
     };
     let fork = Session { solution: Some(solution(&session.key)), ..fork.session.after };
 
-    let purged = PurgedAncestor { session: session.key.session.clone(), remaining_ancestors: Vec::new() };
-    let (open, first) = start(Some(&fork), "f1", &Setup { purged_ancestor: Some(purged), ..setup() });
+    let purged = lost(&session.key.session, &[]);
+    let (open, first) = start(Some(&fork), "f1", &Setup { lost_ancestor: Some(purged), ..setup() });
     assert_eq!(
         first.chain,
         ChainStart::Replay(ReplayReason::Purged),
@@ -188,9 +217,12 @@ fn fork_survives_purged_parent() {
     assert_eq!(next.chain, ChainStart::Continue("f1".to_owned()), "that response lacks the purged turns");
 
     let own = Session { solution: Some(solution(&key)), ..fork.clone() };
-    assert!(own.with_cutoff(&second.key.session.session, &[]).solution.is_some(), "it is the fork's own");
+    assert!(
+        own.with_cutoff(&lost(&second.key.session.session, &[])).solution.is_some(),
+        "it is the fork's own"
+    );
     let between = Session { key: SessionKey { session: "deeper".parse().unwrap(), ..key.clone() }, ..own };
     let purged = &second.key.session.session;
-    assert!(between.with_cutoff(purged, std::slice::from_ref(&key.session)).solution.is_some());
-    assert!(between.with_cutoff(purged, &[]).solution.is_none(), "it is before the purged session");
+    assert!(between.with_cutoff(&lost(purged, std::slice::from_ref(&key.session))).solution.is_some());
+    assert!(between.with_cutoff(&lost(purged, &[])).solution.is_none(), "it is before the purged session");
 }

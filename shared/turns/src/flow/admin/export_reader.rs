@@ -74,6 +74,10 @@ impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
         let exported_id = export.session.id;
         let session = self.id_map.get(&exported_id).unwrap_or(&exported_id).clone();
         let key = SessionKey { org: caller.org.clone(), session };
+        if export.remainder_url.is_some() {
+            let rule = "is present, so the session is incomplete: export it alone";
+            return Err(fault("RemainderUrl", rule));
+        }
         let stored = export.stored.ok_or_else(|| {
             fault("Stored", "is absent: only what an operator exports with payloads=inline can be imported")
         })?;

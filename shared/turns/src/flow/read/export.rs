@@ -38,9 +38,15 @@ use crate::{
 /// The number of list items to hold at a time.
 const PAGE_SIZE: usize = 20;
 
-/// The size in bytes after which an org's export ends with a token. Lambda streams at most 200 MB, and one session
-/// may follow after this limit.
+/// The size in bytes after which an org's export ends with a token. One session may follow after this limit.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The size in bytes after which the document of one session in an org's export ends with a link. Lambda streams at most
+/// 200 MB, and one payload may follow after this limit.
+const MAX_SESSION_BYTES: u64 = 32 * 1024 * 1024;
+
+/// Returns true if a document must end, given the number of bytes written so far.
+type IsOver<'a> = &'a (dyn Fn(u64) -> bool + Sync);
 
 /// The way an export includes payloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,25 +99,47 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
         values: PayloadMode,
         out: &mut ExportWriter,
     ) -> Result<(), ExportError> {
+        self.export_within(caller, session, values, &|_| false, out).await
+    }
+
+    /// Writes a session's export document. Ends it with a link to the session's own export once it is over its bound.
+    async fn export_within(
+        &self,
+        caller: &Caller,
+        session: &AgentSession,
+        values: PayloadMode,
+        is_over: IsOver<'_>,
+        out: &mut ExportWriter,
+    ) -> Result<(), ExportError> {
         let key = SessionKey { org: caller.org.clone(), session: session.id.clone() };
         out.text("{\"Format\":").await?;
         out.json(&ExportFormat::Session).await?;
         out.text(",\"Session\":").await?;
         out.json(session).await?;
         out.text(",\"ModeHistory\":[").await?;
-        self.export_modes(caller, &key, &mut out.list()).await?;
+        self.export_modes(caller, &key, is_over, &mut out.list()).await?;
         out.text("],\"Turns\":[").await?;
-        let mut after = None;
+        let (mut after, mut is_complete) = (None, true);
         let mut turns = out.list();
-        loop {
+        'turns: loop {
             let records = self.store.records(&key, after, Order::OldestFirst, PAGE_SIZE).await?;
             for record in &records {
-                self.export_turn(caller, record, values, turns.next().await?).await?;
+                is_complete &= !is_over(turns.written())
+                    && self.export_turn(caller, record, values, is_over, turns.next().await?).await?;
+                if !is_complete {
+                    break 'turns;
+                }
             }
             match records.last() {
                 Some(last) => after = Some(last.turn.sequence),
                 None => break,
             }
+        }
+        if !is_complete {
+            let export = paths::SESSION_EXPORT.fill(&session.id);
+            out.text("],\"RemainderUrl\":").await?;
+            out.json(&format!("{}?payloads=links", export.trim_start_matches('/'))).await?;
+            return out.text("}").await;
         }
         if caller.operator && values == PayloadMode::Inline {
             out.text("],\"Stored\":[").await?;
@@ -134,6 +162,7 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
         &self,
         caller: &Caller,
         key: &SessionKey,
+        is_over: IsOver<'_>,
         out: &mut JsonList<'_>,
     ) -> Result<(), ExportError> {
         let mut before: Option<String> = None;
@@ -144,19 +173,21 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
                 out.item(change).await?;
             }
             before = page.continuation_token;
-            if before.is_none() {
+            if before.is_none() || is_over(out.written()) {
                 return Ok(());
             }
         }
     }
 
+    /// Writes a turn. Returns false if it is over the bound before all payloads are written.
     async fn export_turn(
         &self,
         caller: &Caller,
         record: &Record,
         values: PayloadMode,
+        is_over: IsOver<'_>,
         out: &mut ExportWriter,
-    ) -> Result<(), ExportError> {
+    ) -> Result<bool, ExportError> {
         let report = report::load(&self.store, &self.payloads, record).await?;
         let turn: AgentSessionTurn = view::turn(record, &report, caller.operator);
         out.text("{\"Turn\":").await?;
@@ -177,10 +208,14 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
         if let Some(answer) = record.turn.answer() {
             outcomes::store_answer(&self.payloads, &answer).await?;
         }
-        let (mut list, mut after) = (out.list(), None);
-        loop {
+        let (mut list, mut after, mut is_complete) = (out.list(), None, true);
+        'objects: loop {
             let page = self.payloads.objects(&record.turn.key, after).await?;
             for placed in page.items {
+                if is_over(list.written()) {
+                    is_complete = false;
+                    break 'objects;
+                }
                 let raw = report.last_raw_payload.filter(|_| caller.operator);
                 let url = url_of(record, &placed.payload.kind, raw);
                 let is_included = match values {
@@ -196,7 +231,8 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
                 break;
             }
         }
-        out.text("]}").await
+        out.text("]}").await?;
+        Ok(is_complete)
     }
 
     /// Reads a payload; none if it was removed meanwhile.
@@ -236,7 +272,8 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
     }
 
     /// Writes the documents of the sessions of the caller's org, newest activity first, one per line. It ends with a
-    /// token when the time or the response size is used up.
+    /// token when half of the time, or the response size, is used up. A session that takes more than another quarter of
+    /// the time, or is too large, ends with a link, so no session keeps the export from going on.
     ///
     /// # Errors
     /// If the token isn't from an export, or a read fails.
@@ -253,8 +290,9 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
             Some(token) => serde_json::from_str(token).map_err(|_| Refusal::InvalidContinuationToken)?,
             None => ExportCursor::default(),
         };
-        let ends = timer.monotonic().saturating_add(budget);
-        let mut exported = ExportPage { sessions: 0, next_token: None };
+        let begun = timer.monotonic();
+        let (ends, session_ends) = (begun.saturating_add(budget / 2), begun.saturating_add(budget / 4 * 3));
+        let (mut exported, mut looked_at) = (ExportPage { sessions: 0, next_token: None }, 0u64);
         loop {
             let user = filter.user.as_ref();
             let page = self.store.sessions(&caller.org, user, &filter.active, PAGE_SIZE, list.clone()).await;
@@ -264,16 +302,19 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
             for session in page.items.iter().skip(resume_at.map_or(0, |resume_at| resume_at + 1)) {
                 let id = &session.key.session;
                 let is_full = out.written >= MAX_BYTES || timer.monotonic() >= ends;
-                if is_full && exported.sessions > 0 {
+                if is_full && looked_at > 0 {
                     exported.next_token = serde_json::to_string(&ExportCursor(list, last_written)).ok();
                     return Ok(exported);
                 }
+                looked_at += 1;
                 if filter.matches(session) {
                     match self.begin_export(caller, id.clone()).await {
                         // Purged since the list was read.
                         Err(Refusal::SessionNotFound) => {}
                         opened => {
-                            self.export(caller, &opened?, values, out).await?;
+                            let most = out.written.saturating_add(MAX_SESSION_BYTES);
+                            let is_over = |written| written >= most || timer.monotonic() >= session_ends;
+                            self.export_within(caller, &opened?, values, &is_over, out).await?;
                             out.text("\n").await?;
                             exported.sessions += 1;
                         }

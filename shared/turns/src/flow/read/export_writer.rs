@@ -85,6 +85,11 @@ pub(super) struct JsonList<'a> {
 }
 
 impl JsonList<'_> {
+    /// Returns the number of bytes that the document has so far.
+    pub(super) fn written(&self) -> u64 {
+        self.out.written
+    }
+
     /// Returns the writer for the next item.
     pub(super) async fn next(&mut self) -> Result<&mut ExportWriter, ExportError> {
         if std::mem::replace(&mut self.has_items, true) {

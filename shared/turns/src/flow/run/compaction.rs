@@ -44,9 +44,8 @@ pub(super) async fn compact(
     let included = conversation.loaded.history.iter().flat_map(|history| &history.exchanges);
     let first_included = included.into_iter().find(|exchange| exchange.depth >= until);
     let from = first_included.map_or_else(|| turn.resolved_parent(), |exchange| exchange.parent.clone());
-    let left_out =
-        history::walk_ancestry(deps, &turn.key.session, from, AncestryWalk::back_to(first, token_budget))
-            .await;
+    let walk = AncestryWalk::back_to(first, token_budget).without_hidden(spec.history.hidden_depth);
+    let left_out = history::walk_ancestry(deps, &turn.key.session, from, walk).await;
     if left_out.exchanges.is_empty() {
         // If these turns have no answers, don't look again. If they can't be read now, they may be readable
         // later.

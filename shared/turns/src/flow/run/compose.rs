@@ -31,7 +31,8 @@ pub(super) async fn compose(
         OptionFuture::from(solution.map(|latched| stored_request::load_solution(payloads, turn, latched)));
     let exchanges = OptionFuture::from(history.map(|token_budget| {
         let walk = AncestryWalk::new(token_budget, state.history.window.clone())
-            .with_cutoff(spec.history.cutoff_depth);
+            .with_cutoff(spec.history.cutoff_depth)
+            .without_hidden(spec.history.hidden_depth);
         // Boxed: few requests need the history, and its future would enlarge that of every turn.
         Box::pin(history::load(deps, turn, walk, spec.prompt.solution.as_ref()))
     }));

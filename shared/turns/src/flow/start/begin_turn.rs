@@ -33,9 +33,10 @@ impl<D: AgentDeps> TurnStart<'_, D> {
         snapshot: &Snapshot,
         open: Option<Turn>,
     ) -> Result<Option<(OwnedTurn, RecoveryPoint)>, Refusal> {
-        let Self { deps, submission, request, .. } = *self;
+        let Self { deps, caller, submission, request, .. } = *self;
         let before = snapshot.session.as_ref();
-        let resolved = Box::pin(setup::resolve(deps, self.models, before, submission, request, self.rerun));
+        let resolved =
+            Box::pin(setup::resolve(deps, self.models, caller, before, submission, request, self.rerun));
         let ResolvedTurn { effective, setup, sources } = resolved.await?;
         let (org, scope) = (&submission.key.session.org, request.rag_scope.as_slice());
         let retrieval = Box::pin(retrieve(deps, self.question.as_ref(), org, scope, sources.as_ref()));

@@ -42,6 +42,7 @@ pub(super) fn initial_step(
     spec.prompt.solution = session.solution.clone();
     spec.inputs.files = files;
     spec.history.cutoff_depth = session.cutoff_depth();
+    spec.history.hidden_depth = session.hidden_depth();
     spec.history.start = Some(start).filter(|start| *start != turn.chain);
     RecoveryPoint { spec, state }
 }

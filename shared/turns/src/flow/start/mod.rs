@@ -5,7 +5,7 @@ mod claim;
 mod closing;
 mod contexts;
 mod initial_step;
-mod purged_ancestor;
+mod lost_ancestor;
 pub(super) mod rerun;
 pub(super) mod rerun_parent;
 pub(super) mod resumption;

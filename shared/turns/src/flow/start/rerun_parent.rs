@@ -5,7 +5,7 @@ use contracts::request::RerunRequest;
 use protocol::{
     ancestry::RerunOf,
     id::TurnKey,
-    session::ChainHead,
+    session::{ChainHead, Session},
     transition::{
         begin::{ParentState, Rerun},
         finalize::chain_head,
@@ -37,7 +37,7 @@ pub(crate) struct RerunParent {
 pub(crate) async fn prepare_rerun(
     deps: &impl AgentDeps,
     RerunSource { original, request }: &RerunSource<'_>,
-    cutoff_depth: u64,
+    cut: AncestryCut,
 ) -> Result<(Rerun, Option<TurnKey>), Refusal> {
     let catalog = &deps.config().catalog;
     let mode = match &request.mode {
@@ -49,22 +49,38 @@ pub(crate) async fn prepare_rerun(
             offered_mode.ok_or_else(not_offered)?.key.clone()
         }
     };
-    let RerunParent { turn, chain } = parent_of(deps, original, cutoff_depth).await?;
+    let RerunParent { turn, chain } = parent_of(deps, original, cut).await?;
     let rerun_of = RerunOf { turn: original.key.turn.clone(), model: request.model.clone() };
     let parent = ParentState { turn: original.parent.clone(), chain, mode };
     Ok((Rerun { rerun_of, parent }, turn))
 }
 
+/// The part of an ancestry that is lost.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AncestryCut {
+    /// The depth of the first turn that started without the lost session.
+    pub(crate) cutoff_depth: u64,
+    /// The depth of the last turn that is left out because its session is hidden.
+    pub(crate) hidden_depth: u64,
+}
+
+impl AncestryCut {
+    /// Returns the cut that a session knows of.
+    pub(crate) fn of(session: &Session) -> Self {
+        Self { cutoff_depth: session.cutoff_depth(), hidden_depth: session.hidden_depth() }
+    }
+}
+
 /// Finds the parent of a rerun, which differs from the session's latest turn. The provider response of a turn
-/// before `cutoff_depth` isn't used, because it contains purged history.
+/// before the cutoff isn't used, because it contains lost history.
 pub(crate) async fn parent_of(
     deps: &impl Deps,
     turn: &Turn,
-    cutoff_depth: u64,
+    AncestryCut { cutoff_depth, hidden_depth }: AncestryCut,
 ) -> Result<RerunParent, Unavailable> {
     let store = deps.store();
-    let completed =
-        Box::pin(ancestry::last_completed(store, &turn.key.session, turn.resolved_parent())).await?;
+    let (own, parent) = (&turn.key.session, turn.resolved_parent());
+    let completed = Box::pin(ancestry::last_completed(store, own, parent, hidden_depth)).await?;
     let Some(turn) = completed else {
         return Ok(RerunParent { turn: None, chain: None });
     };

@@ -11,6 +11,7 @@ use agent::{
 use contracts::{read::AgentSessionActiveFileRef, request::UserTurn};
 use futures::future::{OptionFuture, try_join};
 use protocol::{
+    Caller,
     id::TurnKey,
     session::Session,
     transition::begin::{Setup, Submission},
@@ -19,8 +20,8 @@ use protocol::{
 use crate::flow::{
     run::models::Models,
     start::{
-        contexts, purged_ancestor,
-        rerun_parent::{self, RerunSource},
+        contexts, lost_ancestor,
+        rerun_parent::{self, AncestryCut, RerunSource},
     },
 };
 use crate::{
@@ -42,6 +43,7 @@ pub(super) struct ResolvedTurn {
 pub(super) async fn resolve(
     deps: &impl AgentDeps,
     models: Models<'_>,
+    caller: &Caller,
     session: Option<&Session>,
     submission: &Submission,
     request: &UserTurn,
@@ -57,18 +59,20 @@ pub(super) async fn resolve(
     let fork = session.filter(|session| session.forked_from.is_some());
     // Boxed: few sessions are forks, and this future would enlarge that of every turn.
     let origin =
-        OptionFuture::from(fork.map(|session| Box::pin(purged_ancestor::find(deps.store(), session))));
+        OptionFuture::from(fork.map(|session| Box::pin(lost_ancestor::find(deps.store(), caller, session))));
     let origin = async { Ok(origin.await.transpose()?.flatten()) };
     let (mut effective, cut) =
         try_join(contexts::effective_settings(deps, org, &session_contexts), origin).await?;
     let mut previous = session.and_then(|session| Some(session.key.turn(session.last_turn.clone()?.id)));
     let mut rerun = None;
     if let Some(rerun_source) = rerun_source {
-        let known_cutoff = session.map_or(0, Session::cutoff_depth);
-        let cutoff_depth = if cut.is_some() { u64::MAX } else { known_cutoff };
+        let known = session.map_or(AncestryCut { cutoff_depth: 0, hidden_depth: 0 }, AncestryCut::of);
+        let ancestry_cut = cut
+            .as_ref()
+            .map_or(known, |lost| AncestryCut { cutoff_depth: u64::MAX, hidden_depth: lost.hidden_depth });
         // Boxed: few turns are reruns, and this future would enlarge that of every turn.
         let (rerun_setup, parent) =
-            Box::pin(rerun_parent::prepare_rerun(deps, rerun_source, cutoff_depth)).await?;
+            Box::pin(rerun_parent::prepare_rerun(deps, rerun_source, ancestry_cut)).await?;
         if let Some(model) = &rerun_setup.rerun_of.model {
             effective = rerun_parent::with_model(effective, model)?;
         }
@@ -89,7 +93,7 @@ pub(super) async fn resolve(
         target: models.target(&effective),
         files: choose_files(deps.store(), previous.as_ref(), request, &effective.budgets).await?,
         rerun,
-        purged_ancestor: cut,
+        lost_ancestor: cut,
     };
     Ok(ResolvedTurn { effective, setup, sources })
 }

@@ -9,7 +9,7 @@ use crate::flow::{
     start::{
         contexts::effective_settings,
         initial_step::{InitialInputs, initial_step},
-        rerun_parent::parent_of,
+        rerun_parent::{AncestryCut, parent_of},
         turn_start::TurnStart,
     },
 };
@@ -41,7 +41,7 @@ pub(super) async fn resolve_after_takeover<D: AgentDeps>(
         effective = effective.clone().with_primary_model(model).unwrap_or(effective);
     }
     let chain = match &rerun_of {
-        Some(_) => Box::pin(parent_of(deps, turn, session.cutoff_depth())).await?.chain,
+        Some(_) => Box::pin(parent_of(deps, turn, AncestryCut::of(session))).await?.chain,
         None => session.chain.clone(),
     };
     let current_target = models.target(&effective).upstream_for(session);
