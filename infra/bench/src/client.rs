@@ -78,11 +78,9 @@ impl Client {
         };
         let mut instruction = format!("Write [[script: {script}]] ");
         instruction.extend(std::iter::repeat_n("text ", (INSTRUCTION_BYTES - instruction.len()) / 5));
-        let mut body = json!({"SessionId": session, "TurnId": turn, "Streaming": shape == Shape::Streamed,
-                              "Instruction": instruction});
-        if let (Shape::ToolRound, Some(members)) = (shape, body.as_object_mut()) {
-            members.insert("AgentContextId".to_owned(), json!("workspace"));
-        }
+        // A session's first turn chooses the agent, and tool rounds need one with client tools.
+        let body = json!({"SessionId": session, "TurnId": turn, "Streaming": shape == Shape::Streamed,
+                          "Instruction": instruction, "AgentContextId": "workspace"});
         let sent = Instant::now();
         let answer = self.post(paths::EXECUTE, body.to_string()).await?;
         if shape == Shape::ToolRound {
