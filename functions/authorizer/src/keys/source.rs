@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use jsonwebtoken::jwk::{Jwk, JwkSet};
+use jsonwebtoken::{
+    DecodingKey,
+    jwk::{Jwk, JwkSet},
+};
 use reqwest::{Client, redirect::Policy};
 use serde::Deserialize;
 use serde_json::Value;
@@ -71,8 +74,10 @@ impl Source {
         };
         let PublishedKeys { keys: published } = self.read(&url, "key set").await?;
         let count = published.len();
-        let keys: Vec<Jwk> =
+        let mut keys: Vec<Jwk> =
             published.into_iter().filter_map(|key| serde_json::from_value(key).ok()).collect();
+        // A usable key comes before an unusable one of the same id.
+        keys.sort_by_key(|key| DecodingKey::from_jwk(key).is_err());
         let malformed = count.saturating_sub(keys.len());
         Ok((JwkSet { keys }, malformed))
     }
