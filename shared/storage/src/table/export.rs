@@ -5,7 +5,7 @@ use protocol::id::SessionKey;
 use serde_json::Value;
 use turns::ports::{ArchiveItem, InvalidItem, Page, RawItem, Unavailable};
 
-use super::{RESOURCE, Table, list::keys_of, restore::size_of};
+use super::{RESOURCE, Table, item_size::size_of, list::keys_of};
 use crate::{
     failure,
     item::{

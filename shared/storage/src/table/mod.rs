@@ -7,6 +7,7 @@ mod contexts;
 mod export;
 mod expression;
 mod feedback;
+mod item_size;
 mod list;
 mod purges;
 mod read;

@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::{
 use protocol::transition::import::Reservation;
 use turns::ports::{ARCHIVE_BATCH_SIZE, ArchiveItem, WriteError};
 
-use super::{Table, export::encode_archive_item};
+use super::{Table, export::encode_archive_item, item_size::size_of};
 use crate::{failure, item::Attributes, key::Item};
 
 /// The size in bytes after which another transaction begins. DynamoDB's limit is 4 MB, and one item may follow, which
@@ -70,20 +70,5 @@ impl Table {
             .expression_attribute_values(":rev", AttributeValue::N(reservation.rev.to_string()))
             .build()?;
         Ok(TransactWriteItem::builder().condition_check(check).build())
-    }
-}
-
-/// Returns the approximate size of an item, as DynamoDB counts it.
-pub(super) fn size_of(item: &Attributes) -> usize {
-    item.iter().map(|(name, value)| name.len().saturating_add(size_of_value(value))).sum()
-}
-
-fn size_of_value(value: &AttributeValue) -> usize {
-    match value {
-        AttributeValue::S(text) | AttributeValue::N(text) => text.len(),
-        AttributeValue::B(bytes) => bytes.as_ref().len(),
-        AttributeValue::L(values) => values.iter().map(|value| size_of_value(value).saturating_add(3)).sum(),
-        AttributeValue::M(members) => size_of(members).saturating_add(3),
-        _ => 1,
     }
 }

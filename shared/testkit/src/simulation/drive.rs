@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     conversation::Conversation,
-    imports::Imports,
+    import_state::Imports,
     plan::{Client, Plan, ResultPolicy},
 };
 use crate::{

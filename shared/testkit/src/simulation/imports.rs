@@ -1,8 +1,8 @@
 //! The clients of the imports: each sends the same copy until it is imported.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
-use turns::{ports::ArchivedSession, refusal::Refusal};
+use turns::refusal::Refusal;
 
 use super::{
     drive::Driver,
@@ -12,24 +12,6 @@ use crate::{build, deployment::ClientRequest, schedule::ProcessId};
 
 /// The interval at which a client looks again for a session that it can copy.
 const LOOK_AGAIN: Duration = Duration::from_secs(3);
-
-/// The imports of a run.
-#[derive(Debug, Default)]
-pub(super) struct Imports {
-    copy: Option<ArchivedSession>,
-    sender_of: BTreeMap<ProcessId, usize>,
-    tries: [u32; 2],
-    is_continued: bool,
-    /// The refusals that claim a purge, of which there is none.
-    pub(super) false_refusals: u64,
-}
-
-impl Imports {
-    /// Returns the processes at work, and forgets them.
-    pub(super) fn take_processes(&mut self) -> Vec<ProcessId> {
-        std::mem::take(&mut self.sender_of).into_keys().collect()
-    }
-}
 
 impl Driver {
     /// Sends an import, once there is a session to copy.

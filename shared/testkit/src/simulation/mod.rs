@@ -4,6 +4,7 @@
 mod conversation;
 mod counts;
 mod drive;
+mod import_state;
 mod imports;
 mod plan;
 mod recover;
