@@ -54,7 +54,16 @@ impl<D: QueueDeps + Deps<Store: ArchiveStore>> Importer<D> {
     /// # Errors
     /// If another session has its id, or a store can't be reached.
     pub async fn restore(&self, caller: &Caller, one: &ArchivedSession) -> Result<(), Refusal> {
-        let mut was_free = false;
+        self.restore_to(caller, one, false).await
+    }
+
+    /// Restores a session. `was_free` is true if this import saw its id free before.
+    async fn restore_to(
+        &self,
+        caller: &Caller,
+        one: &ArchivedSession,
+        mut was_free: bool,
+    ) -> Result<(), Refusal> {
         for _ in 0..MAX_TRIES {
             let reservation = match self.next_step(caller, one, was_free).await? {
                 NextStep::Reserve(commit) => {
@@ -175,12 +184,14 @@ impl<D: QueueDeps + Deps<Store: ArchiveStore + Archive, Payloads: PayloadArchive
                 rule,
             })?);
         }
+        let mut free = Vec::with_capacity(prepared.len());
         for one in &prepared {
-            self.next_step(caller, &one.archived, false).await?;
+            let step = self.next_step(caller, &one.archived, false).await?;
+            free.push(!matches!(step, NextStep::Finish));
         }
         let mut sessions = Vec::with_capacity(prepared.len());
-        for one in prepared {
-            self.restore(caller, &one.archived).await?;
+        for (one, was_free) in prepared.into_iter().zip(free) {
+            self.restore_to(caller, &one.archived, was_free).await?;
             sessions.push(ImportedSession {
                 id: one.archived.session.key.session.clone(),
                 exported_id: one.exported_id,
