@@ -229,8 +229,12 @@ async fn protected_files_need_approval_despite_yes() {
     let workspace = home.path().join("work");
     at_a_terminal(command, move |terminal| {
         types(terminal, &patch_call("a.txt", "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"));
-        says(terminal, "Well.");
-        assert_eq!(std::fs::read_to_string(workspace.join("a.txt")).unwrap(), "two\n");
+        // The typed line has the answer's word too, so the file shows that the patch was applied.
+        let deadline = std::time::Instant::now() + PATIENCE;
+        while std::fs::read_to_string(workspace.join("a.txt")).unwrap() != "two\n" {
+            assert!(std::time::Instant::now() < deadline, "the patch was not applied");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
         let hook = "--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+#!/bin/sh\n";
         types(terminal, &patch_call(".git/hooks/post-commit", hook));
         says(terminal, "Create .git/hooks/post-commit, a file of Git itself? [y]es, [n]o:");

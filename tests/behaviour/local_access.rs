@@ -139,7 +139,7 @@ async fn data_folder_is_readable_by_its_owner_alone() {
     let data = root.path().join("data");
     // An older version wrote files that everybody can read.
     std::fs::create_dir_all(data.join("logs")).unwrap();
-    std::fs::write(data.join("format"), "2\n").unwrap();
+    std::fs::write(data.join("format"), "3\n").unwrap();
     for file in ["dynamodb.sqlite", "s3.sqlite", "logs/execute.log", "api-endpoint"] {
         std::fs::write(data.join(file), "").unwrap();
         std::fs::set_permissions(data.join(file), std::fs::Permissions::from_mode(0o644)).unwrap();

@@ -57,8 +57,12 @@ fn told(call: &Value) -> String {
     said(call).lines().filter_map(|line| line.strip_prefix("Path: ")).collect()
 }
 
+/// Returns the paths of chunks in alphabetical order.
 fn paths(refs: &Value) -> String {
-    refs.as_array().unwrap().iter().map(|chunk| chunk["Path"].as_str().unwrap()).collect()
+    let mut paths: Vec<_> =
+        refs.as_array().unwrap().iter().map(|chunk| chunk["Path"].as_str().unwrap()).collect();
+    paths.sort_unstable();
+    paths.concat()
 }
 
 #[tokio::test]

@@ -220,7 +220,7 @@ impl Caller<'_> {
 
     async fn check_preflight(&self) -> CheckResult {
         let request = self.request(Token::None, Method::OPTIONS, paths::EXECUTE);
-        let request = request.header("Origin", "https://example.com");
+        let request = request.header("Origin", "http://localhost:5173");
         let response = send(request.header("Access-Control-Request-Method", "POST")).await?;
         let origin = header(&response, "access-control-allow-origin");
         let headers = header(&response, "access-control-allow-headers").to_ascii_lowercase();

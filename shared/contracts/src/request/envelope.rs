@@ -46,7 +46,7 @@ pub(crate) struct Draft {
 
 /// How to stream the rest of a turn that waited for tool results.
 const STREAM_TOOL_RESULTS: &str =
-    "leave it out, and send the header Last-Event-ID (the id of the last event, or 0) to stream";
+    "leave it out, and to stream, send the header Last-Event-ID with the id of the last event, or with 0";
 
 /// Every member that a client may send.
 ///

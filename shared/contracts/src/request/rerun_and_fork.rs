@@ -250,7 +250,7 @@ mod tests {
             [
                 (ErrorCode::MemberInvalid, "Instruction".to_owned()),
                 (ErrorCode::MemberInvalid, "Model".to_owned()),
-                (ErrorCode::MemberUnknown, "Temperature".to_owned()),
+                (ErrorCode::MemberForbidden, "Temperature".to_owned()),
                 (ErrorCode::MemberInvalid, "Mode".to_owned()),
                 (ErrorCode::MemberRequired, "TurnId".to_owned()),
             ]

@@ -35,7 +35,8 @@ fn other_members_are_forbidden() {
         let message = &parse(&body).unwrap_err()[0].message;
         let expected = format!("{name} is forbidden in a tool continuation; leave it out");
         if name == "Streaming" {
-            let way = ", and send the header Last-Event-ID (the id of the last event, or 0) to stream";
+            let way =
+                ", and to stream, send the header Last-Event-ID with the id of the last event, or with 0";
             assert_eq!(*message, format!("{expected}{way}"));
         } else {
             assert_eq!(*message, expected);

@@ -67,19 +67,20 @@ mod tests {
     fn items_are_stored_conditionally() {
         let database = Database::memory().unwrap();
         let table = json!({
-            "TableName": "t", "BillingMode": "PAY_PER_REQUEST",
+            "TableName": "table", "BillingMode": "PAY_PER_REQUEST",
             "AttributeDefinitions": [{ "AttributeName": "PK", "AttributeType": "S" }],
             "KeySchema": [{ "AttributeName": "PK", "KeyType": "HASH" }],
         });
         call(&database, "CreateTable", &table).unwrap();
         let put = json!({
-            "TableName": "t", "Item": { "PK": { "S": "a" }, "N": { "N": "1" } },
+            "TableName": "table", "Item": { "PK": { "S": "a" }, "N": { "N": "1" } },
             "ConditionExpression": "attribute_not_exists(PK)",
         });
         call(&database, "PutItem", &put).unwrap();
         let refused = call(&database, "PutItem", &put).unwrap_err();
         assert!(refused.to_json().contains("ConditionalCheckFailedException"), "{}", refused.to_json());
-        let found = call(&database, "GetItem", &json!({ "TableName": "t", "Key": { "PK": { "S": "a" } } }));
+        let found =
+            call(&database, "GetItem", &json!({ "TableName": "table", "Key": { "PK": { "S": "a" } } }));
         assert_eq!(found.unwrap()["Item"]["N"]["N"], "1");
     }
 
@@ -87,8 +88,8 @@ mod tests {
     fn invalid_request_is_named_without_markers() {
         let database = Database::memory().unwrap();
         for (operation, body) in [
-            ("PutItem", json!({ "TableName": "t", "Item": { "PK": {} } })),
-            ("PutItem", json!({ "TableName": "t", "Item": { "PK": { "N": "x" } } })),
+            ("PutItem", json!({ "TableName": "table", "Item": { "PK": {} } })),
+            ("PutItem", json!({ "TableName": "table", "Item": { "PK": { "N": "x" } } })),
             ("PutItem", json!({ "TableName": 1 })),
             ("GetItem", json!({})),
             ("ExecuteStatement", json!({})),
