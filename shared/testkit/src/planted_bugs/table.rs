@@ -64,7 +64,8 @@ impl Buggy<Table> {
             }
             Some(Bug::AbsenceIgnored) => {
                 let stored = self.bare.contents().sessions.get(&commit.session.after.key).map(|s| s.rev);
-                if self.bare.contents().heads.contains_key(&commit.turns[0].after.key) {
+                let begins = commit.turns.first().map(|change| change.after.key.clone());
+                if begins.is_some_and(|key| self.bare.contents().heads.contains_key(&key)) {
                     commit.request = None;
                     commit.session.condition = stored;
                 }
