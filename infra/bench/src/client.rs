@@ -37,16 +37,22 @@ pub(crate) fn id() -> String {
 }
 
 impl Client {
-    /// Creates a session with one finalized turn.
-    pub(crate) async fn session(&self) -> Result<String, Failure> {
+    /// Creates a session with one finalized turn, for further turns of this shape. The first turn chooses the agent, and
+    /// tool rounds need one with client tools.
+    pub(crate) async fn session(&self, shape: Shape) -> Result<String, Failure> {
         let session = id();
-        self.next_turn(&session).await?;
+        let first = if shape == Shape::ToolRound { shape } else { Shape::Buffered };
+        self.finalized_turn(&session, first).await?;
         Ok(session)
     }
 
     /// Runs and finalizes the session's next turn. Returns the turn's duration, without the finalization.
     pub(crate) async fn next_turn(&self, session: &str) -> Result<Duration, Failure> {
-        let (turn, took) = self.turn(session, Shape::Buffered, Duration::ZERO).await?;
+        self.finalized_turn(session, Shape::Buffered).await
+    }
+
+    async fn finalized_turn(&self, session: &str, shape: Shape) -> Result<Duration, Failure> {
+        let (turn, took) = self.turn(session, shape, Duration::ZERO).await?;
         self.finalize(session, &turn).await?;
         Ok(took)
     }
@@ -78,9 +84,11 @@ impl Client {
         };
         let mut instruction = format!("Write [[script: {script}]] ");
         instruction.extend(std::iter::repeat_n("text ", (INSTRUCTION_BYTES - instruction.len()) / 5));
-        // A session's first turn chooses the agent, and tool rounds need one with client tools.
-        let body = json!({"SessionId": session, "TurnId": turn, "Streaming": shape == Shape::Streamed,
-                          "Instruction": instruction, "AgentContextId": "workspace"});
+        let mut body = json!({"SessionId": session, "TurnId": turn, "Streaming": shape == Shape::Streamed,
+                              "Instruction": instruction});
+        if let (Shape::ToolRound, Some(members)) = (shape, body.as_object_mut()) {
+            members.insert("AgentContextId".to_owned(), json!("workspace"));
+        }
         let sent = Instant::now();
         let answer = self.post(paths::EXECUTE, body.to_string()).await?;
         if shape == Shape::ToolRound {

@@ -41,7 +41,7 @@ impl fmt::Display for Load {
 /// Runs ordinary turns under a load, each in a session of its own.
 pub(crate) async fn run(system: &System, load: &Load, turns: usize) -> Result<Vec<Metric>, Failure> {
     let client = &system.client;
-    let open = stream::iter(0..turns).map(|_| client.session());
+    let open = stream::iter(0..turns).map(|_| client.session(load.shape));
     let sessions: Vec<String> = open.buffer_unordered(SETUP_CONCURRENCY).try_collect().await?;
     // The announcements of the first turns arrive a second later and must not be measured.
     tokio::time::sleep(ANNOUNCEMENT_DELAY).await;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::failure::Failure;
 use crate::metric::{Metric, count, millis, percentile};
+use crate::shape::Shape;
 use crate::system::System;
 
 const GROUP: &str = "late turns of a session compared with early ones";
@@ -48,7 +49,7 @@ impl SessionRun {
 
 /// Runs a hundred more turns in the session of 2,000 turns, and turns 2 to 101 of a new one.
 pub(crate) async fn compare(system: &System, long: &str) -> Result<Vec<Metric>, Failure> {
-    let mut early = SessionRun::new("turns 2 to 101", system.client.session().await?);
+    let mut early = SessionRun::new("turns 2 to 101", system.client.session(Shape::Buffered).await?);
     let mut late = SessionRun::new("turns 2,001 to 2,100", long.to_owned());
     for _ in 0..BLOCKS {
         early.run_block(system).await?;

@@ -12,6 +12,7 @@ use crate::client::Client;
 use crate::failure::Failure;
 use crate::long_sessions;
 use crate::metric::{Metric, millis, percentile};
+use crate::shape::Shape;
 use crate::system::System;
 
 /// Sessions per org.
@@ -101,7 +102,7 @@ async fn populate(system: &System, report: &impl Fn(&str)) -> Result<(Vec<ReadCa
 
 /// Creates a session with this many turns.
 async fn create_session(system: &System, turns: usize) -> Result<String, Failure> {
-    let session = system.client.session().await?;
+    let session = system.client.session(Shape::Buffered).await?;
     for number in 1..turns {
         system.client.next_turn(&session).await?;
         if number % 1_000 == 0 {
@@ -143,7 +144,7 @@ async fn measure_latency(reads: &[ReadCase]) -> Result<Vec<Metric>, Failure> {
 
 /// Creates sessions of one turn each. The first is a real one, the others are copies of the items that lists read.
 async fn create_sessions(client: &Client, sessions: usize) -> Result<(), Failure> {
-    let first = client.session().await?;
+    let first = client.session(Shape::Buffered).await?;
     let (table, name) = &client.table;
     let partition = |session: &str| AttributeValue::S(format!("O#{}#S#{session}", client.org));
     let query = table.query().table_name(*name).key_condition_expression("PK = :first");
