@@ -20,6 +20,7 @@ const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QD
 suite('reloaded chat', { skip: noCloud || noBrowser }, () => {
   before(async () => {
     ;[cloud, ui] = await Promise.all([Cloud.start(), ConsolePage.open()])
+    ui.key = cloud.consoleKey
   })
   after(async () => {
     await Promise.all([ui?.end(), cloud?.end()])
