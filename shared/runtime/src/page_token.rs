@@ -1,7 +1,7 @@
 //! Page tokens: the position at which a list continues, encrypted for the caller and for the list.
 //!
 //! A position is the last place that the server looked at, which may be a session that the caller can't see. So a token
-//! tells nothing, not even the length of a position to within [`BLOCK_BYTES`]. It also grants nothing: every read takes
+//! tells nothing, not even the length of a position to within `BLOCK_BYTES`. It also grants nothing: every read takes
 //! the tenant from the caller's own claims. A token that decrypts comes unchanged from a page of the same list, so the
 //! code behind it doesn't have to handle anything else.
 //!
