@@ -43,6 +43,7 @@ messages! {
     MODEL_CALL_FAILED = "model call failed";
     MODEL_UNREACHABLE = "model provider unreachable";
     MODE_CHANGED_REPEATEDLY = "mode changed repeatedly";
+    MODE_OVERWRITTEN = "mode overwritten";
     OUTCOME_NOT_STORED = "outcome not stored";
     OVERDUE_TURN_FAILED = "overdue turn failed";
     PARTIAL_ANSWER_UNREADABLE = "partial answer unreadable";
