@@ -77,3 +77,4 @@ mod support;
 mod tenancy;
 mod tool_results;
 mod traces;
+mod wires;
