@@ -78,3 +78,4 @@ mod support;
 mod tenancy;
 mod tool_results;
 mod traces;
+mod wires;

@@ -41,6 +41,7 @@ messages! {
     JWKS_FETCH_FAILED = "jwks fetch failed";
     JWKS_STALE = "jwks fetch failed, using the previous keys";
     MODEL_CALL_FAILED = "model call failed";
+    MODEL_SETTING_OMITTED = "model setting not sent";
     MODEL_UNREACHABLE = "model provider unreachable";
     MODE_CHANGED_REPEATEDLY = "mode changed repeatedly";
     MODE_OVERWRITTEN = "mode overwritten";
