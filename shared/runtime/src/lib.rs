@@ -3,6 +3,7 @@
 //! Deliberately absent: rules about turns, and adapters. This crate knows only the contract and HTTP.
 
 pub mod api;
+mod base_path;
 mod buffered;
 pub mod caller;
 pub mod correlation;
