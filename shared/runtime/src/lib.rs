@@ -8,6 +8,7 @@ mod buffered;
 pub mod caller;
 pub mod correlation;
 pub mod download;
+mod invocation;
 pub mod keep_alive;
 pub mod last_event;
 pub mod negotiation;
@@ -25,6 +26,7 @@ mod timing;
 
 pub use caller::{AuthenticatedCaller, ClaimNames, LEFT_OUT_CLAIM};
 pub use correlation::Correlation;
+pub use invocation::Invocation;
 pub use process::run;
 pub use reply::{CachePolicy, IfNoneMatch, Reply};
 pub use timing::timing;
