@@ -16,6 +16,7 @@
 
 mod network;
 mod operations;
+mod rollout;
 mod stack;
 
 use std::{
@@ -100,7 +101,8 @@ fn every_route_streams_and_has_an_authorizer() {
             let uri = integration["uri"]["Fn::Sub"].as_str().unwrap();
             let rest =
                 uri.strip_prefix("arn:aws:apigateway:${AWS::Region}:lambda:path/2021-11-15/functions/${");
-            let function = rest.and_then(|rest| rest.strip_suffix(".Arn}/response-streaming-invocations"));
+            let function =
+                rest.and_then(|rest| rest.strip_suffix("Aliascurrent}/response-streaming-invocations"));
             let function = function.unwrap_or_else(|| panic!("{method} {path}: {uri}"));
             assert_eq!(integration["responseTransferMode"], "STREAM", "{method} {path}");
             let own = functions[function]["Timeout"].as_u64().unwrap() * 1_000;
@@ -175,8 +177,8 @@ fn roles_have_exactly_the_declared_permissions() {
     }
     let mut wild = BTreeSet::new();
     for (name, role) in roles {
-        if name == "ApiGatewayRole" {
-            // API Gateway accepts only a role with its own managed policy.
+        if ["ApiGatewayRole", "RolloutRole"].contains(&name) {
+            // API Gateway and CodeDeploy accept only roles with their own managed policies.
             assert_eq!(
                 (role.get("Policies"), role["ManagedPolicyArns"].as_array().unwrap().len()),
                 (None, 1)
