@@ -65,7 +65,7 @@ fn of_type<'a>(template: &'a Value, kind: &str) -> BTreeMap<&'a str, &'a Value> 
 /// The functions that are built from this repository, with their properties.
 fn functions(template: &Value) -> impl Iterator<Item = (&str, &Value)> {
     let functions = of_type(template, "AWS::Lambda::Function").into_iter();
-    functions.filter(|(name, _)| template["Resources"][*name]["Metadata"]["BuildProperties"].is_object())
+    functions.filter(move |(name, _)| template["Resources"][*name]["Metadata"]["BuildProperties"].is_object())
 }
 
 /// Every text in a value that has a wildcard.

@@ -62,7 +62,7 @@ fn changed_parameter_replaces_the_version_and_keeps_the_old() {
     for name in one.functions().keys() {
         let (version, alias) = published(&one, name);
         // CloudFormation replaces a version whose description changes.
-        assert_eq!(version["Properties"]["Description"]["Fn::Sub"], "settings ${SettingsVersion}", "{name}");
+        assert_eq!(version["Properties"]["Description"], "settings ${SettingsVersion}", "{name}");
         for policy in ["DeletionPolicy", "UpdateReplacePolicy"] {
             assert_eq!(version[policy], "Retain", "{name}: requests return to it in a rollback");
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::transformed;
 
@@ -180,7 +180,12 @@ impl Stack {
             }
             substituted.push_str(rest);
         }
-        Value::from(substituted)
+        match variables.as_object() {
+            Some(members) if members.values().any(|value| !value.is_string()) => {
+                json!({"Fn::Sub": [substituted, variables]})
+            }
+            _ => Value::from(substituted),
+        }
     }
 
     /// Fails for a reference to a resource that the stack doesn't have.
