@@ -14,6 +14,7 @@
     reason = "a test"
 )]
 
+mod limits;
 mod network;
 mod operations;
 mod rollout;
