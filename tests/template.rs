@@ -138,7 +138,10 @@ fn data_resources_are_retained_and_encrypted() {
         .collect();
     assert_eq!(kept, BTreeSet::from(["PayloadBucket", "Table", "UserPool"]));
     for (name, queue) in of_type(&template, "AWS::SQS::Queue") {
-        assert_eq!(queue["SqsManagedSseEnabled"], true, "{name}");
+        // By SQS, or by the customer's key.
+        for encryption in ["SqsManagedSseEnabled", "KmsMasterKeyId"] {
+            assert!(all_texts(&queue[encryption]).contains(&"HasKmsKey".to_owned()), "{name}");
+        }
     }
 }
 

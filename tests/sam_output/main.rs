@@ -14,6 +14,7 @@
     reason = "a test"
 )]
 
+mod keys;
 mod limits;
 mod network;
 mod operations;
