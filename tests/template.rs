@@ -69,6 +69,9 @@ fn no_permission_has_a_wildcard_resource() {
         "${PayloadBucket.Arn}/*".to_owned(),
         "${PayloadBucket.Arn}/*/answer.md".to_owned(),
         "${PayloadBucket.Arn}/*/instruction.json".to_owned(),
+        "arn:${AWS::Partition}:s3:::${ExistingBucketName}/*".to_owned(),
+        "arn:${AWS::Partition}:s3:::${ExistingBucketName}/*/answer.md".to_owned(),
+        "arn:${AWS::Partition}:s3:::${ExistingBucketName}/*/instruction.json".to_owned(),
     ]);
     let mut wild = BTreeSet::new();
     for (name, role) in of_type(&template, "AWS::IAM::Role") {
@@ -133,10 +136,10 @@ fn data_resources_are_retained_and_encrypted() {
         .as_mapping()
         .unwrap()
         .iter()
-        .filter(|(_, resource)| resource["DeletionPolicy"] == "Retain")
+        .filter(|(_, resource)| resource["DeletionPolicy"] == "RetainExceptOnCreate")
         .map(|(name, _)| name.as_str().unwrap())
         .collect();
-    assert_eq!(kept, BTreeSet::from(["PayloadBucket", "Table", "UserPool"]));
+    assert_eq!(kept, BTreeSet::from(["AuditLogs", "PayloadBucket", "Table", "UserPool"]));
     for (name, queue) in of_type(&template, "AWS::SQS::Queue") {
         // By SQS, or by the customer's key.
         for encryption in ["SqsManagedSseEnabled", "KmsMasterKeyId"] {

@@ -18,6 +18,7 @@ mod keys;
 mod limits;
 mod network;
 mod operations;
+mod recovery;
 mod rollout;
 mod stack;
 
@@ -192,9 +193,10 @@ fn roles_have_exactly_the_declared_permissions() {
         let policies = role["Policies"].as_array().unwrap().iter();
         policies.filter(|policy| policy.get("Fn::If").is_none()).for_each(|one| wildcards(one, &mut wild));
     }
-    let stated =
-        ["", "/answer.md", "/instruction.json"].map(|name| format!("${{PayloadBucket.Arn}}/*{name}"));
-    assert_eq!(wild, stated.into());
+    let buckets = ["${PayloadBucket.Arn}", "arn:${AWS::Partition}:s3:::${ExistingBucketName}"];
+    let names = ["", "/answer.md", "/instruction.json"];
+    let stated = buckets.iter().flat_map(|bucket| names.map(|name| format!("{bucket}/*{name}")));
+    assert_eq!(wild, stated.collect());
 }
 
 #[test]
