@@ -61,7 +61,9 @@ fn changed_parameter_replaces_the_version_and_keeps_the_old() {
     assert_ne!(content(&one), content(&other));
     for name in one.functions().keys() {
         let (version, alias) = published(&one, name);
-        // CloudFormation replaces a version whose description changes.
+        // CloudFormation replaces a version whose description changes, and fails if its function didn't change.
+        let description = one.properties(name)["Description"].as_str().unwrap();
+        assert!(description.ends_with(" Settings ${SettingsVersion}."), "{name}: {description}");
         assert_eq!(version["Properties"]["Description"], "settings ${SettingsVersion}", "{name}");
         for policy in ["DeletionPolicy", "UpdateReplacePolicy"] {
             assert_eq!(version[policy], "Retain", "{name}: requests return to it in a rollback");
