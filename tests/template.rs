@@ -100,6 +100,15 @@ fn no_permission_has_a_wildcard_resource() {
 }
 
 #[test]
+fn gateway_names_the_limits_of_a_body() {
+    let template = template();
+    let responses = &template["Resources"]["Api"]["Properties"]["GatewayResponses"];
+    let text = responses["REQUEST_TOO_LARGE"]["ResponseTemplates"]["application/json"].as_str().unwrap();
+    let answer: serde_json::Value = serde_json::from_str(text).unwrap();
+    assert_eq!(answer["Errors"][0]["Message"], contracts::request::limits::TOO_LARGE_FOR_GATEWAY);
+}
+
+#[test]
 fn every_route_streams_within_the_function_timeout() {
     let template = template();
     for (name, function) in of_type(&template, "AWS::Serverless::Function") {
