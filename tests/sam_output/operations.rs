@@ -132,6 +132,20 @@ fn table_alarm_watches_the_index_too() {
 }
 
 #[test]
+fn documented_costs_count_the_alarm_metrics() {
+    let Some(stack) = stack(&[]) else { return };
+    let alarms = stack.of_type("AWS::CloudWatch::Alarm").into_values();
+    let counts = alarms.map(|alarm| match alarm["Metrics"].as_array() {
+        Some(all) => all.iter().filter(|one| one.get("MetricStat").is_some()).count(),
+        None => 1,
+    });
+    let row = format!("| Alarms | {} metrics | $0.10 each |", counts.sum::<usize>());
+    assert!(include_str!("../../docs/guides/deploying.md").contains(&row), "{row}");
+    // Tags of the stack reach every resource.
+    assert!(include_str!("../../samconfig.toml").contains("\ntags = \"Application=aptix\"\n"));
+}
+
+#[test]
 fn every_function_has_an_alarm_on_its_errors_and_duration() {
     let Some(stack) = stack(&OIDC) else { return };
     let watched = |alarm: &str| -> BTreeSet<String> {

@@ -299,6 +299,14 @@ fn alarms_and_dashboard_use_all_metrics_and_no_others() {
 }
 
 #[test]
+fn documented_costs_count_the_custom_metrics() {
+    // `elapsed_ms` has a series for each API function. Only the authorizer of `AuthMode=oidc` fetches keys.
+    let total = metrics::names().count() + 3 - 1 - 1;
+    let row = format!("| Custom metrics | {total} |");
+    assert!(include_str!("../../../../docs/guides/deploying.md").contains(&row), "{row}");
+}
+
+#[test]
 fn known_lines_carry_metrics_if_namespace_is_set() {
     let metrics = Some(Metrics { namespace: "stack".to_owned(), function: "turn-finalizer" });
     let done = || {
