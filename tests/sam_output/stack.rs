@@ -7,16 +7,16 @@ use serde_json::{Map, Value, json};
 use crate::transformed;
 
 /// A stack with its parameters.
-pub struct Stack {
+pub(crate) struct Stack {
     parameters: BTreeMap<String, Value>,
     conditions: BTreeMap<String, Value>,
     /// The resources that exist, by logical name, with resolved properties.
-    pub resources: BTreeMap<String, Value>,
-    pub outputs: BTreeMap<String, Value>,
+    pub(crate) resources: BTreeMap<String, Value>,
+    pub(crate) outputs: BTreeMap<String, Value>,
 }
 
 /// Returns the stack with these values of parameters, given as `NAME=VALUE`. `None` without SAM's transform.
-pub fn stack(given: &[&str]) -> Option<Stack> {
+pub(crate) fn stack(given: &[&str]) -> Option<Stack> {
     let template = transformed(given)?;
     let given: BTreeMap<&str, &str> = given.iter().map(|one| one.split_once('=').unwrap()).collect();
     let secret = "arn:aws:secretsmanager:us-east-1:123456789012:secret:openai-api-key-a1b2c3";
@@ -60,22 +60,22 @@ impl Stack {
 
     /// Returns the properties of a resource that exists.
     #[track_caller]
-    pub fn properties(&self, name: &str) -> &Value {
+    pub(crate) fn properties(&self, name: &str) -> &Value {
         &self.resources.get(name).unwrap_or_else(|| panic!("no resource {name}"))["Properties"]
     }
 
-    pub fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.resources.contains_key(name)
     }
 
     /// Returns the resources of a type with their properties.
-    pub fn of_type(&self, kind: &str) -> BTreeMap<&str, &Value> {
+    pub(crate) fn of_type(&self, kind: &str) -> BTreeMap<&str, &Value> {
         let resources = self.resources.iter().filter(|(_, resource)| resource["Type"] == kind);
         resources.map(|(name, resource)| (name.as_str(), &resource["Properties"])).collect()
     }
 
     /// Returns the functions that are built from this repository, with their properties.
-    pub fn functions(&self) -> BTreeMap<&str, &Value> {
+    pub(crate) fn functions(&self) -> BTreeMap<&str, &Value> {
         let built = |name: &&str| self.resources[*name]["Metadata"]["BuildProperties"].is_object();
         let functions = self.of_type("AWS::Lambda::Function").into_iter();
         functions.filter(|(name, _)| built(name)).collect()
