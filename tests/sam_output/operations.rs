@@ -36,7 +36,13 @@ fn access_log_has_a_json_line_per_request() {
     }
     assert!(!format.to_string().contains("$context.path"), "a path names sessions");
     // The stage needs the account's role, and both outlive the stack.
-    assert_eq!(with.resources["Api"]["DependsOn"], "ApiAccount");
+    for name in ["Api", "ApiliveStage"] {
+        let tags = with.properties(name)["Tags"].as_array().unwrap();
+        assert!(
+            tags.contains(&json!({"Key": "ApiLogRole", "Value": {"Ref": "ApiAccount"}})),
+            "{name}: {tags:?}"
+        );
+    }
     for name in ["ApiAccount", "ApiGatewayRole"] {
         assert_eq!(with.resources[name]["DeletionPolicy"], "Retain", "{name}");
     }
