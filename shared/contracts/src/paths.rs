@@ -27,6 +27,8 @@ use crate::{
     id::{SessionId, TurnId},
 };
 
+/// The start of every path.
+pub const PREFIX: &str = "/api/ai/agent/";
 /// Runs a user turn or submits tool results.
 pub const EXECUTE: &str = "/api/ai/agent/execute";
 /// Submits tool results.
