@@ -16,7 +16,7 @@ import { icon } from './icons.js'
 import { toolsFor } from './page-tools.js'
 import { contextPicker } from './picker.js'
 import { exportJson, exportMarkdown, renameSession } from './session-actions.js'
-import { Sidebar, sidebarSwitch } from './sidebar.js'
+import { knownTitle, Sidebar, sidebarSwitch } from './sidebar.js'
 import { displayTitle, splitInstruction } from './title.js'
 import { isUnknownSession, TurnView } from './turn-view.js'
 import { welcome } from './welcome.js'
@@ -51,7 +51,7 @@ export function chat(connection, [id, suffix]) {
   const earlierRow = el('div', { class: 'row' })
   const problem = el('div', {})
   const branch = el('div', {})
-  const title = el('h1', {}, isNew ? 'New conversation' : 'Conversation')
+  const title = el('h1', {}, isNew ? 'New conversation' : (knownTitle(session.id) ?? 'Conversation'))
   const about = el('p', { class: 'muted about' })
   const picker = contextPicker(connection, isNew)
   const stop = () => open?.stop().catch((error) => fill(problem, errorMessage(error)))

@@ -23,7 +23,7 @@ export function openMenu(anchor, items) {
     return el('button', { type: 'button', role: 'menuitem', class: isDangerous ? 'danger' : undefined, onclick: run }, icon(name), label)
   })
   menu.append(...buttons)
-  document.body.append(menu)
+  ;(anchor.closest('main') ?? document.body).append(menu)
   anchor.setAttribute('aria-expanded', 'true')
   menu.addEventListener('toggle', (event) => {
     if (/** @type {ToggleEvent} */ (event).newState !== 'closed') return

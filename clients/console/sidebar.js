@@ -15,6 +15,8 @@ import { displayTitle } from './title.js'
 
 /** Sessions loaded at a time. */
 const PAGE_SIZE = 40
+/** Pinned sessions that are read beside the listed ones, at most. */
+const MAX_PINNED = 20
 const SEARCH_DELAY_MS = 250
 const HIDDEN_KEY = 'aptix-console:sidebar-hidden'
 /** Width from which the sidebar is beside the chat. */
@@ -24,6 +26,15 @@ const WIDE = '(min-width: 60.01rem)'
 
 /** The sessions as last loaded, shown until they are loaded again. @type {Summary[]} */
 let known = []
+
+/**
+ * Returns the title of a session that the sidebar has loaded.
+ * @param {string} id
+ */
+export function knownTitle(id) {
+  const session = known.find(({ Id }) => Id === id)
+  return session && displayTitle(session.Name)
+}
 
 export class Sidebar {
   #connection
@@ -74,10 +85,25 @@ export class Sidebar {
         : await take(aptix.sessions.list({ userId, pageSize: PAGE_SIZE }), this.#limit)
       if (loadNumber !== this.#loadNumber) return
       if (words) this.#showMatches(/** @type {import('../javascript/src/wire.js').SessionMatch[]} */ (found.items))
-      else this.#show((known = /** @type {Summary[]} */ (found.items)), found.hasMore)
+      else {
+        const listed = /** @type {Summary[]} */ (found.items)
+        const pinned = await this.#pinnedBeside(listed)
+        if (loadNumber === this.#loadNumber) this.#show((known = [...listed, ...pinned]), found.hasMore)
+      }
     } catch (error) {
       if (loadNumber === this.#loadNumber) fill(this.#list, errorMessage(error))
     }
+  }
+
+  /**
+   * Reads the pinned sessions that are older than the listed ones. Those that the caller can't read are left out.
+   * @param {Summary[]} listed
+   */
+  async #pinnedBeside(listed) {
+    const ids = pins().filter((id) => !listed.some(({ Id }) => Id === id))
+    const read = ids.slice(0, MAX_PINNED).map((id) => this.#connection.aptix.session(id).read({ pageSize: 1 }).catch(() => undefined))
+    const found = (await Promise.all(read)).filter((session) => session !== undefined && !session.IsDeleted)
+    return /** @type {Summary[]} */ (/** @type {unknown} */ (found))
   }
 
   /**
@@ -133,7 +159,6 @@ export class Sidebar {
     }
     const pin = () => {
       togglePin(session.Id)
-      this.#show(known, false)
       void this.refresh()
     }
     const showError = (/** @type {unknown} */ error) => this.#list.prepend(errorMessage(error))
