@@ -7,6 +7,9 @@ use axum::routing::get;
 /// Path of the page.
 const PAGE: &str = "console/index.html";
 
+/// Libraries of others, loaded on demand. `clients/console/vendor/packages.json` has their checksums.
+const VENDOR: &str = "console/vendor/";
+
 /// Embeds files of `clients` together with their paths.
 macro_rules! files {
     ($($path:literal),* $(,)?) => {
@@ -129,7 +132,16 @@ fn headers(path: &str, policy: Option<HeaderValue>) -> axum::http::HeaderMap {
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     ];
     let fixed = fixed.map(|(name, value)| (name, HeaderValue::from_static(value)));
-    fixed.into_iter().chain(policy.map(|policy| (header::CONTENT_SECURITY_POLICY, policy))).collect()
+    let page = policy.map(|policy| (header::CONTENT_SECURITY_POLICY, policy));
+    let preloads = page.as_ref().and_then(|_| HeaderValue::from_str(&preloads()).ok());
+    fixed.into_iter().chain(page).chain(preloads.map(|links| (header::LINK, links))).collect()
+}
+
+/// Returns the page's `Link` header. The browser requests all modules at once, instead of one import after another.
+fn preloads() -> String {
+    let modules =
+        FILES.iter().map(|(path, _)| path).filter(|path| path.ends_with(".js") && !path.starts_with(VENDOR));
+    modules.map(|path| format!("</{path}>; rel=modulepreload")).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -141,8 +153,6 @@ mod tests {
 
     /// Folders whose files are not served.
     const UNSERVED: [&str; 3] = ["/test", "/node_modules", "/vendor"];
-    /// Libraries of others. `clients/console/vendor/packages.json` has their checksums.
-    const VENDOR: &str = "console/vendor/";
 
     fn files(folder: &str) -> BTreeSet<String> {
         let clients = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients");
@@ -173,6 +183,19 @@ mod tests {
                 assert!(served.contains(imported), "{path} imports {imported}");
             }
         }
+    }
+
+    #[test]
+    fn page_preloads_its_modules_but_no_library() {
+        let page = headers(PAGE, Some(HeaderValue::from_static("default-src 'none'")));
+        let links = page.get(header::LINK).unwrap().to_str().unwrap();
+        assert!(links.contains("</console/main.js>; rel=modulepreload"));
+        assert!(
+            links.contains("</javascript/src/index.js>")
+                && !links.contains("vendor")
+                && !links.contains(".css")
+        );
+        assert!(!headers("console/main.js", None).contains_key(header::LINK));
     }
 
     #[test]
