@@ -10,7 +10,7 @@ import { duration, prettyJson } from './format.js'
 import { icon } from './icons.js'
 
 /** @param {string} name */
-export const runningTool = (name) => el('p', { class: 'activity' }, el('span', { class: 'running' }, el('code', {}, escapeInvisible(name))))
+export const runningTool = (name) => el('p', { class: 'activity' }, el('span', { class: 'running' }, icon('tool'), el('code', {}, escapeInvisible(name))))
 
 /**
  * Marks a running tool as finished.

@@ -18,12 +18,14 @@ const MAX_INHERITED = 20
  * @param {import('../javascript/src/index.js').Session} session
  * @param {string} turnId
  * @param {string} text instruction of the turn
+ * @param {Iterable<string>} models names to choose from
  * @param {(turn: import('../javascript/src/index.js').Turn, instruction: string) => void} follow
  */
-export function openRerun(session, turnId, text, follow) {
+export function openRerun(session, turnId, text, models, follow) {
   const fields = [
     labelledField('Instruction', el('textarea', { name: 'text', rows: 4, required: true }, text)),
-    labelledField('Model (optional)', el('input', { name: 'model', autocomplete: 'off', placeholder: 'as before' })),
+    labelledField('Model (optional)', el('input', { name: 'model', list: 'models', autocomplete: 'off', placeholder: 'as before' })),
+    el('datalist', { id: 'models' }, [...new Set(models)].map((model) => el('option', { value: model }))),
     labelledField('Mode (optional)', el('input', { name: 'mode', autocomplete: 'off', placeholder: 'as before' })),
   ]
   openDialog({ title: 'Rerun this turn', fields, submit: 'Rerun' }, ({ text: instruction = '', model, mode }) => {

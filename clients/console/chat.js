@@ -43,6 +43,8 @@ export function chat(connection, [id, suffix]) {
   const always = alwaysAllowed(session.id)
   /** Numbers of the turns that are shown, by id. @type {Map<string, number>} */
   const numbers = new Map()
+  /** Models that answered. @type {Set<string>} */
+  const models = new Set()
   /** @type {TurnView | undefined} */
   let open
   /** @type {import('../javascript/src/wire.js').AgentSession | undefined} */
@@ -78,7 +80,7 @@ export function chat(connection, [id, suffix]) {
     session,
     tools: toolsFor(workspace),
     always,
-    rerun: (turnId, text) => openRerun(session, turnId, text, (turn, instruction) => follow(new TurnView(context, { id: turn.id, instruction, rerunOf: turnId }), turn)),
+    rerun,
     fork: (turnId) => forkTurn(session, turnId, details?.Name ?? ''),
     turnLabel: (turnId) => (numbers.has(turnId) ? `turn ${numbers.get(turnId)}` : 'an earlier turn'),
     onUpdate() {
@@ -95,6 +97,15 @@ export function chat(connection, [id, suffix]) {
       showAllowed()
     }
     fill(allowed, names.length > 0 && [el('small', {}, `Runs without asking: ${names.join(', ')}`), button('Ask again', ask, { class: 'ghost' })])
+  }
+
+  /**
+   * @param {string} turnId
+   * @param {string} text
+   */
+  async function rerun(turnId, text) {
+    const names = [...models, ...(await picker.models())]
+    openRerun(session, turnId, text, names, (turn, instruction) => follow(new TurnView(context, { id: turn.id, instruction, rerunOf: turnId }), turn))
   }
 
   /** @param {string} text */
@@ -166,6 +177,7 @@ export function chat(connection, [id, suffix]) {
   /** @param {SessionTurn} turn */
   function createView(turn) {
     numbers.set(turn.Id, turn.SequenceNumber)
+    if (typeof turn.OpenAIModel === 'string') models.add(turn.OpenAIModel)
     const rerunOf = /** @type {string | undefined} */ (turn.RerunOfTurnId)
     return new TurnView(context, { id: turn.Id, instruction: turn.InstructionSummary, rerunOf })
   }

@@ -113,7 +113,6 @@ function initTools(connection) {
 }
 
 async function start() {
-  applyTheme()
   // The link's target is the content, which is not a page.
   document.querySelector('.skip')?.addEventListener('click', (event) => {
     event.preventDefault()

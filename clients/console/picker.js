@@ -46,9 +46,11 @@ export function contextPicker(connection, isNew) {
   }
   for (const input of Object.values(inputs)) input.addEventListener('input', showSummary)
   showSummary()
-  if (isNew && connection.config.IsLocal) load().catch(() => {})
+  const loaded = connection.config.IsLocal ? load().catch(() => {}) : Promise.resolve()
   return {
     node,
+    /** Names of the models of the org's contexts. */
+    models: async () => loaded.then(() => known.flatMap(({ ModelName }) => ModelName ?? [])),
     open() {
       node.open = true
       inputs.agent.focus()

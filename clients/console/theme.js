@@ -6,8 +6,8 @@
 
 import { announce, fill, iconButton } from './dom.js'
 import { icon } from './icons.js'
+import { showSavedTheme, THEME_KEY } from './saved-theme.js'
 
-const KEY = 'aptix-console:theme'
 const THEMES = /** @type {const} */ (['system', 'light', 'dark'])
 const ICONS = /** @type {const} */ ({ system: 'system', light: 'sun', dark: 'moon' })
 
@@ -15,22 +15,21 @@ const ICONS = /** @type {const} */ ({ system: 'system', light: 'sun', dark: 'moo
 
 /** @returns {Theme} */
 export function theme() {
-  const saved = localStorage.getItem(KEY)
+  const saved = localStorage.getItem(THEME_KEY)
   return THEMES.find((name) => name === saved) ?? 'system'
 }
 
 /** @param {Theme} name */
 export function setTheme(name) {
-  localStorage.setItem(KEY, name)
+  localStorage.setItem(THEME_KEY, name)
   applyTheme()
   announce(`Theme: ${name}.`)
 }
 
 /** Shows the chosen theme, here and in the switch. */
 export function applyTheme() {
+  showSavedTheme()
   const current = theme()
-  if (current === 'system') delete document.documentElement.dataset.theme
-  else document.documentElement.dataset.theme = current
   const themeSwitch = document.getElementById('theme')
   if (!themeSwitch) return
   const label = `Theme: ${current}. Change to ${next(current)}.`

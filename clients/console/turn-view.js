@@ -34,7 +34,7 @@ const MIN_RENDER_INTERVAL_MS = 40
  * @property {Record<string, import('./page-tools.js').Tool>} tools
  * @property {import('./always.js').AlwaysAllowed} always tools that run without asking
  * @property {boolean} [isReadOnly] true for the turns of another session
- * @property {(turnId: string, text: string) => void} rerun reruns a turn
+ * @property {(turnId: string, text: string) => Promise<void>} rerun reruns a turn
  * @property {(turnId: string) => Promise<void>} fork continues from a turn in a new session
  * @property {(turnId: string) => string} turnLabel name of an earlier turn
  * @property {() => void} onUpdate called after content was added at the end

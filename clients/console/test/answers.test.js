@@ -137,6 +137,7 @@ suite('turns of the chat', { skip: noCloud || noBrowser }, () => {
     await ui.visit(cloud.api, `#/chat/${session.id}`)
     await page.until(`${answer} === 'An apple, red and round.'`)
     await ui.press('Rerun')
+    await page.until(`document.querySelector('dialog #models option')?.value === 'scripted'`)
     await page.run(`(() => {
       const form = document.querySelector('dialog form')
       form.text.value = ${JSON.stringify(`Name another fruit ${script().say('A pear, green and round.')}`)}
@@ -234,8 +235,8 @@ suite('turns of the chat', { skip: noCloud || noBrowser }, () => {
     const { page } = ui
     await ui.visit(cloud.api)
     await page.run(`document.querySelector('.contexts input').value = 'priced'`)
-    await ui.send(script().call('agent_list_modes').call('agent_list_modes').afterTools().delay(150).pace(20).words(20))
-    await page.until(`${answer}?.endsWith('word20') && ${isIdle} && ${newestTurn}.querySelector('footer').textContent.includes('USD')`)
+    await ui.send(script().call('agent_list_modes').call('agent_list_modes').afterTools().delay(150).pace(25).words(40))
+    await page.until(`${answer}?.endsWith('word40') && ${isIdle} && ${newestTurn}.querySelector('footer').textContent.includes('USD')`)
     await page.run(`location.hash = ${newestTurn}.querySelector('footer a').getAttribute('href')`)
     await page.until(`!!document.querySelector('.timeline')`)
     const rows = await page.run(`[...document.querySelectorAll('.timeline li')].map((row) => ({ label: row.firstChild.textContent, left: row.querySelector('.bar').getBoundingClientRect().left }))`)

@@ -119,6 +119,8 @@ suite('console around the chat', { skip: noCloud || noBrowser }, () => {
     await page.until(`${isShown} && !!${item('Bake cake')}`)
     assert.deepEqual(await ui.violations(), [])
     assert.ok((await ui.overflow) <= 0)
+    const isOnTop = `(() => { const { left, top } = ${item('Bake cake')}.getBoundingClientRect(); return !!document.elementFromPoint(left + 20, top + 10).closest('.sidebar') })()`
+    assert.ok(await page.run(isOnTop), 'the drawer is above what it covers')
     await page.run(`document.querySelector('.scrim').click()`)
     assert.equal(await page.run(isShown), false)
     await page.show({})

@@ -60,6 +60,7 @@ const FILES: &[(&str, &str)] = &files![
     "console/picker.js",
     "console/playground.js",
     "console/preview.js",
+    "console/saved-theme.js",
     "console/session-actions.js",
     "console/session-groups.js",
     "console/session-match.js",
