@@ -111,6 +111,13 @@ export function diffView(text, before, label) {
  */
 export function wordDiff(before, after) {
   const tags = /** @type {const} */ ({ added: 'ins', removed: 'del' })
-  const parts = diffWords(before, after).map(({ kind, text }) => (kind === 'same' ? text : el(tags[kind], {}, escapeInvisible(text))))
+  /** @type {Line[]} */
+  const runs = []
+  for (const { kind, text } of diffWords(before, after)) {
+    const last = runs.at(-1)
+    if (last?.kind === kind) last.text += text
+    else runs.push({ kind, text })
+  }
+  const parts = runs.map(({ kind, text }) => (kind === 'same' ? escapeInvisible(text) : el(tags[kind], {}, escapeInvisible(text))))
   return el('div', { class: 'word-diff' }, parts)
 }

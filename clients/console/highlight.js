@@ -12,7 +12,15 @@ const MAX_CHARS = 100_000
 /** Highlighted texts that are kept, since a streaming answer is rendered again and again. */
 const MAX_CACHED = 60
 /** Languages that models name differently. */
-const ALIASES = /** @type {Record<string, string>} */ ({ toml: 'ini', jsonc: 'json', console: 'shell', text: 'plaintext', svelte: 'xml', vue: 'xml', dockerfile: 'bash' })
+const ALIASES = new Map([
+  ['toml', 'ini'],
+  ['jsonc', 'json'],
+  ['console', 'shell'],
+  ['text', 'plaintext'],
+  ['svelte', 'xml'],
+  ['vue', 'xml'],
+  ['dockerfile', 'bash'],
+])
 
 /**
  * A scope of the highlighter's tree.
@@ -36,7 +44,7 @@ const load = () =>
  * @param {string} language as in the code fence
  */
 export function highlight(element, text, language) {
-  const name = ALIASES[language.toLowerCase()] ?? language.toLowerCase()
+  const name = ALIASES.get(language.toLowerCase()) ?? language.toLowerCase()
   if (name === '' || text.length > MAX_CHARS) return
   const show = () => {
     const tree = scopes(text, name)

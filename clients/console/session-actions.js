@@ -4,6 +4,7 @@
  * @module
  */
 
+import { parseRequest } from './attachments.js'
 import { download, el, labelledField, openDialog } from './dom.js'
 import { displayTitle, splitInstruction } from './title.js'
 
@@ -60,7 +61,8 @@ export async function exportMarkdown(aptix, { Id, Name }) {
     const full = async (/** @type {boolean | undefined} */ isTruncated, /** @type {string} */ excerpt) =>
       isTruncated ? (await session.payload(turn.Id, 'answer')).text() : excerpt
     const answer = await full(turn.AgentAnswerSummaryTruncated, turn.AgentAnswerSummary ?? turn.PartialAnswerSummary ?? '')
-    const { text, script } = splitInstruction(turn.InstructionSummary)
+    const request = turn.InstructionSummaryTruncated && parseRequest(await (await session.payload(turn.Id, 'instruction')).text())
+    const { text, script } = splitInstruction((request && request.instruction) || turn.InstructionSummary)
     const question = text || (script ? `Script: ${script}` : '(files only)')
     parts.push(question.split('\n').map((line) => `> ${line}`).join('\n'), answer || `*${turn.Errors.join(' ') || turn.Status.Text}*`)
   }

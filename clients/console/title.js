@@ -4,8 +4,7 @@
  * @module
  */
 
-/** A script for the mock model; a truncated name can lack its end. */
-const SCRIPT = /\[\[script:\s*([\s\S]*?)\s*(?:\]\]|$)/
+const [OPENING, CLOSING] = ['[[script:', ']]']
 const MAX_CHARS = 60
 
 /**
@@ -14,10 +13,13 @@ const MAX_CHARS = 60
  * @returns {{ text: string, script?: string }}
  */
 export function splitInstruction(instruction) {
-  const found = SCRIPT.exec(instruction)
-  if (!found) return { text: instruction }
-  const text = instruction.slice(0, found.index) + instruction.slice(found.index + found[0].length)
-  return { text: text.trim(), script: found[1] ?? '' }
+  const start = instruction.indexOf(OPENING)
+  if (start < 0) return { text: instruction }
+  // A truncated name can lack the end.
+  const closing = instruction.indexOf(CLOSING, start)
+  const end = closing < 0 ? instruction.length : closing
+  const text = instruction.slice(0, start) + instruction.slice(end + CLOSING.length)
+  return { text: text.trim(), script: instruction.slice(start + OPENING.length, end).trim() }
 }
 
 /**

@@ -55,7 +55,7 @@ suite('turns of the chat', { skip: noCloud || noBrowser }, () => {
     const { page } = ui
     await ui.visit(cloud.api)
     const text =
-      '```rust\nfn main() { let a = "<b>x</b>"; }\n```\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n\n- [x] done\n- [ ] open\n\nIn $O(n^2)$, and $\\undefined{x}$:\n\n$$\\frac{1}{2}$$\n\n```nonsense\nplain\n```'
+      '```rust\nfn main() { let a = "<b>x</b>"; }\n```\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n\n- [x] done\n- [ ] open\n\nIn $O(n^2)$, and $\\undefined{x}$:\n\n$$\\frac{1}{2}$$\n\n```nonsense\nplain\n```\n\n```constructor\nplain\n```\n\nThe end.'
     await ui.send(script().say(text))
     await page.until(`${newestTurn}?.querySelector('.hl-keyword')?.textContent === 'fn' && ${isIdle}`)
     const code = `${newestTurn}.querySelector('.code code')`
@@ -66,6 +66,7 @@ suite('turns of the chat', { skip: noCloud || noBrowser }, () => {
     assert.equal(await page.run(`!!${newestTurn}.querySelector('.formula.block math mfrac')`), true)
     await page.until(`${newestTurn}.querySelector('.formula.refused code')?.textContent === '\\\\undefined{x}'`)
     assert.equal(await page.run(`getComputedStyle(${newestTurn}.querySelector('td:last-child')).textAlign`), 'right')
+    assert.equal(await page.run(`${newestTurn}.querySelector('.answer > :last-child').textContent`), 'The end.')
     assert.deepEqual(await page.run(`[...${newestTurn}.querySelectorAll('.task input')].map((box) => box.checked)`), [true, false])
     assert.deepEqual(await ui.violations(), [])
     await page.run(`navigator.clipboard.writeText = async (text) => { window.copied = text }`)
