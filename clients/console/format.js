@@ -59,7 +59,7 @@ export function prettyJson(text) {
 
 /**
  * Returns the URL of a page of the console.
- * @param {'chat' | 'trace'} page
+ * @param {'chat' | 'trace' | 'compare'} page
  * @param {string[]} parts
  */
 export const pageUrl = (page, ...parts) => `#/${[page, ...parts.map(encodeURIComponent)].join('/')}`

@@ -4,8 +4,11 @@
  * @module
  */
 
-import { openDialog, button, el, errorMessage, fill, labelledField, announce } from './dom.js'
+import { button, el, errorMessage, fill, labelledField, announce } from './dom.js'
 import { formatNumber, formatRatings, pageUrl, timestamp } from './format.js'
+import { deleteSession, renameSession } from './session-actions.js'
+import { matchExcerpt } from './session-match.js'
+import { displayTitle } from './title.js'
 
 /** Sessions loaded at a time. */
 const PAGE_SIZE = 25
@@ -86,14 +89,15 @@ export function sessions(connection) {
    */
   function row(session, matches) {
     const { Id, Name, Description, Category, Ratings, TurnCount, LastTurnStatus, LastTurnDate, LastUpdatedDate, IsDeleted } = session
+    const title = displayTitle(Name)
     const usage = el('td', { class: 'number', 'data-label': 'Tokens' })
     const costs = el('td', { class: 'number', 'data-label': 'Cost' })
     const reloadAfter = (/** @type {Promise<unknown>} */ done) => done.then(start, showError)
     const actions = IsDeleted
-      ? [button('Restore', () => reloadAfter(aptix.session(Id).restore()), { 'aria-label': `Restore ${Name}` })]
+      ? [button('Restore', () => reloadAfter(aptix.session(Id).restore()), { 'aria-label': `Restore ${title}` })]
       : [
-          button('Rename', () => rename(session), { 'aria-label': `Rename ${Name}` }),
-          button('Delete', () => remove(session), { 'aria-label': `Delete ${Name}`, class: 'danger ghost' }),
+          button('Rename', () => renameSession(aptix, session, start), { 'aria-label': `Rename ${title}` }),
+          button('Delete', () => deleteSession(aptix, session, start), { 'aria-label': `Delete ${title}`, class: 'danger ghost' }),
         ]
     const tag = IsDeleted ? 'deleted' : LastTurnStatus && LastTurnStatus !== 'completed' ? LastTurnStatus : undefined
     const node = el(
@@ -102,7 +106,7 @@ export function sessions(connection) {
       el(
         'th',
         { scope: 'row' },
-        el('a', { href: pageUrl('chat', Id) }, Name || 'Untitled'),
+        el('a', { href: pageUrl('chat', Id) }, title),
         tag && el('span', { class: `tag ${tag}` }, tag),
         Category && el('span', { class: 'tag' }, Category),
         Description && el('small', {}, Description),
@@ -121,35 +125,6 @@ export function sessions(connection) {
       fill(costs, (TotalCosts ?? []).map(({ Amount, Currency }) => `${Amount} ${Currency}`).join(', ') || '–')
     }
     return { node, cost }
-  }
-
-  /** @param {Summary} session */
-  function rename({ Id, Name, Description = '', Category = '' }) {
-    const fields = [
-      labelledField('Name', el('input', { name: 'name', value: Name, required: true, maxlength: 256, autocomplete: 'off' })),
-      labelledField('Description', el('textarea', { name: 'description', rows: 3 }, Description)),
-      labelledField('Category', el('input', { name: 'category', value: Category, maxlength: 128, autocomplete: 'off' })),
-    ]
-    const dialog = { title: 'Rename session', fields, submit: 'Save' }
-    openDialog(dialog, async ({ name = '', description = '', category = '' }) => {
-      await aptix.session(Id).update({ name, description, category })
-      start()
-    })
-  }
-
-  /** @param {Summary} session */
-  function remove({ Id, Name }) {
-    const fields = [
-      el(
-        'p',
-        {},
-        `“${Name}” accepts no more turns. You can restore it until its retention period ends: search with “Include deleted”.`,
-      ),
-    ]
-    openDialog({ title: 'Delete session?', fields, submit: 'Delete', isDangerous: true }, async () => {
-      await aptix.session(Id).delete()
-      start()
-    })
   }
 
   form.addEventListener('submit', (event) => {
@@ -186,21 +161,6 @@ function filters() {
     labelledField('To', el('input', { type: 'datetime-local', name: 'to' })),
     el('div', { class: 'row' }, check('mine', 'Only mine'), check('deleted', 'Include deleted'), el('button', {}, 'Search')),
   )
-}
-
-/**
- * Shows a match with the search words highlighted.
- * @param {SessionMatch['Matches'][number]} match
- */
-function matchExcerpt({ MatchedIn, SequenceNumber, Snippet, Marks }) {
-  let offset = 0
-  const parts = Marks.flatMap(({ Start, Length }) => {
-    const before = Snippet.slice(offset, Start)
-    offset = Start + Length
-    return [before, el('mark', {}, Snippet.slice(Start, offset))]
-  })
-  const where = SequenceNumber === undefined ? MatchedIn : `${MatchedIn} of turn ${SequenceNumber}`
-  return el('small', {}, `${where}: `, ...parts, Snippet.slice(offset))
 }
 
 /**

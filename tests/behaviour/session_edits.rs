@@ -63,6 +63,16 @@ async fn viewer_can_rename_and_describe_session_everywhere() {
 }
 
 #[tokio::test]
+async fn session_is_named_after_first_telling_line_of_instruction() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let request = turn("Hello!\n\n## Why does the `retry` wait twice?\n\n```rust\nretry()\n```");
+    ada.execute(&request).await.result();
+    let session = ada.get(&session_path(&request)).await.result();
+    assert_eq!(session["Name"], "Why does the retry wait twice?");
+}
+
+#[tokio::test]
 async fn invalid_change_is_refused_by_name_and_changes_nothing() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
