@@ -1,10 +1,11 @@
-"""The snippets of the README, run in order against a local cloud."""
+"""The snippets of the README and of the guide, run in order against a local cloud."""
 
 from __future__ import annotations
 
 import ast
 import asyncio
 import inspect
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -15,34 +16,51 @@ from aptix.testing import LocalCloud
 from support import needs_cloud
 from test_promises import PIXEL
 
-README = Path(__file__).parent.parent / "README.md"
+PACKAGE = Path(__file__).parent.parent
+README = PACKAGE / "README.md"
+GUIDE = PACKAGE.parent.parent / "docs/guides/python.md"
 SNIPPET = re.compile(r"^```python *([\w-]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MODULES = {"langchain": "langchain_core", "pydantic-ai": "pydantic_ai"}
 
 
-@needs_cloud
-def test_snippets_run(
-    cloud: LocalCloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def environment(cloud: LocalCloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sets up the address, the token and the files that the snippets use."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("APTIX_URL", cloud.url)
     monkeypatch.setenv("APTIX_TOKEN", cloud.token())
     Path("notes.md").write_text("# Notes\n")
     Path("plot.png").write_bytes(PIXEL)
-    namespace: dict[str, Any] = {"__name__": "readme"}
-    ran = 0
-    for match in SNIPPET.finditer(README.read_text(encoding="utf-8")):
+
+
+def run_snippets(document: Path, cloud: LocalCloud) -> dict[str, Any]:
+    namespace: dict[str, Any] = {"__name__": "snippets"}
+    for match in SNIPPET.finditer(document.read_text(encoding="utf-8")):
         if match[1]:
             pytest.importorskip(MODULES[match[1]])
-        run(match[2], f"README.md:{line_of(match)}", namespace)
-        if "engineer.json" in match[2]:
-            cloud.put_contexts(namespace["agent_context"]("engineer", tools=[namespace["read_file"]]))
-        ran += 1
-    assert ran >= 10
+        run(match[2], f"{document.name}:{line_of(match)}", namespace)
+        # The text between the snippets writes the contexts into the cloud.
+        for file in Path().glob("*.json"):
+            cloud.put_contexts(json.loads(file.read_text()))
+            file.unlink()
+    return namespace
+
+
+@needs_cloud
+@pytest.mark.usefixtures("environment")
+def test_readme_snippets_run(cloud: LocalCloud, capsys: pytest.CaptureFixture[str]) -> None:
+    namespace = run_snippets(README, cloud)
     assert "mock model" in capsys.readouterr().out
     assert "mock model" in namespace["message"].content
     assert "mock model" in namespace["result"].output
+
+
+@needs_cloud
+@pytest.mark.usefixtures("environment")
+def test_guide_snippets_run(cloud: LocalCloud) -> None:
+    namespace = run_snippets(GUIDE, cloud)
+    namespace["test_forecaster_reads_the_weather"]()
 
 
 def line_of(match: re.Match[str]) -> int:

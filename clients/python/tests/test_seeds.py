@@ -10,7 +10,7 @@ from collections.abc import Callable
 from aptix import Answer, Aptix, AptixError, Tool, ToolContext, tool
 from aptix.testing import LocalCloud
 from proxy import proxy, seeded
-from support import RETRY, Collected, collect, collect_sync, kill, needs_cloud, needs_proc, runs
+from support import RETRY, Collected, collect, collect_sync, kill, needs_cloud, needs_proc, runs, wait_for
 
 SEEDS = int(os.environ.get("APTIX_SEEDS", "200"))
 AT_ONCE = 8
@@ -132,11 +132,25 @@ async def test_turns_over_killed_functions_show_stored_answer_and_run_calls_once
                 completed += 1
                 retries += collected.types.count("retry")
 
+        async def resume() -> None:
+            """Closes a turn before the kill, and resumes it after that."""
+            store: dict[str, str] = {}
+            async with cloud.async_client(resume_store=store, retry=RETRY) as aptix:
+                session = aptix.session()
+                async with session.stream("[[script: pace 20ms; words 100]]") as turn:
+                    await wait_for(turn, "delta")
+                await is_killed.wait()
+                collected = await collect(aptix.session(session.id).resume())
+                assert collected.text == " ".join(f"word{number}" for number in range(1, 101))
+
+        is_killed = asyncio.Event()
         turns = [asyncio.create_task(run(seed)) for seed in range(16)]
+        resumed = asyncio.create_task(resume())
         for wait in (0.3, 0.2):
             await asyncio.sleep(wait)
             killed += kill(cloud) + kill(cloud, "tool-continuation")
-        await asyncio.gather(*turns)
+        is_killed.set()
+        await asyncio.gather(resumed, *turns)
         assert killed > 0
         assert retries > 0
         assert completed > len(turns) / 2

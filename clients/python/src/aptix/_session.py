@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -67,7 +67,7 @@ class AsyncSession:
         """
         merged: SendOptions = {**self._defaults, **options}
         turn_id = merged.get("turn_id") or paths.new_id()
-        context = Input(**{name: value for name, value in merged.items() if name in _INPUT_NAMES and value is not None})  # type: ignore[arg-type]
+        context = _input(merged)
 
         async def request() -> TurnRequest:
             body = await asyncio.to_thread(execute_body, self.id, turn_id, str(text), context)
@@ -80,17 +80,19 @@ class AsyncSession:
         return await self.stream(text, **options).final()
 
     def rerun(self, turn_id_of_original: str, **options: Unpack[RerunOptions]) -> AsyncTurn:
-        """Runs a finished turn again as a new turn, optionally with another `text`, `model` or `mode`.
+        """Runs a finished turn again as a new turn, optionally with another `text`, `model`, `mode` or other files.
 
         The model sees neither the original turn nor the turns after it.
         """
         turn_id = options.get("turn_id") or paths.new_id()
-        members = {"Instruction": options.get("text"), "Model": options.get("model"), "Mode": options.get("mode")}
-        body = to_json(present({"TurnId": turn_id, **members, "Streaming": True}))
         path = paths.turn(self.id, turn_id_of_original, "/rerun")
+        context = _input(options)
 
         async def request() -> TurnRequest:
-            return TurnRequest("POST", path, body)
+            body = await asyncio.to_thread(execute_body, self.id, turn_id, options.get("text") or "", context)
+            del body["SessionId"]
+            body.update(present({"Model": options.get("model"), "Mode": options.get("mode")}))
+            return TurnRequest("POST", path, to_json(body))
 
         return self._start_turn(turn_id, self._parse(options), request)
 
@@ -249,6 +251,10 @@ class AsyncSession:
     def _open_turn(self, id: str, options: ParsedOptions, prepare: Callable[[], Awaitable[ResumePoint]]) -> AsyncTurn:
         self._newest_turn = AsyncTurn(self._http, self._resume_entry, self.id, id, prepare, options)
         return self._newest_turn
+
+
+def _input(options: Mapping[str, Any]) -> Input:
+    return Input(**{name: options[name] for name in _INPUT_NAMES if options.get(name) is not None})
 
 
 async def paginate(http: Http, path: str, params: dict[str, Any], item_type: type[M]) -> AsyncGenerator[M, None]:

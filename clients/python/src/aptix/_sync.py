@@ -131,7 +131,7 @@ class Session:
         return self.stream(text, **options).final()
 
     def rerun(self, turn_id_of_original: str, **options: Unpack[RerunOptions]) -> Turn:
-        """Runs a finished turn again as a new turn, optionally with another `text`, `model` or `mode`.
+        """Runs a finished turn again as a new turn, optionally with another `text`, `model`, `mode` or other files.
 
         The model sees neither the original turn nor the turns after it.
         """

@@ -24,21 +24,26 @@ class TurnOptions(TypedDict, total=False):
     """Time limit of a tool call in seconds; 15 minutes by default."""
 
 
-class SessionOptions(TurnOptions, total=False):
-    """Options of all turns of a session."""
+class InputOptions(TurnOptions, total=False):
+    """Context of an instruction."""
 
     files: Sequence[InputFile]
     images: Sequence[InputImage]
-    agent: str | None
-    """Id of the agent context, fixed by the session's first turn."""
-    conversation: str | None
-    """Id of the conversation context, fixed by the session's first turn."""
     workspace_id: str | None
     repo: str | None
     language: str | None
     rag_scope: Sequence[RagCondition]
     solution_context: str | None
     """Replaces the session's solution context."""
+
+
+class SessionOptions(InputOptions, total=False):
+    """Options of all turns of a session."""
+
+    agent: str | None
+    """Id of the agent context, fixed by the session's first turn."""
+    conversation: str | None
+    """Id of the conversation context, fixed by the session's first turn."""
 
 
 class SendOptions(SessionOptions, total=False):
@@ -48,8 +53,8 @@ class SendOptions(SessionOptions, total=False):
     """Your own id. The same id with the same input is the same turn."""
 
 
-class RerunOptions(TurnOptions, total=False):
-    """Options of a rerun."""
+class RerunOptions(InputOptions, total=False):
+    """Options of a rerun. What is absent is that of the original turn."""
 
     text: str | None
     model: str | None
