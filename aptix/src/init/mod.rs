@@ -68,7 +68,7 @@ fn folder_name(folder: &Path) -> Result<String, Failure> {
     let full = std::path::absolute(folder)?;
     let full = full.canonicalize().unwrap_or(full);
     let name = full.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    Ok(name.replace(|letter: char| letter == ' ' || letter == '.', "-"))
+    Ok(name.replace([' ', '.'], "-"))
 }
 
 /// Checks that a name is a valid id of a context.
