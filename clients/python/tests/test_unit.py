@@ -17,7 +17,7 @@ from aptix._queue import EventQueue
 from aptix._sse import MAX_CHARS, EventParser, ServerEvent
 from aptix._threads import Portal
 from aptix.errors import NEW_TURN, SAME_REQUEST
-from support import collect, runs
+from support import collect, runs, wait_for
 
 REPOSITORY = Path(__file__).parents[3]
 STREAM = (
@@ -269,6 +269,18 @@ async def test_full_resume_store_does_not_fail_the_turn() -> None:
 
     aptix = MockApi(stream(RESULT)).client(resume_store=FullStore())
     assert (await aptix.session().run("Hi")).text == "Hello"
+
+
+@runs
+async def test_closed_client_ends_its_turns() -> None:
+    api = MockApi(*(httpx.ConnectError("refused") for _ in range(9)))
+    async with api.client(retry=RetryOptions(initial_backoff=5)) as aptix:
+        turn = aptix.session().stream("Hi")
+        await wait_for(turn, "retry")
+    with pytest.raises(AptixError) as caught:
+        await turn.final()
+    assert caught.value.code == "Closed"
+    assert api.requests
 
 
 @runs

@@ -108,7 +108,7 @@ class AsyncAptix:
         return await self._http.fetch_payload(link)
 
     async def close(self) -> None:
-        """Closes the connections. Turns continue at the API."""
+        """Stops reading all turns, and closes the connections. The turns continue at the API."""
         await self._http.close()
 
     async def __aenter__(self) -> AsyncAptix:

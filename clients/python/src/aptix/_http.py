@@ -35,6 +35,8 @@ class Http:
         if self.base.scheme not in ("http", "https") or not self.base.host:
             raise ValueError(f"Invalid base_url {base_url!r}: expected a URL like http://127.0.0.1:9000")
         self.retry = retry
+        self.on_close: set[Callable[[], Awaitable[None]]] = set()
+        """Functions that end what still uses the connections."""
         self._token = token
         self._cached_token: asyncio.Future[str] | None = None
         self._client = httpx.AsyncClient(
@@ -47,7 +49,8 @@ class Http:
         )
 
     async def close(self) -> None:
-        """Closes the connections."""
+        """Closes the connections, after what uses them."""
+        await asyncio.gather(*(end() for end in list(self.on_close)))
         await self._client.aclose()
 
     async def request(self, method: str, path: str, headers: dict[str, str], body: str | None = None) -> httpx.Response:

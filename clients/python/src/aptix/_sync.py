@@ -285,7 +285,7 @@ class Aptix:
         return self._portal.run(self._client.open(link))
 
     def close(self) -> None:
-        """Closes the connections. Turns continue at the API."""
+        """Stops reading all turns, and closes the connections. The turns continue at the API."""
         self._portal.run(self._client.close())
 
     def __enter__(self) -> Aptix:

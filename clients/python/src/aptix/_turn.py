@@ -84,6 +84,8 @@ class AsyncTurn:
         # A consumer that only reads the events gets a failure from them.
         self._result.add_done_callback(lambda result: result.cancelled() or result.exception())
         self._task = asyncio.create_task(self._run(prepare))
+        http.on_close.add(self.close)
+        self._task.add_done_callback(lambda task: http.on_close.discard(self.close))
 
     @property
     def text(self) -> str:
