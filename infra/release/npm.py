@@ -68,7 +68,7 @@ def write_npm_packages(out: Path, version: str, program: bytes, platform: Platfo
 
 def _pack(path: Path, manifest: dict[str, object], files: dict[str, bytes]) -> Path:
     """Writes a package as `npm pack` does."""
-    with tarfile.open(path, "w:gz", compresslevel=9) as archive:
+    with tarfile.open(path, "w:gz", compresslevel=6) as archive:
         for name, content in {"package.json": json.dumps(manifest, indent=2).encode(), **files}.items():
             entry = tarfile.TarInfo(f"package/{name}")
             entry.size = len(content)

@@ -82,7 +82,7 @@ def write_archive(out: Path, name: str, files: dict[str, bytes], platform: Platf
                 target.writestr(zipfile.ZipInfo(f"{name}/{path}"), content, zipfile.ZIP_DEFLATED)
         return archive
     archive = out / f"{name}.tar.gz"
-    with tarfile.open(archive, "w:gz", compresslevel=9) as target:
+    with tarfile.open(archive, "w:gz", compresslevel=6) as target:
         for path, content in files.items():
             entry = tarfile.TarInfo(f"{name}/{path}")
             entry.size, entry.mtime = len(content), EPOCH
