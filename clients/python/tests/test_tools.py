@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from aptix import Call, Event, Tool, ToolContext, ToolEnd, agent_context, tool
-from aptix._run_tools import Toolbox, run_call, serialize_output
+from aptix import Call, Event, Tool, ToolContext, ToolResultEvent, agent_context, tool
+from aptix._run_tools import Toolbox, parse_call, run_call, serialize_output
 from aptix.tools import to_tools
 from support import runs
 
@@ -101,12 +101,12 @@ def test_unusable_functions_are_refused() -> None:
         to_tools([search, search])
 
 
-async def call(function: Any, args: Any, timeout: float = 5) -> ToolEnd:
+async def call(function: Any, args: Any, timeout: float = 5) -> ToolResultEvent:
     events: list[Event] = []
     made = function if isinstance(function, Tool) else Tool.from_function(function)
     toolbox = Toolbox({made.name: made}, None, timeout, events.append)
     await run_call(Call("c", made.name, args, ""), toolbox)
-    assert isinstance(events[-1], ToolEnd)
+    assert isinstance(events[-1], ToolResultEvent)
     return events[-1]
 
 
@@ -140,6 +140,20 @@ async def test_async_tools_and_callable_objects_run() -> None:
 
     assert (await call(wait, {"seconds": 0.001})).output == 0.001
     assert (await call(Tool.from_function(Doubler(), name="double"), {"number": 2})).output == 4
+
+
+@runs
+async def test_arguments_that_are_not_an_object_are_refused() -> None:
+    for text, why in (
+        ("{", "The arguments are not JSON."),
+        ("null", "Invalid arguments: "),
+        ("[1]", "Invalid arguments: "),
+    ):
+        events: list[Event] = []
+        parsed = parse_call({"ToolCallId": "c", "Name": "search", "ArgumentsJson": text})
+        await run_call(parsed, Toolbox(to_tools([search]), None, 5, events.append))
+        assert isinstance(events[-1], ToolResultEvent)
+        assert (events[-1].error or "").startswith(why)
 
 
 @runs

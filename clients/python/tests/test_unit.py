@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pickle
 import re
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, Union
 import httpx
 import pytest
 
-from aptix import AptixError, AsyncAptix, Delta, FolderStore, Reset, RetryOptions
+from aptix import AptixError, AsyncAptix, DeltaEvent, FolderStore, ResetEvent, RetryOptions
 from aptix._queue import EventQueue
 from aptix._sse import MAX_CHARS, EventParser, ServerEvent
 from aptix._threads import Portal
@@ -50,20 +51,20 @@ def test_oversized_event_is_rejected() -> None:
 async def test_queue_merges_deltas_and_drops_them_at_a_reset() -> None:
     queue = EventQueue()
     for index in range(1000):
-        queue.push(Delta("a", index))
-    queue.push(Reset())
-    queue.push(Delta("b", 0))
-    queue.push(Delta("c", 1))
+        queue.push(DeltaEvent("a", index))
+    queue.push(ResetEvent())
+    queue.push(DeltaEvent("b", 0))
+    queue.push(DeltaEvent("c", 1))
     queue.close()
-    assert [await queue.next() for _ in range(3)] == [Reset(), Delta("bc", 0), None]
+    assert [await queue.next() for _ in range(3)] == [ResetEvent(), DeltaEvent("bc", 0), None]
 
 
 @runs
 async def test_queue_raises_its_error_once_after_earlier_events() -> None:
     queue = EventQueue()
-    queue.push(Reset())
+    queue.push(ResetEvent())
     queue.close(ValueError("over"))
-    assert await queue.next() == Reset()
+    assert await queue.next() == ResetEvent()
     with pytest.raises(ValueError, match="over"):
         await queue.next()
     assert await queue.next() is None
@@ -74,6 +75,12 @@ def test_error_codes_match_the_openapi_document() -> None:
     meanings = dict(re.findall(r"- `(\w+)`: ([^\n]+)", document))
     assert {code for code, text in meanings.items() if "Send the same request again later" in text} == set(SAME_REQUEST)
     assert {code for code, text in meanings.items() if "under a new `TurnId`" in text} == set(NEW_TURN)
+
+
+def test_error_survives_pickling() -> None:
+    error = AptixError("No.", code="SessionBusy", status=409, retry="same_request", retry_after=1.5)
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), repr(copy), copy.retry_after) == ("No.", repr(error), 1.5)
 
 
 def test_folder_store_keeps_entries_that_only_the_owner_reads(tmp_path: Path) -> None:

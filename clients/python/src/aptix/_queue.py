@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from .events import Delta, Event, Reset, StatusChange
+from .events import DeltaEvent, Event, ResetEvent, StatusEvent
 
 
 class EventQueue:
@@ -20,13 +20,13 @@ class EventQueue:
     def push(self, event: Event) -> None:
         """Adds an event."""
         last = self._events[-1] if self._events else None
-        if isinstance(event, Delta) and isinstance(last, Delta):
+        if isinstance(event, DeltaEvent) and isinstance(last, DeltaEvent):
             self._events[-1] = replace(last, text=last.text + event.text)
-        elif isinstance(event, StatusChange) and isinstance(last, StatusChange):
+        elif isinstance(event, StatusEvent) and isinstance(last, StatusEvent):
             self._events[-1] = event
         else:
-            if isinstance(event, Reset):
-                self._events = [other for other in self._events if not isinstance(other, (Delta, Reset))]
+            if isinstance(event, ResetEvent):
+                self._events = [other for other in self._events if not isinstance(other, (DeltaEvent, ResetEvent))]
             self._events.append(event)
         self._wake.set()
 

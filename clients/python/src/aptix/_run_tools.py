@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from ._http import to_json
 from ._threads import call_function
-from .events import Call, Event, ToolEnd, ToolOutput, ToolStart
+from .events import Call, Event, ToolCallEvent, ToolOutput, ToolResultEvent
 from .tools import Tool, ToolContext, invalid_arguments
 
 Approve = Callable[[Call], Union[bool, str, Awaitable[Union[bool, str]]]]
@@ -52,7 +52,7 @@ def parse_call(call: Mapping[str, Any]) -> Call:
 
 async def run_call(call: Call, toolbox: Toolbox) -> Result:
     """Runs a call once. Raises only if it is cancelled."""
-    toolbox.emit(ToolStart(call))
+    toolbox.emit(ToolCallEvent(call))
     refusal = await _refusal(call, toolbox)
     started = time.monotonic()
     output, result_json, error = None, None, refusal
@@ -62,7 +62,7 @@ async def run_call(call: Call, toolbox: Toolbox) -> Result:
             result_json, error = serialize_output(output)
     duration = time.monotonic() - started
     shown = output if error is None else None
-    toolbox.emit(ToolEnd(call, output=shown, error=error, refused=refusal is not None, duration=duration))
+    toolbox.emit(ToolResultEvent(call, output=shown, error=error, refused=refusal is not None, duration=duration))
     return _wire_result(call.id, duration, result_json, error)
 
 
@@ -140,7 +140,7 @@ async def _refusal(call: Call, toolbox: Toolbox) -> str | None:
     """Returns the reason for which a call may not run, or `None` if it may."""
     if call.name not in toolbox.tools:
         return f"This client has no tool {call.name}."
-    if call.args is None:
+    if call.args is None and call.args_json.strip() != "null":
         return "The arguments are not JSON."
     if toolbox.approve is None:
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -18,7 +17,7 @@ from ._http import Http, require_success, to_json
 from ._queue import EventQueue
 from ._run_tools import Approve, Toolbox, fit_to_request, parse_call, run_call
 from .errors import AptixError
-from .events import Answer, Delta, Event, Reset, Result, Retrying, StatusChange, Stopped
+from .events import Answer, DeltaEvent, Event, ResetEvent, ResultEvent, RetryEvent, StatusEvent, StoppedEvent
 from .resume_store import ResumeEntry, ResumePoint, TurnRequest
 from .tools import AnyTool, Tool, to_tools
 from .wire import AgentExecuteResponse, AgentSessionTurnSummary, ClientToolContinuation, Final, StreamStatus
@@ -184,7 +183,7 @@ class AsyncTurn:
 
         def on_retry(error: AptixError, delay: float) -> None:
             self._has_request_in_flight = False
-            self._queue.push(Retrying(error, delay))
+            self._queue.push(RetryEvent(error, delay))
 
         async with contextlib.aclosing(follow(self._http, point, on_request, on_retry)) as events:
             async for event in events:
@@ -203,7 +202,7 @@ class AsyncTurn:
         self, calls: list[dict[str, Any]], point: ResumePoint, tools: dict[str, Tool]
     ) -> list[dict[str, Any]] | None:
         """Runs the calls sequentially, in order. Returns `None` if the turn is stopped meanwhile."""
-        calls_json = json.dumps(calls)
+        calls_json = to_json(calls)
         # A restarted program has some of the results already.
         results = list(point.results) if point.calls_json == calls_json else []
         toolbox = Toolbox(tools, self._options.approve, self._options.tool_timeout, self._queue.push)
@@ -245,19 +244,19 @@ class AsyncTurn:
             kept = self._text.encode("utf-16-le")[: 2 * index].decode("utf-16-le", errors="ignore")
             self._reset("corrected")
             text = kept + text
-        self._queue.push(Delta(text, len(self._text)))
+        self._queue.push(DeltaEvent(text, len(self._text)))
         self._text += text
         self._utf16_length += len(text.encode("utf-16-le")) // 2
 
     def _reset(self, reason: str | None) -> None:
         self._discarded_text = self._text or self._discarded_text
         self._text, self._utf16_length = "", 0
-        self._queue.push(Reset(reason))
+        self._queue.push(ResetEvent(reason))
 
     def _status(self, data: Any) -> None:
         # A status that a newer API sends in another form is left out.
         with contextlib.suppress(ValidationError):
-            self._queue.push(StatusChange(StreamStatus.model_validate(data)))
+            self._queue.push(StatusEvent(StreamStatus.model_validate(data)))
 
     def _finish(self, response: Final | ClientToolContinuation, result: dict[str, Any]) -> Answer:
         if isinstance(response, Final):
@@ -282,7 +281,7 @@ class AsyncTurn:
             text = response.tool_continuation_message or ""
             answer = Answer(text, calls, [], None, [], response.mode_display_name, response)
         self._resume_entry.clear(self.id)
-        self._queue.push(Result(answer))
+        self._queue.push(ResultEvent(answer))
         self._queue.close()
         return answer
 
@@ -292,7 +291,7 @@ class AsyncTurn:
         if isinstance(error, AptixError) and error.retry != "same_request":
             self._resume_entry.clear(self.id)
         if is_stopped:
-            self._queue.push(Stopped(self._text or self._discarded_text))
+            self._queue.push(StoppedEvent(self._text or self._discarded_text))
         self._queue.close(None if is_stopped else error)
         self._result.set_exception(error)
 

@@ -89,6 +89,10 @@ class AptixError(Exception):
     def __repr__(self) -> str:
         return f"AptixError({self.message!r}, code={self.code!r}, status={self.status!r}, retry={self.retry!r})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Processes pass errors on as their attributes.
+        return _restore, (self.message, self.code), self.__dict__
+
     @classmethod
     def from_envelope(cls, envelope: Mapping[str, Any], response: httpx.Response | None = None) -> AptixError:
         """Returns the first error of an envelope."""
@@ -146,6 +150,10 @@ class AptixError(Exception):
         return cls(
             "Reading the turn was closed. Use session.resume() to continue.", code="Closed", retry="same_request"
         )
+
+
+def _restore(message: str, code: str) -> AptixError:
+    return AptixError(message, code=code)
 
 
 def _api_error(error: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,9 +4,9 @@ Read them with `match`, or by `type`:
 
     for event in turn:
         match event:
-            case Delta(text=text):
+            case DeltaEvent(text=text):
                 print(text, end="")
-            case Reset():
+            case ResetEvent():
                 print("\n-- the text so far is not the answer")
 """
 
@@ -47,7 +47,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Delta:
+class DeltaEvent:
     """A piece of the answer. `index` is its start: the length of the text so far."""
 
     text: str
@@ -56,7 +56,7 @@ class Delta:
 
 
 @dataclass(frozen=True)
-class Reset:
+class ResetEvent:
     """The end of a text that is not the answer: discard it.
 
     `reason` comes from the API (`tools`, `retry`, `restated`, `taken_over`, `replaced`, `failed`), or is `corrected` if
@@ -68,7 +68,7 @@ class Reset:
 
 
 @dataclass(frozen=True)
-class StatusChange:
+class StatusEvent:
     """A change of phase. Not replayed: a resumed stream can skip some."""
 
     status: StreamStatus
@@ -76,7 +76,7 @@ class StatusChange:
 
 
 @dataclass(frozen=True)
-class ToolStart:
+class ToolCallEvent:
     """A client tool is about to run."""
 
     call: Call
@@ -84,7 +84,7 @@ class ToolStart:
 
 
 @dataclass(frozen=True)
-class ToolEnd:
+class ToolResultEvent:
     """The result of a tool call: `output` or `error`. `refused` is true if the tool did not run."""
 
     call: Call
@@ -97,7 +97,7 @@ class ToolEnd:
 
 
 @dataclass(frozen=True)
-class Retrying:
+class RetryEvent:
     """A request failed and is retried automatically after `delay` seconds."""
 
     error: AptixError
@@ -106,7 +106,7 @@ class Retrying:
 
 
 @dataclass(frozen=True)
-class Stopped:
+class StoppedEvent:
     """The end of a turn that was stopped. `text` is the partial answer."""
 
     text: str
@@ -114,14 +114,16 @@ class Stopped:
 
 
 @dataclass(frozen=True)
-class Result:
+class ResultEvent:
     """The end of a turn that succeeded."""
 
     answer: Answer
     type: Literal["result"] = "result"
 
 
-Event = Union[Delta, Reset, StatusChange, ToolStart, ToolEnd, Retrying, Stopped, Result]
+Event = Union[
+    DeltaEvent, ResetEvent, StatusEvent, ToolCallEvent, ToolResultEvent, RetryEvent, StoppedEvent, ResultEvent
+]
 """Any event of a turn."""
 
 
