@@ -13,7 +13,9 @@ use super::{
     json::Json,
     limits::{MAX_ARTIFACTS, MAX_IMAGES, MAX_INSTRUCTION_CHARS, MAX_SOLUTION_CONTEXT_CHARS},
     rag::{self, RagCondition},
-    tool_results, uniqueness,
+    tool_results,
+    turn_options::TurnOptions,
+    uniqueness,
     value::{boolean, hint, id, list, text},
     violations::{Location, Violations},
 };
@@ -152,7 +154,9 @@ impl UserTurn {
     /// # Errors
     /// Every violation. Text that this crate wrote has none.
     pub fn from_canonical(json: &[u8]) -> Result<Self, Vec<Error>> {
-        validate(&parse_json(json)?, stored_user_turn)
+        let mut json = parse_json(json)?;
+        let options = TurnOptions::take(&mut json)?;
+        validate(&json, stored_user_turn).map(|turn| Self { options, ..turn })
     }
 }
 
@@ -225,6 +229,7 @@ fn stored_user_turn(json: &Json<'_>, violations: &mut Violations) -> Option<User
         streaming: draft.streaming,
         agent_context_id: draft.agent_context_id,
         conversation_context_id: draft.conversation_context_id,
+        options: None,
     })
 }
 
