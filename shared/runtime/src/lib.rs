@@ -26,4 +26,5 @@ pub use caller::{AuthenticatedCaller, ClaimNames, LEFT_OUT_CLAIM};
 pub use correlation::Correlation;
 pub use process::run;
 pub use reply::{CachePolicy, IfNoneMatch, Reply};
+pub use span::record_turn;
 pub use timing::timing;
