@@ -117,6 +117,8 @@ fn model_settings(own: ModelSettings, options: &TurnOptions) -> ModelSettings {
         service_tier: parse(options.service_tier.as_deref()).or(own.service_tier),
         parallel_tool_calls: options.parallel_tool_calls.or(own.parallel_tool_calls),
         hosted_tools: own.hosted_tools,
+        // The clients that send options parse the answer as it is.
+        unfenced_json: true,
     }
 }
 
@@ -131,7 +133,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{context::defaults, model::model_settings::Effort};
+    use crate::{context::defaults, model::model_settings::Effort, output_filter::AnswerFormat};
 
     fn options(members: Value) -> TurnOptions {
         serde_json::from_value(members).unwrap()
@@ -153,6 +155,7 @@ mod tests {
         assert_eq!(turn.client_tools.last().unwrap().name, "look");
         assert_eq!((turn.tool_choice.as_deref(), turn.settings.temperature), (Some("look"), Some(0.5)));
         assert_eq!(turn.settings.reasoning_effort, Some(Effort::High));
+        assert_eq!(turn.settings.answer_format(), AnswerFormat::Markdown);
         assert_eq!(resolved().with_options(None).unwrap(), resolved());
     }
 
