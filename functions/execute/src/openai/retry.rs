@@ -29,7 +29,12 @@ pub(super) async fn start(
         Some(0) => {
             for ordinal in 0..MAX_EQUAL {
                 let started = start.with_seed(&Seed::of_body(user, body, minute, ordinal), true).await?;
-                if !matches!(started.1, ResponseStart::Refused(Refusal::TurnIdConflict)) {
+                // A response that was deleted since keeps its ids.
+                let is_taken = matches!(
+                    started.1,
+                    ResponseStart::Refused(Refusal::TurnIdConflict | Refusal::SessionDeleted)
+                );
+                if !is_taken {
                     return Ok(started);
                 }
             }
