@@ -231,10 +231,10 @@ impl Frame {
             "truncation": "auto",
             "presence_penalty": 0.0,
             "frequency_penalty": 0.0,
-            "usage": tokens.map(usage),
-            "user": null,
         });
         if let Value::Object(members) = &mut object {
+            // The published schema has no null here.
+            members.extend(tokens.map(|tokens| ("usage".to_owned(), usage(tokens))));
             members.extend(self.repeated.clone());
         }
         object

@@ -90,7 +90,6 @@ impl Completion {
             "created": self.created,
             "model": self.model,
             "service_tier": "default",
-            "system_fingerprint": null,
         })
     }
 }
