@@ -113,6 +113,8 @@ impl From<Error> for ApiError {
         let (status, code) = match error_code {
             ErrorCode::AgentContextNotFound => (404, "model_not_found"),
             ErrorCode::MemberInvalid if param.as_deref() == Some("model") => (404, "model_not_found"),
+            ErrorCode::SessionContextMismatch => (400, "invalid_value"),
+            ErrorCode::TurnIdConflict => (409, "idempotency_error"),
             ErrorCode::SessionBusy => (409, "conversation_locked"),
             ErrorCode::TurnInProgress => (409, "response_in_progress"),
             ErrorCode::Unauthenticated => (401, "invalid_api_key"),
@@ -126,10 +128,17 @@ impl From<Error> for ApiError {
             ErrorCode::AgentContextNotFound => {
                 format!("The agent '{}' doesn't exist.", details.unwrap_or_default())
             }
+            ErrorCode::SessionContextMismatch => {
+                "A conversation keeps the agent of its first response. Name that agent, or begin another one."
+                    .to_owned()
+            }
+            ErrorCode::TurnIdConflict => {
+                "The Idempotency-Key was used with another request. Send a new key.".to_owned()
+            }
             _ => message,
         };
         let param = match error_code {
-            ErrorCode::AgentContextNotFound => Some("model".to_owned()),
+            ErrorCode::AgentContextNotFound | ErrorCode::SessionContextMismatch => Some("model".to_owned()),
             _ => param,
         };
         let retry = Some(error_code.retry() == Retry::SameRequest);

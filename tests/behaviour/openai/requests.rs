@@ -164,6 +164,11 @@ async fn refusals_have_the_shape_of_openai() {
         assert_eq!(error(&answer), (status, param.to_owned(), code.to_owned()), "{sent}");
         assert_eq!(answer.header("x-should-retry"), Some("false"));
     }
+    let other_agent = with(previous(id(&first)), &json!({"model": "agent/workspace"}));
+    assert_eq!(
+        error(&create(&ada, &other_agent).await),
+        (400, "model".to_owned(), "invalid_value".to_owned())
+    );
     let foreign = create(&eve, &previous(id(&first))).await;
     assert_eq!(error(&foreign).2, "previous_response_not_found");
     assert_eq!(error(&ada.post(RESPONSES, "{".to_owned()).await).2, "invalid_json");

@@ -16,7 +16,7 @@ async fn same_key_gets_the_same_response() {
     assert_eq!((id(&again), text(&again).as_str()), (id(&first), "Hello."));
     assert_eq!(system.model_calls().len(), 1);
     let other = create_with(&ada, &request("Something else"), &key).await;
-    assert_eq!((other.status, error(&other).2.as_str()), (409, "TurnIdConflict"));
+    assert_eq!((other.status, error(&other).2.as_str()), (409, "idempotency_error"));
     assert_ne!(id(&create_with(&bob, &sent, &key).await.json()), id(&first), "a key is the user's own");
     let next = with(request("And?"), &json!({"previous_response_id": id(&first)}));
     let key = [("idempotency-key", "k2")];

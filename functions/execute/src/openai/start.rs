@@ -125,6 +125,8 @@ impl Start<'_> {
 
     /// Forks the session of a response. False if the new session's id is in use.
     pub(super) async fn fork(&self, previous: &ResponseId, own: &SessionId) -> Result<bool, ApiError> {
+        // An invalid input leaves no session behind.
+        self.request.user_turn(previous, self.message)?;
         let Context { app, caller, .. } = self.context;
         let body = json!({"SessionId": own.as_str(), "TurnId": previous.turn.as_str()});
         let request = ForkRequest::parse(body.to_string().as_bytes());
