@@ -45,6 +45,7 @@ mod modes;
 mod named_providers;
 mod not_found;
 mod oidc;
+mod openai;
 mod page_tokens;
 mod partial_answers;
 mod payloads;

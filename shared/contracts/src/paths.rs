@@ -179,6 +179,12 @@ const TURN_PAYLOADS: [&str; 3] = [INSTRUCTION.0, ANSWER.0, FILE.0];
 /// Every payload of a turn, as API Gateway routes it. `{proxy+}` matches the rest of a path.
 pub const PAYLOADS: &str = "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/{proxy+}";
 
+/// The paths of the OpenAI-compatible API, as API Gateway routes them.
+pub const OPENAI: &str = "/v1/{proxy+}";
+
+/// The prefix of the paths of the OpenAI-compatible API.
+pub const OPENAI_PREFIX: &str = "/v1/";
+
 /// A path below a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionPath(&'static str);

@@ -52,6 +52,7 @@ fn full() -> Request {
             }),
             service_tier: Some(ServiceTier::Flex),
             parallel_tool_calls: Some(false),
+            unfenced_json: false,
             hosted_tools: vec![
                 HostedTool::WebSearch {
                     search_context_size: Some(SearchContextSize::Low),

@@ -29,4 +29,5 @@ pub use correlation::Correlation;
 pub use invocation::Invocation;
 pub use process::run;
 pub use reply::{CachePolicy, IfNoneMatch, Reply};
+pub use span::record_turn;
 pub use timing::timing;

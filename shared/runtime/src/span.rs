@@ -103,8 +103,8 @@ pub(crate) fn record_session(session: &SessionId) {
     Span::current().record("session", session.as_str());
 }
 
-/// Records the turn on the current span.
-pub(crate) fn record_turn(session: &SessionId, turn: &TurnId) {
+/// Records the turn on the current span, for a request that names it in a form of its own.
+pub fn record_turn(session: &SessionId, turn: &TurnId) {
     Span::current().record("session", session.as_str()).record("turn", turn.as_str());
 }
 

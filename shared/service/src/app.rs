@@ -70,6 +70,8 @@ pub struct App {
     pub keep_alive: KeepAlive,
     /// The response mode of the function.
     pub response_mode: ResponseMode,
+    /// True if the OpenAI-compatible API is served.
+    pub serves_openai_api: bool,
     claims: Arc<ClaimNames>,
 }
 
@@ -94,6 +96,7 @@ impl App {
         let keep_alive = KeepAlive::read(&mut env);
         let claims = Arc::new(ClaimNames::read(&mut env));
         let response_mode = ResponseMode::read(&mut env);
+        let serves_openai_api = env.read(&settings::OPENAI_COMPATIBLE_API);
         env.finish()?;
 
         let Clients { table, objects, queue, secrets } = Clients::load(&storage).await;
@@ -122,6 +125,7 @@ impl App {
             reader: Arc::new(reader),
             keep_alive,
             response_mode,
+            serves_openai_api,
             claims,
         })
     }

@@ -73,6 +73,10 @@ settings! {
             "Remove the gateway's stage from request paths before routing",
             Flag, DefaultsTo("false"), HTTP_HANDLERS, SetBy::Template,
         );
+        OPENAI_COMPATIBLE_API: Flag, DefaultsTo = (
+            "Serve the OpenAI-compatible API under `/v1`",
+            Flag, DefaultsTo("true"), HTTP_HANDLERS, SetBy::Template,
+        );
         PAGE_TOKEN_KEY: Text, Required = (
             "Key that encrypts page tokens. Changing it invalidates outstanding tokens",
             Text, Required, &[SESSION_READ], SetBy::Template,
@@ -173,7 +177,7 @@ settings! {
     "Model" {
         OPENAI_MODEL: Text, DefaultsTo = (
             "Model for contexts that name none",
-            Text, DefaultsTo("gpt-5"), MODEL_CALLERS, SetBy::Template,
+            Text, DefaultsTo("gpt-5"), HTTP_HANDLERS, SetBy::Template,
         );
         CONVERSATION_STATE: OneOf, DefaultsTo = (
             "Where conversation state is kept for contexts that don't choose: at the provider, locally, or \

@@ -271,7 +271,7 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
     }
 }
 
-fn reason(turn: &Turn) -> StatusReason {
+pub(crate) fn reason(turn: &Turn) -> StatusReason {
     match &turn.state {
         State::Running { .. } => StatusReason::Running,
         State::AwaitingTools { .. } => StatusReason::WaitingForTools,

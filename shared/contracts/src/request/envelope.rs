@@ -14,6 +14,7 @@ use super::{
     limits::{MAX_ARTIFACTS, MAX_IMAGES, MAX_INSTRUCTION_CHARS, MAX_SOLUTION_CONTEXT_CHARS},
     rag, tool_results,
     turn_input::TurnInput,
+    turn_options::TurnOptions,
     uniqueness,
     value::{boolean, hint, id, list, text},
     violations::{Location, Violations},
@@ -145,7 +146,9 @@ impl UserTurn {
     /// # Errors
     /// Every violation. Text that this crate wrote has none.
     pub fn from_canonical(json: &[u8]) -> Result<Self, Vec<Error>> {
-        validate(&parse_json(json)?, stored_user_turn)
+        let mut json = parse_json(json)?;
+        let options = TurnOptions::take(&mut json)?;
+        validate(&json, stored_user_turn).map(|turn| Self { options, ..turn })
     }
 }
 

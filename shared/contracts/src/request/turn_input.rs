@@ -41,6 +41,7 @@ impl UserTurn {
             repo: input.repo,
             language: input.language,
             streaming: input.streaming,
+            options: None,
             agent_context_id: None,
             conversation_context_id: None,
         }

@@ -65,6 +65,7 @@ pub(super) async fn resolve(
     let origin = async { Ok(origin.await.transpose()?.flatten()) };
     let (mut effective, cut) =
         try_join(contexts::effective_settings(deps, org, &session_contexts), origin).await?;
+    effective = effective.with_options(request.options.as_deref()).map_err(Refusal::ModelNotOffered)?;
     let mut previous = session.and_then(|session| Some(session.key.turn(session.last_turn.clone()?.id)));
     let mut rerun = None;
     if let Some(rerun_source) = rerun_source {
