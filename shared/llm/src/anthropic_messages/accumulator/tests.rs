@@ -134,3 +134,18 @@ fn whole_message_is_read_like_a_stream() {
     assert_eq!((text.as_str(), reply.calls[0].arguments.as_str()), ("Yes.", "{\"at\":1}"));
     assert_eq!(usage.map(|usage| usage.total_tokens), Some(3));
 }
+
+#[test]
+fn size_and_blocks_of_a_reply_are_limited() {
+    let half = "x".repeat(crate::accumulator::MAX_TEXT / 2 + 1);
+    let twice = |started: Value, delta: Value| read(&[start(), started, delta.clone(), delta]).0;
+    let thinking = block(0, json!({ "type": "thinking" }));
+    let thought = delta(0, json!({ "type": "thinking_delta", "thinking": half }));
+    assert_eq!(twice(thinking, thought), Err(Error::Malformed));
+    let call = || block(0, json!({ "type": "tool_use", "id": "toolu_1", "name": "look", "input": {} }));
+    let input = delta(0, json!({ "type": "input_json_delta", "partial_json": half }));
+    assert_eq!(twice(call(), input), Err(Error::Malformed));
+    assert_eq!(twice(block(0, json!({ "type": "text" })), text(0, &half)), Err(Error::Malformed));
+    let many: Vec<Value> = std::iter::once(start()).chain((0..=1_024).map(|_| call())).collect();
+    assert_eq!(read(&many).0, Err(Error::Malformed));
+}

@@ -144,3 +144,14 @@ fn whole_completion_is_read_like_a_stream() {
     assert_eq!((reply.unwrap().text.as_str(), text.as_str()), ("Yes.", "Yes."));
     assert_eq!(usage.map(|usage| usage.total_tokens), Some(2));
 }
+
+#[test]
+fn size_and_calls_of_a_reply_are_limited() {
+    let half = "x".repeat(MAX_TEXT / 2 + 1);
+    let twice = |chunk: Value| read(&[chunk.clone(), chunk], true).0;
+    assert_eq!(twice(delta(json!({ "content": half }))), Err(Error::Malformed));
+    assert_eq!(twice(delta(json!({ "reasoning": half }))), Err(Error::Malformed));
+    assert_eq!(twice(piece(0, Some("a"), Some("look"), &half)), Err(Error::Malformed));
+    let many: Vec<Value> = (0..=128).map(|n| piece(n, Some(&n.to_string()), Some("look"), "{}")).collect();
+    assert_eq!(read(&many, true).0, Err(Error::Malformed));
+}
