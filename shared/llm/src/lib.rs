@@ -12,6 +12,7 @@
 //! No prompt, answer, key or provider text reaches a log or an error (I14).
 
 pub mod accumulator;
+mod auth;
 pub mod breaker;
 pub mod builder;
 mod call;
@@ -23,10 +24,13 @@ pub mod error_info;
 mod error_response;
 pub mod failure;
 pub mod key;
+pub mod probe;
+pub mod provider_message;
 pub mod providers;
 pub mod reader;
 pub mod retry;
 mod retry_loop;
+pub mod signing_scope;
 pub mod sse;
 pub mod stored_responses;
 mod trace;

@@ -21,6 +21,7 @@ pub fn classify(error: &Error, has_output: bool) -> Option<FallbackReason> {
         | Error::UnknownProvider
         | Error::ChainLost
         | Error::Rejected { .. }
+        | Error::ParameterRejected { .. }
         | Error::Incomplete
         | Error::Empty => None,
     }

@@ -144,6 +144,33 @@ fn every_rejection_of_a_chain_is_chain_lost() {
 }
 
 #[test]
+fn rejected_parameter_is_no_lost_chain() {
+    for (status, body) in [
+        (
+            400,
+            r#"{"error":{"message":"Unsupported parameter: 'temperature' is not supported with this model.","type":"invalid_request_error","param":"temperature","code":null}}"#,
+        ),
+        (400, r#"{"error":{"code":"invalid_function_parameters","param":"tools[3].parameters"}}"#),
+        (400, r#"{"error":{"code":"unsupported_value","param":"reasoning.effort"}}"#),
+        (422, r#"{"detail":"`max_output_tokens` must be at least 16"}"#),
+        (400, r#"{"error":{"message":"Invalid value for \"text.format\".","code":400}}"#),
+    ] {
+        for chained in [false, true] {
+            assert_eq!(classify_body(status, chained, body), Error::ParameterRejected { status }, "{body}");
+        }
+    }
+    for body in [
+        r#"{"error":{"code":"invalid_value","param":"input[3].call_id"}}"#,
+        r#"{"error":{"code":"unsupported_parameter","param":"store"}}"#,
+        r#"{"error":{"code":"unsupported_value","param":"include[0]"}}"#,
+        r#"{"error":{"message":"It isn't a 'sensible' request.","param":"The body"}}"#,
+    ] {
+        assert_eq!(classify_body(400, true, body), Error::ChainLost, "{body}");
+        assert_eq!(classify_body(400, false, body), Error::Rejected { status: 400 }, "{body}");
+    }
+}
+
+#[test]
 fn moderation_is_distinguished_from_auth_and_bad_requests() {
     for (status, body) in [
         (

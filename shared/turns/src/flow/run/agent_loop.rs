@@ -215,7 +215,8 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
         let partial = guard_text(turn, &call.written, self.spec.settings.answer_format()).await;
         let now = self.deps.host().now();
         let failed =
-            answer::failed(answer::client_error(&error), state, &self.spec, now).with_model_call(info);
+            answer::failed(answer::client_error(&error, call.failure.as_deref()), state, &self.spec, now)
+                .with_model_call(info);
         Break(failed.with_partial_answer(&turn.key, partial).with_optional_files(self.take_optional_files()))
     }
 
