@@ -96,7 +96,7 @@ impl ModelArgs {
                 check_provider(base_url, &Credential::Key(api_key.clone()), name, is_listed).await
             }
             Model::Bedrock { base_url, scope, name } => {
-                let credentials = from_default_chain(Some(scope.region().to_owned())).await;
+                let credentials = from_default_chain(scope.region().to_owned()).await;
                 let credential = Credential::Aws { credentials, scope: scope.clone() };
                 check_provider(base_url, &credential, name, false).await
             }

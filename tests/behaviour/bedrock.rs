@@ -3,16 +3,19 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider, future};
 use local::{Function, Options};
 use mock_model::SignatureCheck;
+use reqwest::Method;
 use serde_json::json;
 
 use crate::provider_start::{aptix, stderr_of};
 use crate::support::{
-    NamedProvider, System, declaring, final_text_and_result, is_chained, turn, turn_in, workspace_turn,
+    NamedProvider, PATIENCE, System, declaring, final_text_and_result, is_chained, session_path, turn,
+    turn_in, workspace_turn,
 };
 
 const SECRET: &str = "wJalrXUtnFEMI/marker-secret";
@@ -122,14 +125,34 @@ async fn expired_credentials_are_fetched_again_within_the_turn() {
 }
 
 #[tokio::test]
+async fn purge_deletes_stored_responses_with_a_signature() {
+    let bedrock = NamedProvider::signed(check()).await;
+    let credentials = SharedCredentialsProvider::new(credentials(SECRET, SESSION_TOKEN));
+    let mut options = signing(&bedrock, credentials);
+    options.environment.insert("PURGE_RECHECK_SECONDS".to_owned(), "1".to_owned());
+    options.sweep = Some(Duration::from_secs(1));
+    let system = System::with(options).await;
+    let ada = system.client("acme", "ada");
+    let request = turn("Hello [[script: say \"Yes.\"]]");
+    let answered = ada.execute(&request).await.result();
+    assert_eq!(answered["PrimaryOutputText"], "Yes.");
+    ada.send(Method::DELETE, &format!("{}?purge=true", session_path(&request)), None).await.result();
+    let path = format!("{}/purge", session_path(&request));
+    let report = ada.until(&path, PATIENCE, |answer| answer.text.contains("\"State\":\"done\"")).await;
+    let removed = json!({"Removed": 1, "Pending": 0, "NotRemoved": 0});
+    assert_eq!((&report.result()["UpstreamResponses"], bedrock.removals().len()), (&removed, 1));
+}
+
+#[tokio::test]
 async fn wrong_signing_settings_stop_the_start_and_are_all_named() {
-    let options = declaring(&json!([
+    let mut options = declaring(&json!([
         {"Name": "one", "BaseUrl": "http://localhost/v1", "Auth": "aws-sigv4", "KeySetting": "OPENAI_API_KEY"},
         {"Name": "two", "BaseUrl": "https://bedrock-mantle.us-east-1.api.aws/v1", "Auth": "aws-sigv4",
          "AwsService": "bedrock"},
         {"Name": "three", "BaseUrl": "http://localhost/v1", "AwsRegion": "us-east-1"},
         {"Name": "four", "BaseUrl": "http://localhost/v1", "Auth": "basic"},
     ]));
+    options.aws_credentials = Some(SharedCredentialsProvider::new(credentials(SECRET, SESSION_TOKEN)));
     let system = System::with(options).await;
     let answer = system.client("acme", "ada").execute(&turn("Hello")).await;
     assert!(answer.status >= 500, "{answer:?}");

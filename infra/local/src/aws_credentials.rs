@@ -18,8 +18,8 @@ pub use aws_credential_types::Credentials;
 pub use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider};
 
 /// Returns the credentials that the AWS CLI would use: those of the environment, of the selected profile, of single
-/// sign-on, or of a role. They are read when a request is signed.
-pub async fn from_default_chain(region: Option<String>) -> SharedCredentialsProvider {
+/// sign-on, or of a role. They are read when a request is signed. The region is that of the role's service.
+pub async fn from_default_chain(region: String) -> SharedCredentialsProvider {
     developer_credentials(region).await
 }
 

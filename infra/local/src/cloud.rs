@@ -7,6 +7,7 @@ use std::time::Duration;
 use mock_model::Recorder;
 use tokio::task::JoinSet;
 
+use crate::account::REGION;
 use crate::aws_credentials::CredentialsServer;
 use crate::console::{self, Console, Issuer, Machine};
 use crate::data_folder::DataFolder;
@@ -343,7 +344,10 @@ async fn start_credentials(options: &Options) -> std::io::Result<Option<Credenti
     }
     let provider = match options.aws_credentials.clone() {
         Some(provider) => provider,
-        None => aws_credentials::from_default_chain(aws_credentials::default_region().await).await,
+        None => {
+            let region = aws_credentials::default_region().await;
+            aws_credentials::from_default_chain(region.unwrap_or_else(|| REGION.to_owned())).await
+        }
     };
     CredentialsServer::start(provider).await.map(Some)
 }

@@ -72,13 +72,10 @@ pub async fn fetch(url: &str) -> Result<Credentials, Unavailable> {
 
 /// Returns the developer's credentials: from the environment, a profile, single sign-on, or a metadata service. Nothing is
 /// read yet.
-pub async fn developer_credentials(region: Option<String>) -> SharedCredentialsProvider {
+pub async fn developer_credentials(region: String) -> SharedCredentialsProvider {
     let config = ProviderConfig::default().with_http_client(http::default_client());
-    let chain = DefaultCredentialsChain::builder().configure(config);
-    let chain = match region {
-        Some(region) => chain.region(Region::new(region)),
-        None => chain,
-    };
+    // Without a region, the chain would ask a metadata service for one, which most machines lack.
+    let chain = DefaultCredentialsChain::builder().configure(config).region(Region::new(region));
     SharedCredentialsProvider::new(chain.build().await)
 }
 

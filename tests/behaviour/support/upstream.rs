@@ -131,6 +131,11 @@ impl NamedProvider {
         self.recorder.bodies()
     }
 
+    /// Returns the ids of the responses that it was asked to delete.
+    pub fn removals(&self) -> Vec<String> {
+        self.recorder.removals()
+    }
+
     /// Returns its requests: query, headers and bodies.
     pub fn requests(&self) -> Vec<Value> {
         self.recorder.requests()
