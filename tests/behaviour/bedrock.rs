@@ -12,7 +12,8 @@ use mock_model::SignatureCheck;
 use reqwest::Method;
 use serde_json::json;
 
-use crate::provider_start::{aptix, stderr_of};
+use crate::client_tools::{results, submit};
+use crate::provider_start::{aptix, curl_line, stderr_of};
 use crate::support::{
     NamedProvider, PATIENCE, System, declaring, final_text_and_result, is_chained, session_path, turn,
     turn_in, workspace_turn,
@@ -69,9 +70,11 @@ async fn signed_requests_verify_in_every_kind_of_turn() {
     assert!(bedrock.requests().iter().all(|request| request["query"].is_null()));
     assert!(system.model_calls().is_empty());
 
-    let suspended =
-        ada.execute(&workspace_turn("[[script: call workspace_read_file {\"path\":\"a\"}]]")).await;
-    assert_eq!(suspended.result()["ToolCalls"].as_array().map(Vec::len), Some(1));
+    // The other function that calls models.
+    let asks = "[[script: call workspace_read_file {\"path\":\"a\"}; then; say \"Read.\"]]";
+    let suspended = ada.execute(&workspace_turn(asks)).await.result();
+    let answer = submit(&ada, &results(&suspended, "contents")).await.result();
+    assert_eq!(answer["PrimaryOutputText"], "Read.");
 }
 
 #[tokio::test]
@@ -195,7 +198,7 @@ async fn bedrock_preset_signs_with_the_developers_credentials() {
         assert!(!told.contains("marker-"), "{told}");
     }
     let mut running = aptix(&[&start[..], &at[..]].concat(), &keys(SECRET)).spawn().unwrap();
-    let line = crate::provider_start::curl_line(&mut running).await;
+    let line = curl_line(&mut running).await;
     let line = line.replace("Hello! What are you?", "Hello [[script: say \"Signed.\"]]");
     let asked = tokio::process::Command::new("sh").args(["-c", &line]).output().await.unwrap();
     assert!(String::from_utf8_lossy(&asked.stdout).contains("Signed."), "{asked:?}");
