@@ -1,6 +1,7 @@
 //! Options for the model provider: a preset, a base URL, or the built-in mock model.
 
 use clap::{Args, ValueEnum};
+use llm::Wire;
 use local::Model;
 use local::aws_credentials::{default_region, from_default_chain};
 use local::preflight::{self, Credential, NO_KEY, check_provider};
@@ -17,15 +18,19 @@ pub(crate) struct ModelArgs {
     /// Model provider
     #[arg(long, value_name = "NAME")]
     provider: Option<Preset>,
-    /// Base URL of a provider with a Responses API, including `/v1` [env: OPENAI_BASE_URL=]
+    /// Base URL of a provider, including `/v1` [env: OPENAI_BASE_URL=]
     #[arg(long, value_name = "URL")]
     model_base_url: Option<String>,
+    /// API that the provider offers: responses, chat-completions or anthropic-messages. Defaults to the provider's own
+    /// [env: OPENAI_WIRE=]
+    #[arg(long, value_name = "NAME", value_parser = parse_wire)]
+    model_wire: Option<Wire>,
     /// Model name [env: OPENAI_MODEL=]
     #[arg(long, value_name = "NAME")]
     model_name: Option<String>,
     /// Provider profile that the mock model imitates: openai, openai-zdr, azure, openrouter, vllm, ollama, lmstudio
     /// or llamacpp
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["provider", "model_base_url", "model_name"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["provider", "model_base_url", "model_wire", "model_name"])]
     mock_profile: Option<Provider>,
 }
 
@@ -39,7 +44,18 @@ enum Preset {
     Ollama,
     Lmstudio,
     Llamacpp,
+    Anthropic,
+    Gemini,
+    Mistral,
+    Groq,
+    Deepseek,
+    Litellm,
     Bedrock,
+}
+
+/// Parses the name of a wire.
+fn parse_wire(name: &str) -> Result<Wire, String> {
+    Wire::from_name(name).ok_or_else(|| format!("must be one of: {}", Wire::ALL.map(Wire::name).join(", ")))
 }
 
 /// Defaults of a preset.
@@ -49,6 +65,7 @@ struct PresetDefaults {
     /// Variable with its key, which wins over `OPENAI_API_KEY`.
     key: Option<&'static str>,
     needs_key: bool,
+    wire: Wire,
 }
 
 impl Preset {
@@ -61,10 +78,33 @@ impl Preset {
             Self::Ollama => (Some("http://127.0.0.1:11434/v1"), None, false),
             Self::Lmstudio => (Some("http://127.0.0.1:1234/v1"), None, false),
             Self::Llamacpp => (Some("http://127.0.0.1:8080/v1"), None, false),
+            Self::Anthropic => (Some("https://api.anthropic.com/v1"), Some("ANTHROPIC_API_KEY"), true),
+            Self::Gemini => {
+                let base_url = "https://generativelanguage.googleapis.com/v1beta/openai";
+                (Some(base_url), Some("GEMINI_API_KEY"), true)
+            }
+            Self::Mistral => (Some("https://api.mistral.ai/v1"), Some("MISTRAL_API_KEY"), true),
+            Self::Groq => (Some("https://api.groq.com/openai/v1"), Some("GROQ_API_KEY"), true),
+            Self::Deepseek => (Some("https://api.deepseek.com/v1"), Some("DEEPSEEK_API_KEY"), true),
+            Self::Litellm => (Some("http://127.0.0.1:4000/v1"), Some("LITELLM_API_KEY"), false),
             // Selected before: its requests are signed, and its address has the region.
             Self::Bedrock => (None, None, false),
         };
-        PresetDefaults { base_url, key, needs_key }
+        let wire = match self {
+            Self::Anthropic => Wire::AnthropicMessages,
+            Self::Gemini | Self::Mistral | Self::Groq | Self::Deepseek | Self::Litellm => {
+                Wire::ChatCompletions
+            }
+            Self::Openai
+            | Self::Azure
+            | Self::Openrouter
+            | Self::Vllm
+            | Self::Ollama
+            | Self::Lmstudio
+            | Self::Llamacpp
+            | Self::Bedrock => Wire::Responses,
+        };
+        PresetDefaults { base_url, key, needs_key, wire }
     }
 }
 
@@ -91,14 +131,14 @@ impl ModelArgs {
         let Selection { model, is_listed } = self.select(&environment).map_err(InvalidOption::new)?;
         let checked = match &model {
             Model::Mock(_) => Ok(()),
-            Model::Provider { base_url, api_key, name } => {
+            Model::Provider { wire, base_url, api_key, name } => {
                 let name = name.as_deref().unwrap_or(settings::OPENAI_MODEL.presence.0);
-                check_provider(base_url, &Credential::Key(api_key.clone()), name, is_listed).await
+                check_provider(*wire, base_url, &Credential::Key(api_key.clone()), name, is_listed).await
             }
-            Model::Bedrock { base_url, scope, name } => {
+            Model::Bedrock { wire, base_url, scope, name } => {
                 let credentials = from_default_chain(scope.region().to_owned()).await;
                 let credential = Credential::Aws { credentials, scope: scope.clone() };
-                check_provider(base_url, &credential, name, false).await
+                check_provider(*wire, base_url, &credential, name, false).await
             }
         };
         match checked {
@@ -111,7 +151,7 @@ impl ModelArgs {
     }
 
     fn select(self, environment: &dyn Fn(&str) -> Option<String>) -> Result<Selection, String> {
-        let Self { provider, model_base_url, model_name, mock_profile } = self;
+        let Self { provider, model_base_url, model_wire, model_name, mock_profile } = self;
         let variable = |name: &str| environment(name).filter(|value| !value.is_empty());
         if let Some(profile) = mock_profile {
             return Ok(Selection { model: Model::Mock(profile), is_listed: false });
@@ -119,7 +159,7 @@ impl ModelArgs {
         if provider == Some(Preset::Bedrock) {
             let name = model_name.or_else(|| variable("OPENAI_MODEL"));
             let region = variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION"));
-            return select_bedrock(model_base_url, name, region);
+            return select_bedrock(model_wire.unwrap_or_default(), model_base_url, name, region);
         }
         let key = variable("OPENAI_API_KEY");
         let url = model_base_url.or_else(|| variable("OPENAI_BASE_URL").filter(|_| provider.is_none()));
@@ -130,6 +170,11 @@ impl ModelArgs {
             return match (preset, model_name) {
                 (Some(_), _) => {
                     Err("--provider azure needs --model-base-url: https://NAME.openai.azure.com/openai/v1"
+                        .to_owned())
+                }
+                (None, None) if model_wire.is_some() => {
+                    Err("--model-wire has no effect on the mock model. Select a provider with --provider or \
+                    --model-base-url"
                         .to_owned())
                 }
                 (None, Some(_)) => {
@@ -143,7 +188,7 @@ impl ModelArgs {
         let preset_key = defaults.as_ref().and_then(|defaults| defaults.key);
         let api_key = match preset_key.and_then(variable).or(key) {
             Some(key) => key,
-            None if defaults.is_some_and(|defaults| defaults.needs_key) => {
+            None if defaults.as_ref().is_some_and(|defaults| defaults.needs_key) => {
                 return Err(format!(
                     "The provider's key is missing. Set {} in the environment.",
                     preset_key.unwrap_or("OPENAI_API_KEY")
@@ -152,7 +197,13 @@ impl ModelArgs {
             None => NO_KEY.to_owned(),
         };
         let name = model_name.or_else(|| variable("OPENAI_MODEL"));
-        let model = Model::Provider { base_url, api_key, name };
+        let wire = match (model_wire, &defaults, variable("OPENAI_WIRE")) {
+            (Some(wire), ..) => wire,
+            (None, Some(defaults), _) => defaults.wire,
+            (None, None, Some(wire)) => parse_wire(&wire).map_err(|rule| format!("OPENAI_WIRE {rule}"))?,
+            (None, None, None) => Wire::default(),
+        };
+        let model = Model::Provider { wire, base_url, api_key, name };
         Ok(Selection { model, is_listed: preset != Some(Preset::Azure) })
     }
 }
@@ -160,6 +211,7 @@ impl ModelArgs {
 /// Selects a model of Amazon Bedrock. A host that doesn't name the region, such as that of a VPC endpoint, gets that of
 /// the environment.
 fn select_bedrock(
+    wire: Wire,
     base_url: Option<String>,
     name: Option<String>,
     region: Option<String>,
@@ -168,9 +220,13 @@ fn select_bedrock(
     let of_url = base_url.as_deref().and_then(SigningScope::of_bedrock_url);
     let scope = of_url.or_else(|| SigningScope::new("bedrock", region.as_deref()?));
     let scope = scope.ok_or("The AWS region is missing. Set AWS_REGION, or a region in the profile.")?;
+    let path = match wire {
+        Wire::Responses | Wire::ChatCompletions => "openai/v1",
+        Wire::AnthropicMessages => "anthropic/v1",
+    };
     let base_url = base_url
-        .unwrap_or_else(|| format!("https://bedrock-runtime.{}.amazonaws.com/openai/v1", scope.region()));
-    Ok(Selection { model: Model::Bedrock { base_url, scope, name }, is_listed: false })
+        .unwrap_or_else(|| format!("https://bedrock-runtime.{}.amazonaws.com/{path}", scope.region()));
+    Ok(Selection { model: Model::Bedrock { wire, base_url, scope, name }, is_listed: false })
 }
 
 #[cfg(test)]
@@ -195,8 +251,8 @@ mod tests {
             environment.iter().find(|(defaults, _)| *defaults == name).map(|(_, value)| (*value).to_owned())
         };
         Ok(match model.select(&find)?.model {
-            Model::Provider { base_url, api_key, name } => (base_url, api_key, name),
-            Model::Bedrock { base_url, scope, name } => {
+            Model::Provider { wire: _, base_url, api_key, name } => (base_url, api_key, name),
+            Model::Bedrock { wire: _, base_url, scope, name } => {
                 (base_url, format!("{} {}", scope.service(), scope.region()), Some(name))
             }
             Model::Mock(profile) => ("mock".to_owned(), profile.name().to_owned(), None),
@@ -245,13 +301,46 @@ mod tests {
         );
         let local = "http://127.0.0.1:1/v1";
         assert_eq!(selected(&["--model-base-url", local], "us-east-1"), model(local, "bedrock us-east-1"));
+        let claude = "https://bedrock-runtime.us-east-1.amazonaws.com/anthropic/v1";
+        assert_eq!(
+            selected(&["--model-wire", "anthropic-messages"], "us-east-1"),
+            model(claude, "bedrock us-east-1")
+        );
         assert!(selected(&[], "").unwrap_err().contains("Set AWS_REGION"));
+    }
+
+    #[test]
+    fn wire_is_the_presets_unless_named() {
+        let wire = |line: &[&str], environment: &[(&str, &str)]| {
+            let line = std::iter::once(&"aptix").chain(line);
+            let model = Line::try_parse_from(line).unwrap().model;
+            let find = |name: &str| {
+                environment.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
+            };
+            match model.select(&find).unwrap().model {
+                Model::Provider { wire, .. } | Model::Bedrock { wire, .. } => wire,
+                Model::Mock(_) => panic!("the mock model"),
+            }
+        };
+        let key = [("OPENAI_API_KEY", "k"), ("OPENAI_WIRE", "chat-completions")];
+        assert_eq!(wire(&["--provider", "anthropic"], &key), Wire::AnthropicMessages);
+        assert_eq!(wire(&["--provider", "gemini"], &key), Wire::ChatCompletions);
+        assert_eq!(wire(&["--provider", "ollama"], &key), Wire::Responses);
+        let named = ["--provider", "ollama", "--model-wire", "chat-completions"];
+        assert_eq!(wire(&named, &[]), Wire::ChatCompletions);
+        assert_eq!(wire(&["--model-base-url", "http://h/v1"], &key), Wire::ChatCompletions);
+        let bedrock = ["--provider", "bedrock", "--model-name", "m", "--model-wire", "anthropic-messages"];
+        let region = [("AWS_REGION", "us-east-1"), ("OPENAI_WIRE", "chat-completions")];
+        assert_eq!(wire(&bedrock, &region), Wire::AnthropicMessages);
+        assert_eq!(wire(&bedrock[..4], &region), Wire::Responses);
     }
 
     #[test]
     fn ignored_or_missing_options_are_errors() {
         for (line, why) in [
             (&["--model-name", "m"][..], "--model-name has no effect"),
+            (&["--model-wire", "responses"], "--model-wire has no effect"),
+            (&["--provider", "ollama", "--model-wire", "soap"], "must be one of: responses"),
             (&["--provider", "azure"], "needs --model-base-url"),
             (&["--provider", "openai"], "Set OPENAI_API_KEY"),
             (&["--provider", "openrouter"], "Set OPENROUTER_API_KEY"),

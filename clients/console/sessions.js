@@ -5,7 +5,7 @@
  */
 
 import { openDialog, button, el, errorMessage, fill, labelledField, announce } from './dom.js'
-import { formatNumber, pageUrl, timestamp } from './format.js'
+import { formatNumber, formatRatings, pageUrl, timestamp } from './format.js'
 
 /** Sessions loaded at a time. */
 const PAGE_SIZE = 25
@@ -51,6 +51,7 @@ export function sessions(connection) {
       userId: user,
       status: /** @type {'pending' | undefined} */ (values.status || undefined),
       mode: values.mode || undefined,
+      category: values.category || undefined,
       from: values.from ? new Date(values.from).toISOString() : undefined,
       to: values.to ? new Date(values.to).toISOString() : undefined,
       includeDeleted: 'deleted' in values,
@@ -84,7 +85,7 @@ export function sessions(connection) {
    * @param {SessionMatch['Matches']} matches
    */
   function row(session, matches) {
-    const { Id, Name, Description, TurnCount, LastTurnStatus, LastTurnDate, LastUpdatedDate, IsDeleted } = session
+    const { Id, Name, Description, Category, Ratings, TurnCount, LastTurnStatus, LastTurnDate, LastUpdatedDate, IsDeleted } = session
     const usage = el('td', { class: 'number', 'data-label': 'Tokens' })
     const costs = el('td', { class: 'number', 'data-label': 'Cost' })
     const reloadAfter = (/** @type {Promise<unknown>} */ done) => done.then(start, showError)
@@ -103,7 +104,9 @@ export function sessions(connection) {
         { scope: 'row' },
         el('a', { href: pageUrl('chat', Id) }, Name || 'Untitled'),
         tag && el('span', { class: `tag ${tag}` }, tag),
+        Category && el('span', { class: 'tag' }, Category),
         Description && el('small', {}, Description),
+        Ratings && el('small', {}, formatRatings(Ratings)),
         matches.slice(0, MAX_MATCHES).map(matchExcerpt),
       ),
       el('td', { 'data-label': 'Last turn' }, timestamp(LastTurnDate ?? LastUpdatedDate)),
@@ -121,13 +124,15 @@ export function sessions(connection) {
   }
 
   /** @param {Summary} session */
-  function rename({ Id, Name, Description = '' }) {
+  function rename({ Id, Name, Description = '', Category = '' }) {
     const fields = [
       labelledField('Name', el('input', { name: 'name', value: Name, required: true, maxlength: 256, autocomplete: 'off' })),
       labelledField('Description', el('textarea', { name: 'description', rows: 3 }, Description)),
+      labelledField('Category', el('input', { name: 'category', value: Category, maxlength: 128, autocomplete: 'off' })),
     ]
-    openDialog({ title: 'Rename session', fields, submit: 'Save' }, async ({ name = '', description = '' }) => {
-      await aptix.session(Id).update({ name, description })
+    const dialog = { title: 'Rename session', fields, submit: 'Save' }
+    openDialog(dialog, async ({ name = '', description = '', category = '' }) => {
+      await aptix.session(Id).update({ name, description, category })
       start()
     })
   }
@@ -176,6 +181,7 @@ function filters() {
     labelledField('Search', el('input', { type: 'search', name: 'text', maxlength: 256, autocomplete: 'off' })),
     labelledField('Last turn', status),
     labelledField('Mode', el('input', { name: 'mode', maxlength: 128, autocomplete: 'off' })),
+    labelledField('Category', el('input', { name: 'category', maxlength: 128, autocomplete: 'off' })),
     labelledField('From', el('input', { type: 'datetime-local', name: 'from' })),
     labelledField('To', el('input', { type: 'datetime-local', name: 'to' })),
     el('div', { class: 'row' }, check('mine', 'Only mine'), check('deleted', 'Include deleted'), el('button', {}, 'Search')),

@@ -40,8 +40,13 @@ fn check() -> SignatureCheck {
 
 /// A cloud whose default provider is this one, with requests signed by these credentials. It has no key of any provider.
 fn signing(provider: &NamedProvider, credentials: SharedCredentialsProvider) -> Options {
+    signing_on("responses", provider, credentials)
+}
+
+/// The same with a provider of this wire.
+fn signing_on(wire: &str, provider: &NamedProvider, credentials: SharedCredentialsProvider) -> Options {
     let mut options = declaring(&json!([{
-        "Name": "bedrock", "BaseUrl": provider.base, "Auth": "aws-sigv4",
+        "Name": "bedrock", "Wire": wire, "BaseUrl": provider.base, "Auth": "aws-sigv4",
         "AwsService": "bedrock", "AwsRegion": "eu-central-1",
     }]));
     options.environment.insert("MODEL_PROVIDER".to_owned(), "bedrock".to_owned());
@@ -75,6 +80,29 @@ async fn signed_requests_verify_in_every_kind_of_turn() {
     let suspended = ada.execute(&workspace_turn(asks)).await.result();
     let answer = submit(&ada, &results(&suspended, "contents")).await.result();
     assert_eq!(answer["PrimaryOutputText"], "Read.");
+}
+
+#[tokio::test]
+async fn signed_requests_verify_on_every_wire() {
+    for (wire, conversation) in
+        [("responses", "input"), ("chat-completions", "messages"), ("anthropic-messages", "messages")]
+    {
+        let bedrock = NamedProvider::signed(check()).await;
+        let credentials = SharedCredentialsProvider::new(credentials(SECRET, SESSION_TOKEN));
+        let system = System::with(signing_on(wire, &bedrock, credentials)).await;
+        let request = turn("Go [[script: call agent_list_modes {}; then; say \"Signed.\"]]");
+        let answer = system.client("acme", "ada").execute(&request).await.result();
+        assert_eq!(answer["PrimaryOutputText"], "Signed.", "{wire}");
+        let requests = bedrock.requests();
+        assert_eq!(requests.len(), 2, "{wire}");
+        for request in &requests {
+            assert!(request["body"][conversation].is_array(), "{wire}");
+            assert!(request["headers"].get("x-api-key").is_none(), "{wire}");
+            let is_versioned = request["headers"].get("anthropic-version").is_some();
+            assert_eq!(is_versioned, wire == "anthropic-messages");
+        }
+        assert_eq!(bedrock.invalid_requests(), [] as [&str; 0], "{wire}");
+    }
 }
 
 #[tokio::test]
@@ -197,11 +225,17 @@ async fn bedrock_preset_signs_with_the_developers_credentials() {
         assert!(told.contains(why) && told.lines().count() == 1, "{options:?}: {told}");
         assert!(!told.contains("marker-"), "{told}");
     }
-    let mut running = aptix(&[&start[..], &at[..]].concat(), &keys(SECRET)).spawn().unwrap();
-    let line = curl_line(&mut running).await;
-    let line = line.replace("Hello! What are you?", "Hello [[script: say \"Signed.\"]]");
-    let asked = tokio::process::Command::new("sh").args(["-c", &line]).output().await.unwrap();
-    assert!(String::from_utf8_lossy(&asked.stdout).contains("Signed."), "{asked:?}");
-    assert_eq!(bedrock.calls()[0]["model"], "us.openai.gpt-5.6");
-    running.kill().await.unwrap();
+    for (wire, conversation) in [("responses", "input"), ("anthropic-messages", "messages")] {
+        let arguments = [&start[..], &at[..], &["--model-wire", wire]].concat();
+        let mut running = aptix(&arguments, &keys(SECRET)).spawn().unwrap();
+        let line = curl_line(&mut running).await;
+        let line = line.replace("Hello! What are you?", "Hello [[script: say \"Signed.\"]]");
+        let asked = tokio::process::Command::new("sh").args(["-c", &line]).output().await.unwrap();
+        assert!(String::from_utf8_lossy(&asked.stdout).contains("Signed."), "{asked:?}");
+        let call = bedrock.calls().pop().unwrap();
+        assert_eq!(call["model"], "us.openai.gpt-5.6");
+        assert!(call[conversation].is_array(), "{wire}");
+        running.kill().await.unwrap();
+    }
+    assert_eq!(bedrock.calls().len(), 2, "no probe is recorded");
 }

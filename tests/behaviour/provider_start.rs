@@ -10,12 +10,19 @@ use serde_json::json;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::support::{PATIENCE, System, serve};
+use crate::support::{NamedProvider, PATIENCE, System, serve};
 
 /// The command with an environment of its own.
 pub(crate) fn aptix(arguments: &[&str], environment: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_aptix"));
-    for name in ["OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "OPENROUTER_API_KEY", "AWS_PROFILE"] {
+    for name in [
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        "OPENAI_MODEL",
+        "OPENAI_WIRE",
+        "OPENROUTER_API_KEY",
+        "AWS_PROFILE",
+    ] {
         command.env_remove(name);
     }
     for name in ["REGION", "DEFAULT_REGION", "ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN"] {
@@ -142,6 +149,55 @@ async fn start_probes_the_endpoint_that_turns_call() {
     let told =
         stderr_of(&["--ephemeral", "--port", "0", "--model-base-url", &url, "--model-name", "m"], &[]).await;
     assert!(told.contains("The provider needs a key. Set OPENAI_API_KEY"), "{told}");
+}
+
+#[tokio::test]
+async fn start_probes_the_operation_of_each_wire() {
+    let listed = || get(|| async { Json(json!({"data": [{"id": "m"}], "has_more": false})) });
+    let typed = |kind: &str, message: &str| {
+        Json(json!({"type": "error", "error": {"type": kind, "message": message}}))
+    };
+    let refused = move || async move { (StatusCode::UNAUTHORIZED, typed("authentication_error", "Key.")) };
+    let other_model = move || async move { (StatusCode::NOT_FOUND, typed("not_found_error", "model: m")) };
+    let spent = move || async move {
+        (StatusCode::BAD_REQUEST, typed("invalid_request_error", "Your credit balance is too low."))
+    };
+    // Google's layout.
+    let invalid = || async {
+        let error = json!({"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"});
+        (StatusCode::BAD_REQUEST, Json(json!([{"error": error}])))
+    };
+    for (wire, path, api) in [
+        ("chat-completions", "/v1/chat/completions", "The provider has no Chat Completions API"),
+        ("anthropic-messages", "/v1/messages", "The provider has no Messages API"),
+    ] {
+        let route = |method| Router::new().route("/v1/models", listed()).route(path, method);
+        for (router, why) in [
+            (Router::new().route("/v1/models", listed()), api),
+            (route(get(refused)), &format!("{path} answered 405.")),
+            (route(post(refused)), "rejected the key (401 authentication_error)"),
+            (route(post(other_model)), "doesn't know the model \"m\""),
+            (route(post(spent)), "The provider's quota is used up."),
+            (route(post(invalid)), "rejected the key (400"),
+        ] {
+            let url = format!("{}/v1", serve(router).await);
+            let arguments = ["--ephemeral", "--port", "0", "--model-base-url", &url, "--model-wire", wire];
+            let arguments = [&arguments[..], &["--model-name", "m"]].concat();
+            let told = stderr_of(&arguments, &[("OPENAI_API_KEY", "sk")]).await;
+            assert!(told.contains(why) && told.lines().count() == 1, "{wire}, {why}: {told}");
+        }
+        let provider = NamedProvider::with_profile("openai").await;
+        let arguments = ["--ephemeral", "--port", "0", "--model-base-url", provider.base.as_str()];
+        let arguments = [&arguments[..], &["--model-wire", wire, "--model-name"]].concat();
+        let key = [("OPENAI_API_KEY", "sk")];
+        let told = stderr_of(&[&arguments[..], &["gpt-9"]].concat(), &key).await;
+        assert!(told.contains("has no model \"gpt-9\""), "{told}");
+        let mut running = aptix(&[&arguments[..], &["scripted"]].concat(), &key).spawn().unwrap();
+        curl_line(&mut running).await;
+        running.kill().await.unwrap();
+        assert!(provider.calls().is_empty(), "a probe is no call");
+        assert_eq!(provider.invalid_requests(), [] as [&str; 0], "{wire}");
+    }
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ pub(crate) const QDRANT_URL: &str = settings::QDRANT_URL.name;
 const SESSIONS: &str = "sessions";
 
 /// Settings that the local cloud manages itself; values from the shell don't override them.
-pub const MANAGED_SETTINGS: [&str; 19] = [
+pub const MANAGED_SETTINGS: [&str; 20] = [
     settings::AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH.name,
     settings::TABLE_NAME.name,
     settings::PAYLOAD_BUCKET.name,
@@ -35,6 +35,7 @@ pub const MANAGED_SETTINGS: [&str; 19] = [
     settings::QDRANT_URL.name,
     settings::QDRANT_API_KEY.name,
     settings::OPENAI_BASE_URL.name,
+    settings::OPENAI_WIRE.name,
     settings::OPENAI_API_KEY.name,
     settings::OPENAI_MODEL.name,
     settings::PROVIDER_CREDENTIALS_URL.name,
@@ -90,7 +91,8 @@ pub(crate) fn for_functions(
             set(settings::OPENAI_API_KEY.name, "scripted");
             set(settings::OPENAI_MODEL.name, "scripted");
         }
-        Model::Provider { api_key, name, .. } => {
+        Model::Provider { api_key, name, wire, .. } => {
+            set(settings::OPENAI_WIRE.name, wire.name());
             set(settings::OPENAI_API_KEY.name, api_key);
             if let Some(name) = name {
                 set(settings::OPENAI_MODEL.name, name);
@@ -129,13 +131,15 @@ pub(crate) fn model_providers(options: &Options) -> Option<String> {
     let declared = options.environment.get(settings::MODEL_PROVIDERS.name);
     // Editors on Windows begin a file with a byte order mark.
     let declared = declared.map(|declared| declared.trim_start_matches('\u{feff}'));
-    let Model::Bedrock { base_url, scope, .. } = &options.model else { return declared.map(str::to_owned) };
+    let Model::Bedrock { wire, base_url, scope, .. } = &options.model else {
+        return declared.map(str::to_owned);
+    };
     let mut providers: Vec<Value> = match serde_json::from_str(declared.unwrap_or("[]")) {
         Ok(providers) => providers,
         Err(_) => return declared.map(str::to_owned),
     };
     providers.push(json!({
-        "Name": BEDROCK, "BaseUrl": base_url, "Auth": "aws-sigv4",
+        "Name": BEDROCK, "Wire": wire, "BaseUrl": base_url, "Auth": "aws-sigv4",
         "AwsService": scope.service(), "AwsRegion": scope.region(),
     }));
     Some(Value::from(providers).to_string())

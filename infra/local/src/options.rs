@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use agent::model::Wire;
 use llm::signing_scope::SigningScope;
 
 use crate::aws_credentials::SharedCredentialsProvider;
@@ -106,8 +107,10 @@ pub struct Oidc {
 pub enum Model {
     /// The built-in mock model, which imitates this provider.
     Mock(mock_model::Provider),
-    /// A provider that speaks the Responses API.
+    /// A provider of models.
     Provider {
+        /// API that it offers.
+        wire: Wire,
         /// Base URL, including `/v1`.
         base_url: String,
         /// API key.
@@ -117,7 +120,9 @@ pub enum Model {
     },
     /// Amazon Bedrock, whose requests are signed with [`Options::aws_credentials`].
     Bedrock {
-        /// Base URL, including `/openai/v1` or `/v1`.
+        /// API of the model.
+        wire: Wire,
+        /// Base URL, including `/openai/v1`, `/anthropic/v1` or `/v1`.
         base_url: String,
         /// Scope of the signatures.
         scope: SigningScope,

@@ -7,11 +7,9 @@
 use std::time::Duration;
 
 use llm::client::Timeouts;
-use llm::key::KeyLocation;
 use llm::probe::{Probe, probe};
 use llm::signing_scope::SigningScope;
-use llm::{ApiKey, Config};
-use serde::Deserialize;
+use llm::{ApiKey, Config, Wire, key::KeyLocation, model_list};
 
 use crate::aws_credentials::{ProvideCredentials, SharedCredentialsProvider};
 
@@ -69,9 +67,14 @@ pub enum Error {
     /// The account has no budget left.
     #[error("The provider's quota is used up. {0}")]
     QuotaExceeded(String),
-    /// The provider has no Responses API at this address.
-    #[error("The provider has no Responses API at this base URL. {0}")]
-    NoResponsesApi(String),
+    /// The provider has no such API at this address.
+    #[error("The provider has no {api} at this base URL. {description}")]
+    NoApi {
+        /// The API that its wire names.
+        api: &'static str,
+        /// The provider's address and message.
+        description: String,
+    },
     /// The provider has no such model.
     #[error(
         "The provider at {base_url} has no model {model:?}. Set --model-name or OPENAI_MODEL to one of: {available}"
@@ -113,21 +116,22 @@ pub enum Credential {
 /// # Errors
 /// Fails if every turn would fail with this provider.
 pub async fn check_provider(
+    wire: Wire,
     base_url: &str,
     credential: &Credential,
     model: &str,
     is_listed: bool,
 ) -> Result<(), Error> {
     let base_url = base_url.trim_end_matches('/');
-    let (config, key) = config(base_url, credential).await?;
-    if let Credential::Key(key) = credential {
-        check_list(base_url, key, model, is_listed).await?;
+    let (config, key) = config(wire, base_url, credential).await?;
+    if is_listed && matches!(credential, Credential::Key(_)) {
+        check_list(&config, &key, model).await?;
     }
     let probed = probe(&config, &key, model).await.map_err(|_| Error::InvalidUrl(base_url.to_owned()))?;
     let (status, code, error, description) = match probed {
         Probe::Accepted => return Ok(()),
         Probe::Unreachable(description) => return Err(Error::Unreachable(description)),
-        Probe::NoRoute(description) => return Err(Error::NoResponsesApi(description)),
+        Probe::NoRoute(description) => return Err(Error::NoApi { api: api(wire), description }),
         Probe::Rejected { status, code, error, description } => (status, code, error, description),
     };
     let code = code.unwrap_or_else(|| "unauthorized".to_owned());
@@ -140,10 +144,20 @@ pub async fn check_provider(
     })
 }
 
+/// Returns the name of the API.
+fn api(wire: Wire) -> &'static str {
+    match wire {
+        Wire::Responses => "Responses API",
+        Wire::ChatCompletions => "Chat Completions API",
+        Wire::AnthropicMessages => "Messages API",
+    }
+}
+
 /// Returns the configuration and the credential of a probe, after a check of the address.
-async fn config(base_url: &str, credential: &Credential) -> Result<(Config, ApiKey), Error> {
+async fn config(wire: Wire, base_url: &str, credential: &Credential) -> Result<(Config, ApiKey), Error> {
+    let defaults = Config::for_wire(wire);
     let (key, key_location) = match credential {
-        Credential::Key(key) => (ApiKey::new(key), KeyLocation::Bearer),
+        Credential::Key(key) => (ApiKey::new(key), defaults.key_location.clone()),
         Credential::Aws { credentials, scope } => {
             let provided = tokio::time::timeout(TIMEOUT, credentials.provide_credentials()).await;
             let provided = provided.map_err(|_| Error::NoCredentials("They take too long.".to_owned()))?;
@@ -152,7 +166,7 @@ async fn config(base_url: &str, credential: &Credential) -> Result<(Config, ApiK
         }
     };
     let timeouts = Timeouts { first_byte: TIMEOUT, connect: TIMEOUT, ..Timeouts::default() };
-    let config = Config { base_url: base_url.to_owned(), key_location, timeouts, ..Config::default() };
+    let config = Config { base_url: base_url.to_owned(), key_location, timeouts, ..defaults };
     if config.provider_host().is_err() {
         return Err(match base_url.contains("://") {
             true => Error::InvalidUrl(base_url.to_owned()),
@@ -162,41 +176,24 @@ async fn config(base_url: &str, credential: &Credential) -> Result<(Config, ApiK
     Ok((config, key))
 }
 
-#[derive(Deserialize)]
-struct ModelList {
-    data: Vec<ListedModel>,
-}
-
-#[derive(Deserialize)]
-struct ListedModel {
-    id: String,
-}
-
 /// Requests the provider's model list, and checks that it has the model.
-async fn check_list(base_url: &str, key: &str, model: &str, is_listed: bool) -> Result<(), Error> {
-    let unreachable = |_| Error::Unreachable(base_url.to_owned());
-    let http = reqwest::Client::builder().timeout(TIMEOUT).build().map_err(unreachable)?;
-    let response = http.get(format!("{base_url}/models")).bearer_auth(key).send().await;
-    let response = response.map_err(unreachable)?;
-    // The probe names what the provider rejects.
-    if !is_listed || !response.status().is_success() {
+async fn check_list(config: &Config, key: &ApiKey, model: &str) -> Result<(), Error> {
+    let Config { base_url, .. } = config;
+    let names = model_list::fetch(config, key).await.map_err(|_| Error::Unreachable(base_url.clone()))?;
+    // Ollama appends a tag to model names; `latest` is the default one. Google's names have a prefix.
+    let is_match = |listed: &String| {
+        let name = listed.strip_prefix("models/").unwrap_or(listed);
+        listed == model || name == model || name.strip_suffix(":latest") == Some(model)
+    };
+    if names.is_empty() || names.iter().any(is_match) {
         return Ok(());
     }
-    let body = response.bytes().await.map_err(unreachable)?;
-    let Ok(ModelList { data }) = serde_json::from_slice(&body) else { return Ok(()) };
-    // Ollama appends a tag to model names; `latest` is the default one.
-    let is_match =
-        |listed: &ListedModel| listed.id == model || listed.id.strip_suffix(":latest") == Some(model);
-    if data.is_empty() || data.iter().any(is_match) {
-        return Ok(());
-    }
-    let mut available: Vec<&str> =
-        data.iter().take(MAX_LISTED_MODELS).map(|listed| listed.id.as_str()).collect();
-    if data.len() > MAX_LISTED_MODELS {
+    let mut available: Vec<&str> = names.iter().take(MAX_LISTED_MODELS).map(String::as_str).collect();
+    if names.len() > MAX_LISTED_MODELS {
         available.push("…");
     }
     Err(Error::UnknownModel {
-        base_url: base_url.to_owned(),
+        base_url: base_url.clone(),
         model: model.to_owned(),
         available: available.join(", "),
     })

@@ -1,13 +1,12 @@
 //! A probe of the endpoint that turns call: it shows whether a provider has the route, accepts the credential and knows the
 //! model, and costs nothing.
 //!
-//! The probe's input is a number, which every provider refuses before it calls a model.
+//! The probe's conversation is a number, which every provider refuses before it calls a model.
 
 use agent::model::Error;
 use contracts::error::causes;
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Response, Url};
-use serde_json::json;
 use tokio::time::timeout;
 
 use crate::auth::authenticate;
@@ -15,6 +14,7 @@ use crate::config::{Config, ConfigError};
 use crate::error_response::ErrorResponse;
 use crate::key::{ApiKey, KeySource};
 use crate::provider_message::describe;
+use crate::wire;
 
 /// The answer to an operation that AWS doesn't know. Its status is 200.
 const UNKNOWN_OPERATION: &[u8] = b"UnknownOperationException";
@@ -47,15 +47,18 @@ pub enum Probe {
 ///
 /// [`ConfigError`] if the configuration is invalid.
 pub async fn probe<K: KeySource>(config: &Config, keys: &K, model: &str) -> Result<Probe, ConfigError> {
-    let url = config.endpoint_url("responses")?;
+    let url = config.endpoint_url(wire::operation(config.wire))?;
     let http = config.http_client()?;
     let Ok(key) = keys.key(None).await else {
         return Ok(Probe::Unreachable(format!("{}: there is no credential", url.path())));
     };
-    let body = json!({ "model": model, "input": 0, "max_output_tokens": 16 }).to_string();
-    let request =
-        http.post(url.clone()).header(CONTENT_TYPE, "application/json").header(ACCEPT, "application/json");
-    let request = config.headers(&key).map(|headers| request.headers(headers).body(body));
+    let request = http
+        .post(url.clone())
+        .headers(wire::headers(config.wire))
+        .header(CONTENT_TYPE, "application/json")
+        .header(ACCEPT, "application/json")
+        .body(wire::probe_body(config.wire, model));
+    let request = config.headers(&key).map(|headers| request.headers(headers));
     let request = request.and_then(|request| authenticate(request, &key, &config.key_location));
     let request = match request {
         Ok(request) => request,
@@ -93,6 +96,7 @@ fn read_error(response: ErrorResponse, url: &Url, key: &ApiKey) -> Probe {
         // The refusal of the probe's input, and problems that a later request may not have.
         Error::Rejected { .. }
         | Error::ParameterRejected { .. }
+        | Error::UnsupportedFeature { .. }
         | Error::ChainLost
         | Error::ContextTooLong
         | Error::AttachmentRefused

@@ -172,6 +172,11 @@ settings! {
             decided automatically",
             OneOf(&["auto", "provider", "local"]), DefaultsTo("auto"), MODEL_CALLERS, SetBy::Template,
         );
+        OPENAI_WIRE: OneOf, DefaultsTo = (
+            "API of the provider at `OPENAI_BASE_URL`",
+            OneOf(&["responses", "chat-completions", "anthropic-messages"]), DefaultsTo("responses"), PROVIDERS,
+            SetBy::Anyone,
+        );
         OPENAI_BASE_URL: Url, DefaultsTo = (
             "Base URL of the model API. `/responses` is appended to the path, and a query is kept",
             Url, DefaultsTo("https://api.openai.com/v1"), PROVIDERS, SetBy::Template,

@@ -91,6 +91,9 @@ pub const MAX_SESSION_NAME_CHARS: usize = 256;
 /// A session's `Description`. Short, because it is written at every start and end of a turn.
 pub const MAX_DESCRIPTION_CHARS: usize = 1_024;
 
+/// A session's `Category`.
+pub const MAX_CATEGORY_CHARS: usize = 128;
+
 /// A payload that is returned inline, in bytes. As large as a request body, and in base64 below the limit of a
 /// buffered response.
 pub const MAX_INLINE_BYTES: u64 = 4 * 1024 * 1024;

@@ -1,21 +1,25 @@
 //! Recognizes rejections of one parameter, which no other form of the conversation can avoid.
 
-use crate::wire::error::ErrorObject;
+use crate::error_object::ErrorObject;
 
 /// Parameters that hold the conversation or ask for its storage. A request with the full history has others.
 const CONVERSATION: [&str; 7] =
     ["input", "previous_response_id", "response_id", "conversation", "store", "include", "messages"];
 
 /// Parameters that messages without a `param` name in quotes.
-const QUOTED: [&str; 11] = [
+const QUOTED: [&str; 15] = [
     "temperature",
     "top_p",
     "max_output_tokens",
+    "max_tokens",
+    "max_completion_tokens",
     "tool_choice",
     "parallel_tool_calls",
     "reasoning.effort",
+    "reasoning_effort",
     "reasoning.summary",
     "text.format",
+    "response_format",
     "text.verbosity",
     "prompt_cache_key",
     "safety_identifier",

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use llm::{ApiKey, Config, client::Timeouts, key::KeyLocation, signing_scope::SigningScope};
+use llm::{ApiKey, Config, Wire, client::Timeouts, key::KeyLocation, signing_scope::SigningScope};
 use serde::Deserialize;
 use serde_json::Value;
 use settings::{Env, MAX_CALL_SECONDS, MAX_CONNECT_SECONDS};
@@ -41,8 +41,11 @@ const RESERVED_HEADERS: [HeaderName; 5] =
 struct ProviderEntry {
     /// The name that contexts refer to.
     name: String,
-    /// The API's base URL. Requests append `/responses` to its path and keep its query.
+    /// The API's base URL. Requests append the wire's operation, such as `/responses`, to its path and keep its query.
     base_url: String,
+    /// The API that the provider offers.
+    #[serde(default)]
+    wire: Wire,
     /// The authentication. Defaults to a key, if there is one.
     #[serde(default)]
     auth: Auth,
@@ -50,7 +53,7 @@ struct ProviderEntry {
     aws_service: Option<String>,
     /// The region that a signature names. Defaults to that of a Bedrock host.
     aws_region: Option<String>,
-    /// The header with the bare key. If absent, `Authorization: Bearer …`.
+    /// The header with the bare key. If absent, that of the wire: `Authorization: Bearer …`, or `x-api-key`.
     key_header: Option<String>,
     /// The ARN of the secret with the key.
     key_secret_arn: Option<String>,
@@ -59,7 +62,7 @@ struct ProviderEntry {
     /// Additional headers of every request. Not for secrets.
     #[serde(default)]
     headers: BTreeMap<String, String>,
-    /// Set to send hashes that identify the session and the user. Defaults to true.
+    /// Set to send hashes that identify the session and the user. Defaults to true, and to false for `chat-completions`.
     identifiers: Option<bool>,
     /// The timeout for connecting.
     connect_timeout_seconds: Option<f64>,
@@ -123,7 +126,8 @@ impl Settings {
     /// Reads the settings for deleting stored responses: with default timeouts, and without the provider of the
     /// `OPENAI_…` settings if it has no key.
     pub fn read_for_deletion(env: &mut Env) -> Self {
-        let shared = Config { base_url: env.read(&settings::OPENAI_BASE_URL), ..Config::default() };
+        let wire = client_config::wire(env);
+        let shared = Config { base_url: env.read(&settings::OPENAI_BASE_URL), ..Config::for_wire(wire) };
         let mut providers = read_entries(env, &shared);
         let default = env.read(&settings::MODEL_PROVIDER).unwrap_or_default();
         let key = KeyConfig::optional(env, &settings::OPENAI_API_KEY, &settings::OPENAI_API_KEY_SECRET_ARN);
@@ -215,16 +219,18 @@ impl EntryValidator<'_> {
             self.fault("Name", format_args!("must have 1 to {MAX_NAME_BYTES} letters, digits, _ - or ."));
         }
         let timeouts = self.timeouts(&entry, shared.timeouts);
+        let defaults = Config::for_wire(entry.wire);
         let (key, key_location) = match entry.auth {
-            Auth::Bearer => self.bearer(&entry),
+            Auth::Bearer => self.bearer(&entry, defaults.key_location),
             Auth::AwsSigv4 => (KeyConfig::Aws(self.credentials_url.clone()), self.signature(&entry)),
         };
-        let ProviderEntry { name, base_url, headers, identifiers, .. } = entry;
+        let ProviderEntry { name, base_url, wire, headers, identifiers, .. } = entry;
         let config = Config {
             base_url,
+            wire,
             key_location,
             headers: self.headers(headers),
-            send_identifiers: identifiers.unwrap_or(true),
+            send_identifiers: identifiers.unwrap_or(defaults.send_identifiers),
             timeouts,
             ..shared.clone()
         };
@@ -238,14 +244,14 @@ impl EntryValidator<'_> {
         (name, Provider { config, key })
     }
 
-    fn bearer(&mut self, entry: &ProviderEntry) -> (KeyConfig, KeyLocation) {
+    fn bearer(&mut self, entry: &ProviderEntry, default: KeyLocation) -> (KeyConfig, KeyLocation) {
         for (member, value) in [("AwsService", &entry.aws_service), ("AwsRegion", &entry.aws_region)] {
             if value.is_some() {
                 self.fault(member, "needs Auth aws-sigv4");
             }
         }
         let key = self.key(entry.key_secret_arn.clone(), entry.key_setting.clone());
-        let location = self.key_location(&key, entry.key_header.clone());
+        let location = self.key_location(&key, entry.key_header.clone(), default);
         (key, location)
     }
 
@@ -312,14 +318,14 @@ impl EntryValidator<'_> {
         }
     }
 
-    fn key_location(&mut self, key: &KeyConfig, header: Option<String>) -> KeyLocation {
+    fn key_location(&mut self, key: &KeyConfig, header: Option<String>, default: KeyLocation) -> KeyLocation {
         match (key, header.map(HeaderName::try_from)) {
             (KeyConfig::Keyless, None) => KeyLocation::Absent,
             (KeyConfig::Keyless, Some(_)) => {
                 self.fault("KeyHeader", "needs a KeySecretArn or a KeySetting");
                 KeyLocation::Absent
             }
-            (_, None) => KeyLocation::Bearer,
+            (_, None) => default,
             (_, Some(Ok(header))) if !RESERVED_HEADERS.contains(&header) => KeyLocation::Header(header),
             (_, Some(_)) => {
                 self.fault("KeyHeader", "must be the name of a header for keys, such as api-key");
