@@ -99,6 +99,44 @@ fn no_permission_has_a_wildcard_resource() {
     }
 }
 
+/// A stack whose provider is signed for by the roles needs no secret, and others grant nothing in Bedrock.
+#[test]
+fn keys_and_bedrock_are_optional_permissions_by_parameter() {
+    let template = template();
+    assert_eq!(template["Parameters"]["OpenAiApiKeySecretArn"]["Default"], "");
+    let mut found = BTreeSet::new();
+    for (name, role) in of_type(&template, "AWS::IAM::Role") {
+        let policies = role["Policies"].as_sequence().unwrap().iter();
+        let policies = policies.filter_map(|policy| policy["PolicyDocument"]["Statement"].as_sequence());
+        for statement in policies.flatten() {
+            let is_ours = |text: &String| text.starts_with("bedrock") || text.starts_with("secretsmanager:");
+            if !all_texts(statement).iter().any(is_ours) {
+                continue;
+            }
+            let Value::Tagged(optional) = statement else { panic!("{name}: {statement:?}") };
+            let parts = optional.value.as_sequence().unwrap();
+            assert_eq!((optional.tag.to_string().as_str(), parts.len()), ("!If", 3), "{name}");
+            let Value::Tagged(resource) = &parts[1]["Resource"] else { panic!("{name}: {statement:?}") };
+            assert_eq!(resource.tag.to_string(), "!Ref", "{name}");
+            found.insert(format!(
+                "{} {}: {}",
+                parts[0].as_str().unwrap(),
+                parts[1]["Sid"].as_str().unwrap(),
+                resource.value.as_str().unwrap()
+            ));
+        }
+    }
+    let expected = [
+        "HasBedrockModels CallBedrockModels: BedrockModelArns",
+        "HasBedrockProjects CreateBedrockResponses: BedrockProjectArns",
+        "HasBedrockProjects DeleteBedrockResponses: BedrockProjectArns",
+        "HasProviderKey ReadProviderKey: OpenAiApiKeySecretArn",
+        "HasProviderKeys ReadNamedProvidersKeys: ProviderKeySecretArns",
+        "HasQdrantKey ReadQdrantKey: QdrantApiKeySecretArn",
+    ];
+    assert_eq!(found, expected.map(str::to_owned).into());
+}
+
 #[test]
 fn gateway_names_the_limits_of_a_body() {
     let template = template();

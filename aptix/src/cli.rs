@@ -356,6 +356,7 @@ impl Serve {
                 .map(|(issuer, audiences)| Oidc { issuer, audiences }),
             environment: inherited_settings().chain(self.environment).collect(),
             event_folder: self.record_events,
+            provider_messages: true,
             logs: if self.logs { Logs::All } else { Logs::ModelErrors },
             ..Options::default()
         })
@@ -376,6 +377,7 @@ fn inherited_settings() -> impl Iterator<Item = (String, String)> {
 /// Returns the variables with the keys of the model providers. Other errors in the setting are reported by the
 /// functions.
 fn provider_key_variables(providers: &str) -> Vec<String> {
+    let providers = providers.trim_start_matches('\u{feff}');
     let providers: serde_json::Value = serde_json::from_str(providers).unwrap_or_default();
     let keys = providers
         .as_array()

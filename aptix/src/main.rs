@@ -264,7 +264,7 @@ async fn console(arguments: Console) -> Result<(), Failure> {
 
 async fn demo(model: Model) -> Result<ExitCode, Failure> {
     let mut signals = ShutdownSignals::listen()?;
-    let cloud = start(Options { model, ..Options::default() }).await?;
+    let cloud = start(Options { model, provider_messages: true, ..Options::default() }).await?;
     let result = tokio::select! {
         result = local::demo(&cloud) => Some(result),
         () = signals.wait() => None,
@@ -277,8 +277,12 @@ async fn demo(model: Model) -> Result<ExitCode, Failure> {
 
 async fn write_sam_env(arguments: SamEnv) -> Result<(), Failure> {
     let SamEnv { host, template, build_dir, folder, model } = arguments;
-    let request =
-        sam_env::Request { data: folder.data, host, template, build_dir, model: model.resolve().await? };
+    let model = model.resolve().await?;
+    if let Model::Bedrock { .. } = model {
+        let reason = "sam-env can't hand AWS credentials to functions outside the local cloud";
+        return Err(InvalidOption::new(reason).into());
+    }
+    let request = sam_env::Request { data: folder.data, host, template, build_dir, model };
     let sam_env::OutputFiles { template, variables, env_file } = sam_env::write(&request)?;
     let (template, variables) = (template.display(), variables.display());
     let text = format!(
@@ -314,7 +318,7 @@ fn banner(cloud: &Cloud, data: &Data, model: &Model, oidc: Option<&Oidc>) -> Res
     };
     let model_kind = match model {
         Model::Mock(_) => " (mock model; set OPENAI_API_KEY or pass --provider to use a real one)",
-        Model::Provider { .. } => "",
+        Model::Provider { .. } | Model::Bedrock { .. } => "",
     };
     let (token, caller) = match oidc {
         None => (cloud.token(&Identity::user("acme", "ada"))?, "as ada of acme".to_owned()),

@@ -3,7 +3,9 @@
 use clap::{Args, ValueEnum};
 use llm::Wire;
 use local::Model;
-use local::preflight::check_provider;
+use local::aws_credentials::{default_region, from_default_chain};
+use local::preflight::{self, Credential, NO_KEY, check_provider};
+use local::signing_scope::SigningScope;
 use mock_model::Provider;
 
 use crate::Failure;
@@ -48,6 +50,7 @@ enum Preset {
     Groq,
     Deepseek,
     Litellm,
+    Bedrock,
 }
 
 /// Parses the name of a wire.
@@ -64,9 +67,6 @@ struct PresetDefaults {
     needs_key: bool,
     wire: Wire,
 }
-
-/// Placeholder key for servers that need none.
-const NO_KEY: &str = "none";
 
 impl Preset {
     fn defaults(self) -> PresetDefaults {
@@ -87,6 +87,8 @@ impl Preset {
             Self::Groq => (Some("https://api.groq.com/openai/v1"), Some("GROQ_API_KEY"), true),
             Self::Deepseek => (Some("https://api.deepseek.com/v1"), Some("DEEPSEEK_API_KEY"), true),
             Self::Litellm => (Some("http://127.0.0.1:4000/v1"), Some("LITELLM_API_KEY"), false),
+            // Selected before: its requests are signed, and its address has the region.
+            Self::Bedrock => (None, None, false),
         };
         let wire = match self {
             Self::Anthropic => Wire::AnthropicMessages,
@@ -99,7 +101,8 @@ impl Preset {
             | Self::Vllm
             | Self::Ollama
             | Self::Lmstudio
-            | Self::Llamacpp => Wire::Responses,
+            | Self::Llamacpp
+            | Self::Bedrock => Wire::Responses,
         };
         PresetDefaults { base_url, key, needs_key, wire }
     }
@@ -117,13 +120,34 @@ impl ModelArgs {
     /// Selects the model. A provider gets a preflight check, so that a problem that would fail every turn is reported
     /// now.
     pub(crate) async fn resolve(self) -> Result<Model, Failure> {
-        let Selection { model, is_listed } =
-            self.select(&|name| std::env::var(name).ok()).map_err(InvalidOption::new)?;
-        if let Model::Provider { wire, base_url, api_key, name } = &model {
-            let name = name.as_deref().unwrap_or(settings::OPENAI_MODEL.presence.0);
-            check_provider(base_url, api_key, *wire, is_listed.then_some(name)).await?;
+        let profile_region = match self.provider {
+            Some(Preset::Bedrock) => default_region().await,
+            _ => None,
+        };
+        let environment = |name: &str| match (std::env::var(name), name) {
+            (Err(_), "AWS_REGION") => profile_region.clone(),
+            (value, _) => value.ok(),
+        };
+        let Selection { model, is_listed } = self.select(&environment).map_err(InvalidOption::new)?;
+        let checked = match &model {
+            Model::Mock(_) => Ok(()),
+            Model::Provider { wire, base_url, api_key, name } => {
+                let name = name.as_deref().unwrap_or(settings::OPENAI_MODEL.presence.0);
+                check_provider(*wire, base_url, &Credential::Key(api_key.clone()), name, is_listed).await
+            }
+            Model::Bedrock { wire, base_url, scope, name } => {
+                let credentials = from_default_chain(scope.region().to_owned()).await;
+                let credential = Credential::Aws { credentials, scope: scope.clone() };
+                check_provider(*wire, base_url, &credential, name, false).await
+            }
+        };
+        match checked {
+            Ok(()) => Ok(model),
+            Err(error @ (preflight::Error::NoScheme(_) | preflight::Error::InvalidUrl(_))) => {
+                Err(InvalidOption::new(error).into())
+            }
+            Err(error) => Err(error.into()),
         }
-        Ok(model)
     }
 
     fn select(self, environment: &dyn Fn(&str) -> Option<String>) -> Result<Selection, String> {
@@ -131,6 +155,11 @@ impl ModelArgs {
         let variable = |name: &str| environment(name).filter(|value| !value.is_empty());
         if let Some(profile) = mock_profile {
             return Ok(Selection { model: Model::Mock(profile), is_listed: false });
+        }
+        if provider == Some(Preset::Bedrock) {
+            let name = model_name.or_else(|| variable("OPENAI_MODEL"));
+            let region = variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION"));
+            return select_bedrock(model_wire.unwrap_or_default(), model_base_url, name, region);
         }
         let key = variable("OPENAI_API_KEY");
         let url = model_base_url.or_else(|| variable("OPENAI_BASE_URL").filter(|_| provider.is_none()));
@@ -179,6 +208,27 @@ impl ModelArgs {
     }
 }
 
+/// Selects a model of Amazon Bedrock. A host that doesn't name the region, such as that of a VPC endpoint, gets that of
+/// the environment.
+fn select_bedrock(
+    wire: Wire,
+    base_url: Option<String>,
+    name: Option<String>,
+    region: Option<String>,
+) -> Result<Selection, String> {
+    let name = name.ok_or("--provider bedrock needs --model-name, such as us.openai.gpt-5.6-sol")?;
+    let of_url = base_url.as_deref().and_then(SigningScope::of_bedrock_url);
+    let scope = of_url.or_else(|| SigningScope::new("bedrock", region.as_deref()?));
+    let scope = scope.ok_or("The AWS region is missing. Set AWS_REGION, or a region in the profile.")?;
+    let path = match wire {
+        Wire::Responses | Wire::ChatCompletions => "openai/v1",
+        Wire::AnthropicMessages => "anthropic/v1",
+    };
+    let base_url = base_url
+        .unwrap_or_else(|| format!("https://bedrock-runtime.{}.amazonaws.com/{path}", scope.region()));
+    Ok(Selection { model: Model::Bedrock { wire, base_url, scope, name }, is_listed: false })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,6 +252,9 @@ mod tests {
         };
         Ok(match model.select(&find)?.model {
             Model::Provider { wire: _, base_url, api_key, name } => (base_url, api_key, name),
+            Model::Bedrock { wire: _, base_url, scope, name } => {
+                (base_url, format!("{} {}", scope.service(), scope.region()), Some(name))
+            }
             Model::Mock(profile) => ("mock".to_owned(), profile.name().to_owned(), None),
         })
     }
@@ -232,6 +285,31 @@ mod tests {
     }
 
     #[test]
+    fn bedrock_is_selected_by_region_or_address() {
+        let selected = |options: &[&str], region: &str| {
+            let line = [&["--provider", "bedrock", "--model-name", "m"], options].concat();
+            select(&line, &[("AWS_REGION", region), ("OPENAI_API_KEY", "k")])
+                .map(|(url, scope, _)| (url, scope))
+        };
+        let model = |url: &str, scope: &str| Ok((url.to_owned(), scope.to_owned()));
+        let runtime = "https://bedrock-runtime.us-east-1.amazonaws.com/openai/v1";
+        assert_eq!(selected(&[], "us-east-1"), model(runtime, "bedrock us-east-1"));
+        let mantle = "https://bedrock-mantle.eu-west-1.api.aws/v1";
+        assert_eq!(
+            selected(&["--model-base-url", mantle], "us-east-1"),
+            model(mantle, "bedrock-mantle eu-west-1")
+        );
+        let local = "http://127.0.0.1:1/v1";
+        assert_eq!(selected(&["--model-base-url", local], "us-east-1"), model(local, "bedrock us-east-1"));
+        let claude = "https://bedrock-runtime.us-east-1.amazonaws.com/anthropic/v1";
+        assert_eq!(
+            selected(&["--model-wire", "anthropic-messages"], "us-east-1"),
+            model(claude, "bedrock us-east-1")
+        );
+        assert!(selected(&[], "").unwrap_err().contains("Set AWS_REGION"));
+    }
+
+    #[test]
     fn wire_is_the_presets_unless_named() {
         let wire = |line: &[&str], environment: &[(&str, &str)]| {
             let line = std::iter::once(&"aptix").chain(line);
@@ -240,7 +318,7 @@ mod tests {
                 environment.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
             };
             match model.select(&find).unwrap().model {
-                Model::Provider { wire, .. } => wire,
+                Model::Provider { wire, .. } | Model::Bedrock { wire, .. } => wire,
                 Model::Mock(_) => panic!("the mock model"),
             }
         };
@@ -251,6 +329,10 @@ mod tests {
         let named = ["--provider", "ollama", "--model-wire", "chat-completions"];
         assert_eq!(wire(&named, &[]), Wire::ChatCompletions);
         assert_eq!(wire(&["--model-base-url", "http://h/v1"], &key), Wire::ChatCompletions);
+        let bedrock = ["--provider", "bedrock", "--model-name", "m", "--model-wire", "anthropic-messages"];
+        let region = [("AWS_REGION", "us-east-1"), ("OPENAI_WIRE", "chat-completions")];
+        assert_eq!(wire(&bedrock, &region), Wire::AnthropicMessages);
+        assert_eq!(wire(&bedrock[..4], &region), Wire::Responses);
     }
 
     #[test]
@@ -262,6 +344,7 @@ mod tests {
             (&["--provider", "azure"], "needs --model-base-url"),
             (&["--provider", "openai"], "Set OPENAI_API_KEY"),
             (&["--provider", "openrouter"], "Set OPENROUTER_API_KEY"),
+            (&["--provider", "bedrock"], "needs --model-name"),
             (&["--provider", "nobody"], "possible values"),
             (&["--mock-profile", "vllm", "--model-name", "m"], "cannot be used with"),
         ] {

@@ -12,6 +12,7 @@
 )]
 
 mod bad_input;
+mod bedrock;
 mod bench;
 mod cancel;
 mod capacity;
@@ -50,6 +51,7 @@ mod page_tokens;
 mod partial_answers;
 mod payloads;
 mod private_sessions;
+mod provider_errors;
 mod provider_start;
 mod provider_table;
 mod providers;

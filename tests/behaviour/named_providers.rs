@@ -59,6 +59,17 @@ async fn default_can_be_a_named_provider() {
 }
 
 #[tokio::test]
+async fn declaration_may_begin_with_a_byte_order_mark() {
+    let provider = NamedProvider::with_profile("ollama").await;
+    let mut options = declaring(&json!([{"Name": "here", "BaseUrl": provider.base}]));
+    let declared = options.environment.get_mut("MODEL_PROVIDERS").unwrap();
+    declared.insert(0, '\u{feff}');
+    let system = System::with(options).await;
+    system.put_context(json!({"Provider": "here"})).await;
+    assert_eq!(says(&system.client("acme", "ada"), &of("s", "Hi [[script: say \"Yes.\"]]")).await, "Yes.");
+}
+
+#[tokio::test]
 async fn response_id_is_never_sent_to_another_provider_on_the_host() {
     let (one, two) =
         (NamedProvider::with_profile("openai").await, NamedProvider::with_profile("openai").await);
@@ -127,9 +138,9 @@ async fn wrong_provider_settings_stop_the_start_and_are_all_named() {
     let expected = [
         "MODEL_PROVIDERS[0].Name must have 1 to 64",
         "MODEL_PROVIDERS[0].KeyHeader needs a KeySecretArn or a KeySetting",
-        "MODEL_PROVIDERS[0].BaseUrl must be an http or https URL",
+        "MODEL_PROVIDERS[0].BaseUrl must be an http or https URL such as https://api.openai.com/v1; it has no scheme",
         "MODEL_PROVIDERS[1].IdleTimeoutSeconds must be 0.1 to 840 seconds",
-        "MODEL_PROVIDERS[1].KeySetting must name an environment variable",
+        "MODEL_PROVIDERS[1].KeySetting must name an environment variable that holds the key; NOT_SET is not set",
         "MODEL_PROVIDERS[2].Name is already the name of another provider",
         "MODEL_PROVIDERS[3]: unknown field `Key`",
         "must be a header with a value that HTTP allows, and none of the service's own",

@@ -105,6 +105,11 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("aws-sdk-s3", &["storage", "local"]),
     ("aws-sdk-sqs", &["storage", "local", "bench"]),
     ("aws-sdk-secretsmanager", &["storage"]),
+    // `storage` and `aptix` know where credentials come from. `llm` signs requests that no SDK sends, and `local` verifies
+    // those to its services and serves a developer's credentials.
+    ("aws-config", &["storage", "aptix"]),
+    ("aws-credential-types", &["storage", "llm", "local"]),
+    ("aws-sigv4", &["llm", "local"]),
     ("reqwest", &["llm", "retrieval", "storage", "runtime", "authorizer", "aptix-client", "local", "bench"]),
     ("qdrant-client", &["retrieval", "indexing"]),
 ];

@@ -78,7 +78,13 @@ impl StartedCloud {
 
 fn cloud_options(data: &Path, model: Model) -> Options {
     let sweep = Some(std::time::Duration::from_secs(60));
-    Options { data: Data::Folder(PathBuf::from(data)), model, sweep, ..Options::default() }
+    Options {
+        data: Data::Folder(PathBuf::from(data)),
+        model,
+        sweep,
+        provider_messages: true,
+        ..Options::default()
+    }
 }
 
 /// Returns the API URL of the local cloud on a folder, if it is running.

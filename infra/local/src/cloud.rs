@@ -7,6 +7,8 @@ use std::time::Duration;
 use mock_model::Recorder;
 use tokio::task::JoinSet;
 
+use crate::account::REGION;
+use crate::aws_credentials::CredentialsServer;
 use crate::console::{self, Console, Issuer, Machine};
 use crate::data_folder::DataFolder;
 use crate::disk_space::DiskSpace;
@@ -23,7 +25,7 @@ use crate::service_keys::ServiceKeys;
 use crate::services::Services;
 use crate::services::provision::{self, BUCKET, Clients, QUEUE, TABLE};
 use crate::token::{Identity, Tokens};
-use crate::{discovery, environment, file_descriptor_limit, sweep_timer};
+use crate::{aws_credentials, discovery, environment, file_descriptor_limit, sweep_timer};
 
 /// Time that a shutdown waits for running invocations.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
@@ -40,6 +42,8 @@ pub struct Cloud {
     services: Services,
     /// The API and the Runtime API; stopped when dropped.
     _servers: [Server; 2],
+    /// The server of the developer's AWS credentials, if a provider needs them.
+    _credentials: Option<CredentialsServer>,
     /// Every timer; stopped when dropped.
     _tasks: JoinSet<()>,
     folder: DataFolder,
@@ -63,13 +67,15 @@ impl Cloud {
         // The table has its TTL now.
         services.dynamodb.start_expiry();
         discovery::write_endpoints(folder.root(), &endpoints)?;
-        discovery::write_providers(folder.root(), options.environment.get("MODEL_PROVIDERS"))?;
+        discovery::write_providers(folder.root(), environment::model_providers(&options).as_ref())?;
+        let credentials = start_credentials(&options).await?;
 
         let parts = Parts {
             options: &options,
             endpoints: &endpoints,
             clients: &clients,
             keys: &keys,
+            credentials: credentials.as_ref(),
             folder: &folder,
         };
         let mut tasks = JoinSet::new();
@@ -88,6 +94,7 @@ impl Cloud {
             finalizer,
             services,
             _servers: servers,
+            _credentials: credentials,
             _tasks: tasks,
             folder,
         })
@@ -246,6 +253,7 @@ struct Parts<'a> {
     endpoints: &'a Endpoints,
     clients: &'a Clients,
     keys: &'a ServiceKeys,
+    credentials: Option<&'a CredentialsServer>,
     folder: &'a DataFolder,
 }
 
@@ -259,11 +267,16 @@ impl Parts<'_> {
     ) -> Result<(Arc<Lambda>, Server), Error> {
         let options = self.options;
         let runtime_api = Listener::bind_loopback(0).await?;
+        let mut environment = environment::for_functions(options, self.endpoints, self.keys);
+        if let Some(credentials) = self.credentials {
+            let setting = settings::PROVIDER_CREDENTIALS_URL.name.to_owned();
+            environment.insert(setting, credentials.url().to_owned());
+        }
         let launcher = Arc::new(Launcher {
             executable,
             runtime_api: runtime_api.url(),
             timeout: options.timeout,
-            environment: environment::for_functions(options, self.endpoints, self.keys),
+            environment,
             vectors: services.qdrant.embedded().cloned(),
         });
         let recording = options.event_folder.clone().map(Recording::new).transpose()?;
@@ -322,6 +335,21 @@ impl Parts<'_> {
         });
         Ok(listener.serve(docs::router().merge(console).merge(gateway::router(gateway))))
     }
+}
+
+/// Serves the AWS credentials of the options, or else the developer's, if a provider's requests are signed.
+async fn start_credentials(options: &Options) -> std::io::Result<Option<CredentialsServer>> {
+    if !environment::signs_requests(options) {
+        return Ok(None);
+    }
+    let provider = match options.aws_credentials.clone() {
+        Some(provider) => provider,
+        None => {
+            let region = aws_credentials::default_region().await;
+            aws_credentials::from_default_chain(region.unwrap_or_else(|| REGION.to_owned())).await
+        }
+    };
+    CredentialsServer::start(provider).await.map(Some)
 }
 
 /// Refuses to start a cloud in a function's process.

@@ -52,7 +52,8 @@ pub(crate) fn providers(folder: &Path) -> Vec<String> {
         name: String,
     }
     let setting = std::fs::read_to_string(folder.join(PROVIDERS_FILE)).unwrap_or_default();
-    let providers: Vec<Provider> = serde_json::from_str(&setting).unwrap_or_default();
+    let providers: Vec<Provider> =
+        serde_json::from_str(setting.trim_start_matches('\u{feff}')).unwrap_or_default();
     providers.into_iter().map(|providers| providers.name).collect()
 }
 

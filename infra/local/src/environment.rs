@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Value, json};
+
 use crate::account::REGION;
 use crate::endpoints::Endpoints;
 use crate::options::{Model, Options, Vectors};
@@ -16,7 +18,7 @@ pub(crate) const QDRANT_URL: &str = settings::QDRANT_URL.name;
 const SESSIONS: &str = "sessions";
 
 /// Settings that the local cloud manages itself; values from the shell don't override them.
-pub const MANAGED_SETTINGS: [&str; 18] = [
+pub const MANAGED_SETTINGS: [&str; 20] = [
     settings::AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH.name,
     settings::TABLE_NAME.name,
     settings::PAYLOAD_BUCKET.name,
@@ -33,9 +35,14 @@ pub const MANAGED_SETTINGS: [&str; 18] = [
     settings::QDRANT_URL.name,
     settings::QDRANT_API_KEY.name,
     settings::OPENAI_BASE_URL.name,
+    settings::OPENAI_WIRE.name,
     settings::OPENAI_API_KEY.name,
     settings::OPENAI_MODEL.name,
+    settings::PROVIDER_CREDENTIALS_URL.name,
 ];
+
+/// Name of the provider that [`Model::Bedrock`] declares.
+const BEDROCK: &str = "bedrock";
 
 /// Returns the environment of every function process.
 pub(crate) fn for_functions(
@@ -91,6 +98,13 @@ pub(crate) fn for_functions(
                 set(settings::OPENAI_MODEL.name, name);
             }
         }
+        Model::Bedrock { name, .. } => {
+            set(settings::OPENAI_MODEL.name, name);
+            set(settings::MODEL_PROVIDER.name, BEDROCK);
+        }
+    }
+    if options.provider_messages {
+        set(settings::PROVIDER_MESSAGES.name, "true");
     }
     if let Some(lease) = options.lease {
         let seconds = lease.as_secs_f64().to_string();
@@ -98,5 +112,35 @@ pub(crate) fn for_functions(
         set(settings::ABANDON_GRACE_SECONDS.name, &seconds);
     }
     environment.extend(options.environment.clone());
+    if let Some(providers) = model_providers(options) {
+        environment.insert(settings::MODEL_PROVIDERS.name.to_owned(), providers);
+    }
     environment
+}
+
+/// True if a declared provider has signed requests. Errors in the declaration are reported by the functions.
+pub(crate) fn signs_requests(options: &Options) -> bool {
+    let providers = model_providers(options).unwrap_or_default();
+    let providers: Vec<Value> = serde_json::from_str(&providers).unwrap_or_default();
+    providers.iter().any(|provider| provider.get("Auth").is_some_and(|auth| auth == "aws-sigv4"))
+}
+
+/// Returns the declaration of the named providers: those of the developer, and Bedrock if it is the model. An invalid
+/// declaration is passed on, since the functions name its faults.
+pub(crate) fn model_providers(options: &Options) -> Option<String> {
+    let declared = options.environment.get(settings::MODEL_PROVIDERS.name);
+    // Editors on Windows begin a file with a byte order mark.
+    let declared = declared.map(|declared| declared.trim_start_matches('\u{feff}'));
+    let Model::Bedrock { wire, base_url, scope, .. } = &options.model else {
+        return declared.map(str::to_owned);
+    };
+    let mut providers: Vec<Value> = match serde_json::from_str(declared.unwrap_or("[]")) {
+        Ok(providers) => providers,
+        Err(_) => return declared.map(str::to_owned),
+    };
+    providers.push(json!({
+        "Name": BEDROCK, "Wire": wire, "BaseUrl": base_url, "Auth": "aws-sigv4",
+        "AwsService": scope.service(), "AwsRegion": scope.region(),
+    }));
+    Some(Value::from(providers).to_string())
 }

@@ -9,6 +9,7 @@
 //! machine. Limits that clients and functions can run into (sizes, timeouts, concurrency) are those of AWS.
 
 mod account;
+pub mod aws_credentials;
 mod cloud;
 pub mod console;
 pub mod contexts;
@@ -50,6 +51,7 @@ pub use error::Error;
 pub use function::Function;
 pub use function_process::run as run_function;
 pub use lambda::InitError;
+pub use llm::signing_scope;
 pub use options::{Data, Logs, Model, Oidc, Options, Vectors};
 pub use service_keys::{ServiceKeys, SigningError};
 

@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use agent::model::Wire;
+use llm::signing_scope::SigningScope;
+
+use crate::aws_credentials::SharedCredentialsProvider;
 
 /// Default of [`Options::min_free_bytes`]: space for a few writes of the databases and their logs.
 const MIN_FREE_BYTES: u64 = 1 << 20;
@@ -37,6 +40,10 @@ pub struct Options {
     pub visibility: Option<Duration>,
     /// The model provider.
     pub model: Model,
+    /// The AWS credentials with which functions sign requests to providers with `Auth: aws-sigv4`.
+    pub aws_credentials: Option<SharedCredentialsProvider>,
+    /// Set to show the provider's address and message of a failed model call in log, error and console.
+    pub provider_messages: bool,
     /// The vector database.
     pub vectors: Vectors,
     /// OpenID Connect provider whose tokens are accepted. Defaults to the tokens of this cloud.
@@ -111,6 +118,17 @@ pub enum Model {
         /// Name of the model. Defaults to the functions' setting.
         name: Option<String>,
     },
+    /// Amazon Bedrock, whose requests are signed with [`Options::aws_credentials`].
+    Bedrock {
+        /// API of the model.
+        wire: Wire,
+        /// Base URL, including `/openai/v1`, `/anthropic/v1` or `/v1`.
+        base_url: String,
+        /// Scope of the signatures.
+        scope: SigningScope,
+        /// Name of the model.
+        name: String,
+    },
 }
 
 /// Addresses on which the services and the mock model listen.
@@ -137,6 +155,8 @@ impl Default for Options {
             sweep: Some(Duration::from_secs(60)),
             visibility: None,
             model: Model::Mock(mock_model::Provider::default()),
+            aws_credentials: None,
+            provider_messages: false,
             vectors: Vectors::default(),
             oidc: None,
             environment: BTreeMap::new(),

@@ -1,35 +1,79 @@
-//! Preflight check of a model provider: the key works and the model exists.
+//! Preflight check of a model provider: its address is one, the credential works, the model exists, and the endpoint that
+//! turns call is there.
 //!
 //! Only problems that would fail every turn are reported. A provider without a model list, or with a private one,
 //! passes.
 
 use std::time::Duration;
 
-use agent::model::Wire;
-use serde::Deserialize;
+use llm::client::Timeouts;
+use llm::probe::{Probe, probe};
+use llm::signing_scope::SigningScope;
+use llm::{ApiKey, Config, Wire, key::KeyLocation, model_list};
 
-/// Timeout of the request for the model list.
+use crate::aws_credentials::{ProvideCredentials, SharedCredentialsProvider};
+
+/// Timeout of the requests.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Model names listed in an error, at most.
 const MAX_LISTED_MODELS: usize = 12;
-/// Longest provider error code that is shown, in characters.
-const MAX_CODE_CHARS: usize = 64;
+/// Placeholder key for servers that need none.
+pub const NO_KEY: &str = "none";
 
 /// A provider problem that would fail every turn. One line each.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
+    /// The address has no scheme.
+    #[error("The base URL {0} has no scheme. Use http://{0} or https://{0}")]
+    NoScheme(String),
+    /// The address is no URL.
+    #[error("The base URL {0} is not an http or https URL, such as https://api.openai.com/v1")]
+    InvalidUrl(String),
     /// The provider does not answer.
     #[error("Can't reach the model provider at {0}. Is it running, and is this its base URL?")]
     Unreachable(String),
+    /// The provider wants a key, and there is none.
+    #[error("The provider needs a key. Set OPENAI_API_KEY, or the provider's own variable. {0}")]
+    MissingKey(String),
     /// The provider rejects the key.
     #[error(
-        "The provider at {base_url} rejected the key (401 {code}). Check OPENAI_API_KEY, or the provider's own variable."
+        "The provider rejected the key ({status} {code}). Check OPENAI_API_KEY, or the provider's own variable. {description}"
     )]
     RejectedKey {
+        /// The HTTP status.
+        status: u16,
         /// The provider's error code.
         code: String,
-        /// Base URL of the provider.
-        base_url: String,
+        /// The provider's address and message.
+        description: String,
+    },
+    /// There are no AWS credentials.
+    #[error(
+        "There are no AWS credentials to sign requests with. Run `aws sso login` or set AWS_PROFILE. {0}"
+    )]
+    NoCredentials(String),
+    /// The provider rejects the AWS credentials.
+    #[error(
+        "The provider rejected the AWS credentials ({status} {code}). Check the profile and its permissions. {description}"
+    )]
+    RejectedCredentials {
+        /// The HTTP status.
+        status: u16,
+        /// The provider's error code.
+        code: String,
+        /// The provider's address and message.
+        description: String,
+    },
+    /// The account has no budget left.
+    #[error("The provider's quota is used up. {0}")]
+    QuotaExceeded(String),
+    /// The provider has no such API at this address.
+    #[error("The provider has no {api} at this base URL. {description}")]
+    NoApi {
+        /// The API that its wire names.
+        api: &'static str,
+        /// The provider's address and message.
+        description: String,
     },
     /// The provider has no such model.
     #[error(
@@ -43,97 +87,114 @@ pub enum Error {
         /// The available models.
         available: String,
     },
+    /// The provider rejects the model.
+    #[error("The provider doesn't know the model {model:?}. Set --model-name or OPENAI_MODEL. {description}")]
+    RejectedModel {
+        /// The requested model.
+        model: String,
+        /// The provider's address and message.
+        description: String,
+    },
 }
 
-#[derive(Deserialize)]
-struct ModelList {
-    data: Vec<ListedModel>,
+/// Credential of the developer for a provider.
+#[derive(Debug)]
+pub enum Credential {
+    /// An API key, or [`NO_KEY`].
+    Key(String),
+    /// AWS credentials that sign requests in this scope.
+    Aws {
+        /// The credentials.
+        credentials: SharedCredentialsProvider,
+        /// The scope of the signatures.
+        scope: SigningScope,
+    },
 }
 
-#[derive(Deserialize)]
-struct ListedModel {
-    id: String,
-}
-
-/// Requests the provider's model list and checks it. Pass no `model` if the list does not say which models can be
-/// requested, as on Azure.
+/// Checks a provider. Set `is_listed` if its model list has the models that can be requested, unlike that of Azure.
 ///
 /// # Errors
 /// Fails if every turn would fail with this provider.
 pub async fn check_provider(
-    base_url: &str,
-    api_key: &str,
     wire: Wire,
-    model: Option<&str>,
+    base_url: &str,
+    credential: &Credential,
+    model: &str,
+    is_listed: bool,
 ) -> Result<(), Error> {
     let base_url = base_url.trim_end_matches('/');
-    let unreachable = |_| Error::Unreachable(base_url.to_owned());
-    let http = reqwest::Client::builder().timeout(TIMEOUT).build().map_err(unreachable)?;
-    let request = http.get(format!("{base_url}/models"));
-    let request = match wire {
-        Wire::Responses | Wire::ChatCompletions => request.bearer_auth(api_key),
-        Wire::AnthropicMessages => {
-            request.header("x-api-key", api_key).header("anthropic-version", "2023-06-01")
-        }
+    let (config, key) = config(wire, base_url, credential).await?;
+    if is_listed && matches!(credential, Credential::Key(_)) {
+        check_list(&config, &key, model).await?;
+    }
+    let probed = probe(&config, &key, model).await.map_err(|_| Error::InvalidUrl(base_url.to_owned()))?;
+    let (status, code, error, description) = match probed {
+        Probe::Accepted => return Ok(()),
+        Probe::Unreachable(description) => return Err(Error::Unreachable(description)),
+        Probe::NoRoute(description) => return Err(Error::NoApi { api: api(wire), description }),
+        Probe::Rejected { status, code, error, description } => (status, code, error, description),
     };
-    let response = request.send().await;
-    let response = response.map_err(unreachable)?;
-    let status = response.status();
-    let body = response.bytes().await.map_err(unreachable)?;
-    if status.as_u16() == 401 {
-        return Err(Error::RejectedKey { code: code(&body), base_url: base_url.to_owned() });
-    }
-    let Some(model) = model.filter(|_| status.is_success()) else { return Ok(()) };
-    let Ok(ModelList { data }) = serde_json::from_slice(&body) else { return Ok(()) };
-    // Ollama appends a tag to model names; `latest` is the default one. Google's names have a prefix.
-    let is_match = |listed: &ListedModel| {
-        let id = listed.id.strip_prefix("models/").unwrap_or(&listed.id);
-        listed.id == model || id == model || id.strip_suffix(":latest") == Some(model)
-    };
-    if data.is_empty() || data.iter().any(is_match) {
-        return Ok(());
-    }
-    let mut available: Vec<&str> =
-        data.iter().take(MAX_LISTED_MODELS).map(|listed| listed.id.as_str()).collect();
-    if data.len() > MAX_LISTED_MODELS {
-        available.push("…");
-    }
-    Err(Error::UnknownModel {
-        base_url: base_url.to_owned(),
-        model: model.to_owned(),
-        available: available.join(", "),
+    let code = code.unwrap_or_else(|| "unauthorized".to_owned());
+    Err(match (error, credential) {
+        (llm::Error::QuotaExceeded, _) => Error::QuotaExceeded(description),
+        (llm::Error::ModelNotFound, _) => Error::RejectedModel { model: model.to_owned(), description },
+        (_, Credential::Aws { .. }) => Error::RejectedCredentials { status, code, description },
+        (_, Credential::Key(key)) if key == NO_KEY => Error::MissingKey(description),
+        (_, Credential::Key(_)) => Error::RejectedKey { status, code, description },
     })
 }
 
-/// Returns the provider's error code if it is a single word. Nothing else from the response is shown, since it may
-/// echo the key.
-fn code(body: &[u8]) -> String {
-    let expected: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
-    let word = |pointer: &str| expected.pointer(pointer)?.as_str().map(str::to_owned);
-    let is_word = |code: &String| {
-        !code.is_empty()
-            && code.len() <= MAX_CODE_CHARS
-            && code.chars().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.'))
-    };
-    ["/error/code", "/error/type", "/code"]
-        .iter()
-        .find_map(|pointer| word(pointer).filter(is_word))
-        .unwrap_or_else(|| "unauthorized".to_owned())
+/// Returns the name of the API.
+fn api(wire: Wire) -> &'static str {
+    match wire {
+        Wire::Responses => "Responses API",
+        Wire::ChatCompletions => "Chat Completions API",
+        Wire::AnthropicMessages => "Messages API",
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn error_code_is_a_word_and_nothing_else_is_shown() {
-        for (body, expected) in [
-            (r#"{"error":{"code":"invalid_api_key","message":"sk-secret"}}"#, "invalid_api_key"),
-            (r#"{"error":{"code":401,"type":"authentication_error"}}"#, "authentication_error"),
-            (r#"{"error":{"code":"Incorrect key sk-secret"}}"#, "unauthorized"),
-            ("<html>", "unauthorized"),
-        ] {
-            assert_eq!(code(body.as_bytes()), expected, "{body}");
+/// Returns the configuration and the credential of a probe, after a check of the address.
+async fn config(wire: Wire, base_url: &str, credential: &Credential) -> Result<(Config, ApiKey), Error> {
+    let defaults = Config::for_wire(wire);
+    let (key, key_location) = match credential {
+        Credential::Key(key) => (ApiKey::new(key), defaults.key_location.clone()),
+        Credential::Aws { credentials, scope } => {
+            let provided = tokio::time::timeout(TIMEOUT, credentials.provide_credentials()).await;
+            let provided = provided.map_err(|_| Error::NoCredentials("They take too long.".to_owned()))?;
+            let credentials = provided.map_err(|error| Error::NoCredentials(format!("({error})")))?;
+            (credentials.into(), KeyLocation::Signature(scope.clone()))
         }
+    };
+    let timeouts = Timeouts { first_byte: TIMEOUT, connect: TIMEOUT, ..Timeouts::default() };
+    let config = Config { base_url: base_url.to_owned(), key_location, timeouts, ..defaults };
+    if config.provider_host().is_err() {
+        return Err(match base_url.contains("://") {
+            true => Error::InvalidUrl(base_url.to_owned()),
+            false => Error::NoScheme(base_url.to_owned()),
+        });
     }
+    Ok((config, key))
+}
+
+/// Requests the provider's model list, and checks that it has the model.
+async fn check_list(config: &Config, key: &ApiKey, model: &str) -> Result<(), Error> {
+    let Config { base_url, .. } = config;
+    let names = model_list::fetch(config, key).await.map_err(|_| Error::Unreachable(base_url.clone()))?;
+    // Ollama appends a tag to model names; `latest` is the default one. Google's names have a prefix.
+    let is_match = |listed: &String| {
+        let name = listed.strip_prefix("models/").unwrap_or(listed);
+        listed == model || name == model || name.strip_suffix(":latest") == Some(model)
+    };
+    if names.is_empty() || names.iter().any(is_match) {
+        return Ok(());
+    }
+    let mut available: Vec<&str> = names.iter().take(MAX_LISTED_MODELS).map(String::as_str).collect();
+    if names.len() > MAX_LISTED_MODELS {
+        available.push("…");
+    }
+    Err(Error::UnknownModel {
+        base_url: base_url.clone(),
+        model: model.to_owned(),
+        available: available.join(", "),
+    })
 }

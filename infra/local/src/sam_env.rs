@@ -95,7 +95,7 @@ fn environment(endpoints: Endpoints, keys: &ServiceKeys, model: &Model) -> BTree
     let options = Options { model: model.clone(), ..Options::default() };
     // An external provider keeps its own URL.
     let model = match model {
-        Model::Provider { base_url, .. } => base_url.clone(),
+        Model::Provider { base_url, .. } | Model::Bedrock { base_url, .. } => base_url.clone(),
         Model::Mock(_) => endpoints.model.clone(),
     };
     let mut environment = environment::for_functions(&options, &Endpoints { model, ..endpoints }, keys);

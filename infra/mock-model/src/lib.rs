@@ -31,7 +31,11 @@
 //! Without a script it calls the tool that `tool_choice` forces, with no arguments. Otherwise it describes itself,
 //! the input and the length of the chain.
 //!
+//! A request whose `input` or `messages` is a number probes the endpoint: it is refused as published, and not recorded.
+//!
 //! A key that starts with `invalid`, or none where the provider asks for one, is answered with 401, a model that starts with `missing-` with 404.
+//!
+//! [`signed_router`] accepts requests with a valid AWS signature alone, as a provider in AWS does.
 //!
 //! # Scripts
 //!
@@ -119,9 +123,11 @@ mod request;
 mod schema;
 mod script;
 mod serve;
+mod signature;
 mod validate;
 mod wire;
 
 pub use provider::{Provider, UnknownProvider};
 pub use recorder::{Embeddings, Moment, Recorder};
-pub use serve::{router, serve};
+pub use serve::{router, serve, signed_router};
+pub use signature::SignatureCheck;

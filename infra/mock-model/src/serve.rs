@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Path, RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
+use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
@@ -18,6 +19,7 @@ use crate::play;
 use crate::provider::Provider;
 use crate::recorder::{Moment, Recorder};
 use crate::refusal::{Layout, Refusal};
+use crate::signature::{self, SignatureCheck};
 use crate::wire::Wire;
 
 const LARGEST_BODY: usize = 32 << 20;
@@ -42,6 +44,11 @@ pub fn router(provider: Provider, recorder: Recorder) -> Router {
         .route("/scripted/requests", get(requests).delete(forget))
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
         .with_state(model)
+}
+
+/// Returns the routes of a mock model that accepts signed requests alone.
+pub fn signed_router(provider: Provider, recorder: Recorder, check: SignatureCheck) -> Router {
+    router(provider, recorder).layer(middleware::from_fn_with_state(Arc::new(check), signature::verify))
 }
 
 /// Serves the routes until the future is dropped.
@@ -97,15 +104,19 @@ async fn reply(
     body: Bytes,
 ) -> Response {
     let json: Value = serde_json::from_slice(&body).unwrap_or_default();
-    model.recorder.note(Moment::Received);
-    model.recorder.record(query.as_deref(), &headers, &body, &json);
+    // A probe of the endpoint, which is refused like any other wrong type.
+    let is_probe = json.get(wire.conversation()).is_some_and(Value::is_number);
+    if !is_probe {
+        model.recorder.note(Moment::Received);
+        model.recorder.record(query.as_deref(), &headers, &body, &json);
+    }
     let profile = model.provider.profile();
     let layout = if wire == Wire::Messages { Layout::Typed } else { profile.errors };
     let refused = |refusal: Refusal| refusal.with_layout(layout).into_response();
     let (delay, answer) = match answer::decide(profile, wire, &model.memory, &headers, &json) {
         Ok(decided) => decided,
         Err(refusal) => {
-            if refusal.invalid_request {
+            if refusal.invalid_request && !is_probe {
                 model.recorder.record_invalid(&refusal);
             }
             return refused(refusal);

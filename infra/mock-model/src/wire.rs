@@ -10,3 +10,13 @@ pub(crate) enum Wire {
     /// `POST /v1/messages`.
     Messages,
 }
+
+impl Wire {
+    /// Returns the member of a request that holds the conversation.
+    pub(crate) fn conversation(self) -> &'static str {
+        match self {
+            Self::Responses => "input",
+            Self::Chat | Self::Messages => "messages",
+        }
+    }
+}

@@ -48,6 +48,7 @@ messages! {
     OUTCOME_NOT_STORED = "outcome not stored";
     OVERDUE_TURN_FAILED = "overdue turn failed";
     PARTIAL_ANSWER_UNREADABLE = "partial answer unreadable";
+    PROVIDER_CREDENTIALS_UNAVAILABLE = "provider credentials unavailable";
     PROVIDER_KEY_UNREADABLE = "provider key unreadable";
     PROVIDER_RESPONSE_NOT_REMOVED = "provider response not removed";
     PROVIDER_UNKNOWN = "context names an unknown provider";
@@ -62,6 +63,7 @@ messages! {
     REQUEST = "request";
     REQUEST_FAILED = "request failed";
     REQUEST_NOT_DISCARDED = "staged request not discarded";
+    REQUEST_NOT_SIGNED = "request not signed";
     RESPONSE_INTERRUPTED = "response interrupted";
     RESPONSE_REJECTED = "response rejected by lambda";
     RETRIEVAL_SKIPPED = "retrieval skipped";

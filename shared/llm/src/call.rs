@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
 use crate::accumulator::{Progress, StateOptions};
+use crate::auth::authenticate;
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
 use crate::error_info::ErrorInfo;
@@ -94,6 +95,7 @@ impl<K: KeySource, W: Clock> Endpoint<K, W> {
                     return Ok(Reply { replaces_stream: reply.replaces_stream || blank, ..reply });
                 }
                 (Err(failed), _) => {
+                    observer.failure = retries.describe(&failed, &self.url);
                     retries.wait_for_next(failed, |pause| observer.report_pause(Some(pause))).await?;
                     observer.report_pause(None);
                 }
@@ -118,12 +120,14 @@ impl<K: KeySource, W: Clock> Endpoint<K, W> {
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "text/event-stream")
             .body(call.body.clone());
-        let sent = timeout(self.config.timeouts.first_byte, request.send()).await;
+        let request = authenticate(request, key, &self.config.key_location).map_err(failed)?;
+        let sent = timeout(self.config.timeouts.first_byte, self.http.execute(request)).await;
         let sent = sent.map_err(|_| failed(Error::TimedOut))?;
         // No response: the connection failed, or a pooled one was dead, as after Lambda froze and thawed the process.
         let response = sent.map_err(|error| {
-            tracing::warn!(error = %causes(&error.without_url()), "{}", contracts::log::MODEL_UNREACHABLE);
-            failed(Error::UNAVAILABLE)
+            let cause = causes(&error.without_url()).to_string();
+            tracing::warn!(error = %cause, "{}", contracts::log::MODEL_UNREACHABLE);
+            FailedAttempt { message: Some(cause), ..failed(Error::UNAVAILABLE) }
         })?;
         if !response.status().is_success() {
             let response = ErrorResponse::read(response).await;
@@ -140,6 +144,7 @@ impl<K: KeySource, W: Clock> Endpoint<K, W> {
         let reply = self.read(&mut reader, response, observer).await.map_err(|error| FailedAttempt {
             has_output: reader.has_output(),
             info: reader.error().map_or_else(|| info.clone(), |error| info.clone().with_error(error)),
+            message: reader.error().and_then(|error| error.message.clone()),
             ..failed(error)
         })?;
         if observer.usage == usage_before {

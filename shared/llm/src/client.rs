@@ -78,7 +78,8 @@ impl<K: KeySource, W: Clock> Client<K, W> {
     ) -> Result<Reply, Error> {
         let asked = self.endpoint.asks_for_usage();
         let reply = self.send(request, body, deadline, observer).await;
-        if asked && !self.endpoint.asks_for_usage() && matches!(reply, Err(Error::Rejected { .. })) {
+        let is_rejected = matches!(reply, Err(Error::Rejected { .. } | Error::ParameterRejected { .. }));
+        if asked && !self.endpoint.asks_for_usage() && is_rejected {
             let body = wire::body(&self.endpoint.config, request, false)?;
             return self.send(request, body, deadline, observer).await;
         }

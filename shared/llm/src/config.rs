@@ -26,6 +26,8 @@ pub struct Config {
     pub headers: HeaderMap,
     /// Set to send hashes that identify the session and the user.
     pub send_identifiers: bool,
+    /// Set to describe failures with the provider's message, on a developer's machine.
+    pub shows_messages: bool,
     /// The timeouts.
     pub timeouts: Timeouts,
     /// The retry policy.
@@ -100,6 +102,7 @@ impl Default for Config {
             key_location: KeyLocation::default(),
             headers: HeaderMap::new(),
             send_identifiers: true,
+            shows_messages: false,
             timeouts: Timeouts::default(),
             retry: Policy::default(),
             breaker: breaker::Policy::default(),

@@ -6,8 +6,17 @@ use reqwest::header::HeaderMap;
 use crate::error_object::ErrorObject;
 
 /// Headers with the request id, for support requests to the provider.
-const REQUEST_IDS: [&str; 5] =
-    ["x-request-id", "apim-request-id", "request-id", "x-generation-id", "x-ms-request-id"];
+const REQUEST_IDS: [&str; 6] = [
+    "x-request-id",
+    "apim-request-id",
+    "request-id",
+    "x-generation-id",
+    "x-ms-request-id",
+    "x-amzn-requestid",
+];
+
+/// Header with the error code of AWS, which may have a URL after a colon.
+const AWS_ERROR_CODE: &str = "x-amzn-errortype";
 
 /// Details of an error that may be logged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,10 +30,13 @@ pub struct ErrorInfo {
 }
 
 impl ErrorInfo {
-    /// Reads the request id.
+    /// Reads the request id, and the error code of AWS.
     pub fn from_headers(headers: &HeaderMap) -> Self {
+        let code = headers.get(AWS_ERROR_CODE).and_then(|code| code.to_str().ok()?.split(':').next());
+        let code = code.filter(|code| is_code(code)).map(str::to_owned);
         let request_id = REQUEST_IDS.iter().find_map(|name| headers.get(*name)?.to_str().ok());
-        Self { request_id: request_id.filter(|id| is_request_id(id)).map(str::to_owned), ..Self::default() }
+        let request_id = request_id.filter(|id| is_request_id(id)).map(str::to_owned);
+        Self { code, request_id, ..Self::default() }
     }
 
     /// Adds the code and the parameter of `error`.
@@ -33,7 +45,7 @@ impl ErrorInfo {
         let codes = [&error.code, &error.kind].into_iter().flatten();
         let code = codes.map(String::as_str).find(|code| is_code(code));
         let param = error.param.as_deref().filter(|param| is_param(param));
-        Self { code: code.map(str::to_owned), param: param.map(str::to_owned), ..self }
+        Self { code: code.map(str::to_owned).or(self.code), param: param.map(str::to_owned), ..self }
     }
 }
 
@@ -113,6 +125,16 @@ mod tests {
     }
 
     #[test]
+    fn code_of_aws_is_in_a_header_unless_the_body_has_one() {
+        let value = "ExpiredTokenException:http://internal.amazon.com/coral/".parse().unwrap();
+        let headers: HeaderMap = [("x-amzn-errortype".parse().unwrap(), value)].into_iter().collect();
+        let code = |error: &ErrorObject| ErrorInfo::from_headers(&headers).with_error(error).code;
+        assert_eq!(code(&ErrorObject::default()).as_deref(), Some("ExpiredTokenException"));
+        let body = ErrorObject { code: Some("access_denied".to_owned()), ..ErrorObject::default() };
+        assert_eq!(code(&body).as_deref(), Some("access_denied"));
+    }
+
+    #[test]
     fn request_id_comes_from_the_first_matching_header() {
         let named = |name: &'static str, value: &'static str| {
             let headers = [(name.parse().unwrap(), value.parse().unwrap())].into_iter().collect();
@@ -120,6 +142,7 @@ mod tests {
         };
         assert_eq!(named("x-request-id", "req_0123456789").as_deref(), Some("req_0123456789"));
         assert_eq!(named("request-id", "req_0123456789").as_deref(), Some("req_0123456789"));
+        assert_eq!(named("x-amzn-requestid", "d2f1-0123456789").as_deref(), Some("d2f1-0123456789"));
         assert_eq!(named("x-request-id", "words of the provider"), None);
         assert_eq!(named("x-request-id", "sk-0123456789"), None);
     }

@@ -52,9 +52,16 @@ impl ErrorResponse {
             status: Some(status),
             advice,
             info: info.with_error(&details),
+            message: Some(details.message.or_else(|| plain_text(&body)).unwrap_or_default()),
             ..FailedAttempt::without_response(prior_attempts, error)
         }
     }
+}
+
+/// Returns a body that is neither JSON nor a page, such as that of a server without this route.
+fn plain_text(body: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(body).ok().map(str::trim);
+    text.filter(|text| !text.starts_with(['{', '[', '<'])).map(str::to_owned)
 }
 
 /// Reads the start of the body. Ignores a broken connection.

@@ -1,33 +1,72 @@
-//! The provider's API key, which is never printed.
+//! The provider's API key or AWS credentials, which are never printed.
 
 use std::fmt;
 use std::future::Future;
+use std::time::SystemTime;
 
 use agent::model::Error;
+use aws_credential_types::Credentials;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
-/// An API key. `Debug` hides its value.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct ApiKey(String);
+use crate::signing_scope::SigningScope;
+
+/// An API key, or the AWS credentials that take its place. `Debug` hides its value.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ApiKey(Secret);
+
+#[derive(Clone, PartialEq, Eq)]
+enum Secret {
+    Text(String),
+    Aws(Credentials),
+}
 
 impl ApiKey {
     /// Creates a key. Trims surrounding white space.
     pub fn new(key: impl AsRef<str>) -> Self {
-        Self(key.as_ref().trim().to_owned())
+        Self(Secret::Text(key.as_ref().trim().to_owned()))
     }
 
-    /// Returns the key itself, for a client that builds its own header. Don't use it for anything else.
+    /// Returns the key itself, for a client that builds its own header, or the empty text for AWS credentials. Don't use
+    /// it for anything else.
     pub fn reveal(&self) -> &str {
-        &self.0
+        match &self.0 {
+            Secret::Text(key) => key,
+            Secret::Aws(_) => "",
+        }
+    }
+
+    /// Returns the texts that must not be shown.
+    pub(crate) fn secrets(&self) -> Vec<&str> {
+        match &self.0 {
+            Secret::Text(key) => vec![key],
+            Secret::Aws(credentials) => [Some(credentials.secret_access_key()), credentials.session_token()]
+                .into_iter()
+                .flatten()
+                .collect(),
+        }
+    }
+
+    /// Returns the AWS credentials. `None` for an API key.
+    pub(crate) fn aws_credentials(&self) -> Option<&Credentials> {
+        match &self.0 {
+            Secret::Text(_) => None,
+            Secret::Aws(credentials) => Some(credentials),
+        }
+    }
+
+    /// Returns the time at which the AWS credentials expire. `None` for an API key, and for credentials that outlive the
+    /// process.
+    pub fn expires_at(&self) -> Option<SystemTime> {
+        self.aws_credentials().and_then(Credentials::expiry)
     }
 
     /// Returns the header with the key, marked as sensitive so that no client logs it. `None` if the provider needs no
     /// key.
     pub(crate) fn header(&self, location: &KeyLocation) -> Result<Option<(HeaderName, HeaderValue)>, Error> {
         let (name, value) = match location {
-            KeyLocation::Absent => return Ok(None),
-            KeyLocation::Bearer => (AUTHORIZATION, format!("Bearer {}", self.0)),
-            KeyLocation::Header(name) => (name.clone(), self.0.clone()),
+            KeyLocation::Absent | KeyLocation::Signature(_) => return Ok(None),
+            KeyLocation::Bearer => (AUTHORIZATION, format!("Bearer {}", self.reveal())),
+            KeyLocation::Header(name) => (name.clone(), self.reveal().to_owned()),
         };
         let mut value = HeaderValue::try_from(value).map_err(|_| Error::Unauthenticated)?;
         value.set_sensitive(true);
@@ -45,6 +84,20 @@ pub enum KeyLocation {
     Header(HeaderName),
     /// The provider needs no key.
     Absent,
+    /// A signature with AWS credentials, which the module `auth` adds.
+    Signature(SigningScope),
+}
+
+impl Default for ApiKey {
+    fn default() -> Self {
+        Self::new("")
+    }
+}
+
+impl From<Credentials> for ApiKey {
+    fn from(credentials: Credentials) -> Self {
+        Self(Secret::Aws(credentials))
+    }
 }
 
 impl fmt::Debug for ApiKey {
@@ -53,7 +106,7 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// A source of API keys. An [`ApiKey`] is its own source. A secret store is another: it caches the key and fetches it
+/// A source of API keys or AWS credentials. An [`ApiKey`] is its own source. A secret store is another: it caches the key and fetches it
 /// again when the provider rejects it.
 pub trait KeySource: Send + Sync {
     /// Returns the key to use. `rejected` is the key to which the provider just answered 401, if any. If the same key
@@ -88,6 +141,14 @@ mod tests {
             assert_eq!(format!("{value:?}"), "Sensitive");
         }
         assert_eq!(key.header(&KeyLocation::Absent), Ok(None));
+    }
+
+    #[test]
+    fn aws_credentials_are_never_printed_and_never_a_header() {
+        let key = ApiKey::from(Credentials::new("AKID", "secret", Some("token".to_owned()), None, "test"));
+        assert_eq!((format!("{key:?}"), key.reveal(), key.expires_at()), ("ApiKey(…)".to_owned(), "", None));
+        let scope = SigningScope::new("bedrock", "us-east-1").unwrap();
+        assert_eq!(key.header(&KeyLocation::Signature(scope)), Ok(None));
     }
 
     #[test]

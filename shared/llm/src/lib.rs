@@ -14,6 +14,7 @@
 
 pub mod accumulator;
 pub mod anthropic_messages;
+mod auth;
 pub mod breaker;
 mod call;
 pub mod chat_completions;
@@ -26,12 +27,16 @@ pub mod error_object;
 mod error_response;
 pub mod failure;
 pub mod key;
+pub mod model_list;
+pub mod probe;
 pub mod prompt;
+pub mod provider_message;
 pub mod providers;
 pub mod reader;
 pub mod responses;
 pub mod retry;
 mod retry_loop;
+pub mod signing_scope;
 pub mod sse;
 pub mod stored_responses;
 pub mod tool_calls;

@@ -4,11 +4,13 @@
 use std::time::Duration;
 
 use agent::model::Error;
+use reqwest::Url;
 use tokio::time::Instant;
 
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::key::{ApiKey, KeySource};
+use crate::provider_message::describe;
 use crate::retry::{FailedAttempt, Policy};
 
 /// The state of a call between its attempts.
@@ -19,6 +21,9 @@ pub(crate) struct RetryLoop<'a, K, W> {
     /// The number of attempts so far.
     pub(crate) prior_attempts: u32,
     key_is_fresh: bool,
+    /// The description of the last failure, for developers.
+    description: Option<String>,
+    shows_messages: bool,
     keys: &'a K,
     clock: &'a W,
     policy: Policy,
@@ -41,12 +46,22 @@ impl<'a, K: KeySource, W: Clock> RetryLoop<'a, K, W> {
             key,
             prior_attempts: 0,
             key_is_fresh: false,
+            description: None,
+            shows_messages: config.shows_messages,
             keys,
             clock,
             policy: config.retry,
             deadline,
             message,
         })
+    }
+
+    /// Describes a failed attempt for the developer, and in the next log line. `None` unless the configuration shows
+    /// messages.
+    pub(crate) fn describe(&mut self, failed: &FailedAttempt, url: &Url) -> Option<String> {
+        let message = failed.message.as_ref().filter(|_| self.shows_messages);
+        self.description = message.map(|message| describe(url, failed.status, message, &self.key));
+        self.description.clone()
     }
 
     /// Waits until the next attempt is due, after passing the delay to `on_pause`. Returns the error of `failed` if
@@ -56,7 +71,7 @@ impl<'a, K: KeySource, W: Clock> RetryLoop<'a, K, W> {
         failed: FailedAttempt,
         on_pause: impl FnOnce(Duration),
     ) -> Result<(), Error> {
-        if failed.status == Some(401) && !self.key_is_fresh {
+        if failed.is_key_rejected() && !self.key_is_fresh {
             self.key_is_fresh = true;
             let fresh = self.keys.key(Some(&self.key)).await?;
             if fresh != self.key {
@@ -66,6 +81,7 @@ impl<'a, K: KeySource, W: Clock> RetryLoop<'a, K, W> {
         }
         let remaining = self.deadline.saturating_duration_since(self.clock.now());
         let delay = self.policy.next_delay(&failed, remaining, self.clock.jitter());
+        let description = self.description.take();
         tracing::warn!(
             attempts_before = self.prior_attempts,
             status = failed.status,
@@ -73,6 +89,7 @@ impl<'a, K: KeySource, W: Clock> RetryLoop<'a, K, W> {
             param = failed.info.param,
             provider_request_id = failed.info.request_id,
             error = %failed.error,
+            description,
             retry_in_ms = delay.and_then(|delay| u64::try_from(delay.as_millis()).ok()),
             "{}", self.message
         );

@@ -7,6 +7,7 @@ use contracts::error::causes;
 use reqwest::{StatusCode, Url};
 use tokio::time::{Instant, timeout};
 
+use crate::auth::authenticate;
 use crate::clock::SystemClock;
 use crate::config::{Config, ConfigError};
 use crate::error_response::ErrorResponse;
@@ -74,7 +75,8 @@ impl<K: KeySource> StoredResponses<K> {
             .delete(url)
             .headers(self.config.headers(key).map_err(failed)?)
             .headers(trace::propagation_headers());
-        let sent = timeout(TIMEOUT, request.send()).await.map_err(|_| failed(Error::TimedOut))?;
+        let request = authenticate(request, key, &self.config.key_location).map_err(failed)?;
+        let sent = timeout(TIMEOUT, self.http.execute(request)).await.map_err(|_| failed(Error::TimedOut))?;
         let response = sent.map_err(|error| {
             tracing::warn!(error = %causes(&error.without_url()), "{}", contracts::log::MODEL_UNREACHABLE);
             failed(Error::UNAVAILABLE)

@@ -3,6 +3,7 @@
 use agent::model::{Error, Request, Wire};
 use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::json;
 
 use crate::accumulator::{Accumulate, StateOptions};
 use crate::config::Config;
@@ -59,6 +60,17 @@ pub(crate) fn body(config: &Config, request: &Request, asks_for_usage: bool) -> 
         }
     };
     body.map(Bytes::from).map_err(|_| Error::Malformed)
+}
+
+/// Builds the body of a probe. Its conversation is a number, which every provider refuses before it calls a model.
+pub(crate) fn probe_body(wire: Wire, model: &str) -> String {
+    let body = match wire {
+        Wire::Responses => json!({ "model": model, "input": 0, "max_output_tokens": 16 }),
+        Wire::ChatCompletions | Wire::AnthropicMessages => {
+            json!({ "model": model, "messages": 0, "max_tokens": 16 })
+        }
+    };
+    body.to_string()
 }
 
 /// Creates the accumulator of a response. Pass a different nonce for each response.

@@ -7,6 +7,9 @@ use crate::{
     setting::{Presence, SetBy, Setting},
 };
 
+/// A mark that editors on Windows begin a file with. A value may come from a file.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// The environment variables of a process and the faults found in them so far.
 #[derive(Debug)]
 pub struct Env {
@@ -48,7 +51,7 @@ impl Env {
     pub fn read<K: Kind, A: Presence>(&mut self, setting: &Setting<K, A>) -> A::Output<K::Value> {
         let Setting { name, kind, presence, .. } = setting;
         let text = self.variables.get(*name);
-        let parsed = text.and_then(|text| kind.parse(text.trim()));
+        let parsed = text.and_then(|text| kind.parse(text.trim_start_matches(BYTE_ORDER_MARK).trim()));
         let is_set = text.is_some();
         if is_set && setting.set_by == SetBy::Developer && self.is_on_aws() {
             self.add_fault(format!("{name} is for a developer's machine, and is refused on AWS"));

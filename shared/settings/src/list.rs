@@ -201,6 +201,14 @@ settings! {
             "The provider's API key in plain text",
             Text, Optional("not set: the key in `OPENAI_API_KEY_SECRET_ARN` is used"), PROVIDERS, SetBy::Developer,
         );
+        PROVIDER_CREDENTIALS_URL: Url, Optional = (
+            "URL at which a local cloud serves the developer's AWS credentials, for providers with `Auth: aws-sigv4`",
+            Url, Optional("not set: the credentials of the function's role sign requests"), PROVIDERS, SetBy::Developer,
+        );
+        PROVIDER_MESSAGES: Flag, DefaultsTo = (
+            "Show the provider's address and message of a failed model call in the log and in the error",
+            Flag, DefaultsTo("false"), MODEL_CALLERS, SetBy::Developer,
+        );
         MODEL_PROVIDERS: Text, Optional = (
             "Additional model providers, a JSON list ([Model providers](../guides/providers.md))",
             Text, Optional("not set: no additional providers"), PROVIDERS, SetBy::Template,

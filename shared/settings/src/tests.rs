@@ -99,6 +99,8 @@ fn developer_settings_refused_on_aws() {
         read(&mut env, &DIAGNOSTIC_TOOLS),
         read(&mut env, &EMBEDDING_API_KEY),
         read(&mut env, &OPENAI_API_KEY),
+        read(&mut env, &PROVIDER_CREDENTIALS_URL),
+        read(&mut env, &PROVIDER_MESSAGES),
         read(&mut env, &QDRANT_API_KEY),
     ]
     .into_iter()
@@ -108,6 +110,13 @@ fn developer_settings_refused_on_aws() {
     let refused = faults(env);
     assert_eq!(refused.len(), of_developers.len(), "{refused:?}");
     assert!(refused.iter().all(|fault| fault.ends_with("refused on AWS")), "{refused:?}");
+}
+
+#[test]
+fn byte_order_mark_before_a_value_is_ignored() {
+    let mut env = Env::from_vars([("MODEL_PROVIDERS", "\u{feff} [] "), ("OPENAI_RETRIES", "\u{feff}3")]);
+    assert_eq!((env.read(&MODEL_PROVIDERS).as_deref(), env.read(&OPENAI_RETRIES)), (Some("[]"), 3));
+    assert_eq!(faults(env), Vec::<String>::new());
 }
 
 #[test]

@@ -57,6 +57,7 @@ impl Clients {
         });
         let s3 = aws_sdk_s3::config::Builder::from(&config).force_path_style(settings.path_style);
         let objects = Prewarmed::new(move || aws_sdk_s3::Client::from_conf(s3.build()));
+        let credentials = config.credentials_provider();
         let secrets = Prewarmed::new({
             let config = config.clone();
             move || aws_sdk_secretsmanager::Client::new(&config)
@@ -65,7 +66,7 @@ impl Clients {
         let clients = Self {
             table: Table::new(table, settings.table.clone()),
             objects: Objects::new(objects, settings.bucket.clone()),
-            secrets: Secrets::new(secrets),
+            secrets: Secrets::new(secrets).with_credentials(credentials),
             queue: Queue::new(queue, settings.queue_url.clone()),
         };
         let (table, objects) = (clients.table.client.clone(), clients.objects.client.clone());

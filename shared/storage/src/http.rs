@@ -32,10 +32,20 @@ pub(crate) fn shared_client(pool: Pool) -> SharedHttpClient {
     http_client_fn(move |_, _| SharedHttpConnector::clone(&pool))
 }
 
+/// Returns an SDK client with its own pool.
+pub(crate) fn default_client() -> SharedHttpClient {
+    shared_client(pool())
+}
+
 /// Returns an SDK client with its own pool that bypasses proxies, for services on this machine.
 #[must_use]
 pub fn loopback_client() -> SharedHttpClient {
     shared_client(Prewarmed::new(|| connector(Client::builder().no_proxy())))
+}
+
+/// Returns an HTTP client that bypasses proxies, for services on this machine.
+pub(crate) fn loopback() -> Result<Client, Source> {
+    client(Client::builder().no_proxy())
 }
 
 fn connector(builder: ClientBuilder) -> SharedHttpConnector {

@@ -5,6 +5,7 @@
 //! flows know which calls are safe to retry.
 
 pub mod clients;
+pub mod credentials;
 mod failure;
 mod http;
 mod item;

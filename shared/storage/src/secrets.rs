@@ -1,21 +1,42 @@
 //! Secrets, read on demand, so that a function's environment contains none.
 
+use aws_credential_types::{
+    Credentials,
+    provider::{ProvideCredentials, SharedCredentialsProvider},
+};
 use aws_sdk_secretsmanager::Client;
 use turns::ports::Unavailable;
 
 use crate::{Prewarmed, failure};
 
-/// The secrets in Secrets Manager.
+/// The secrets in Secrets Manager, and the AWS credentials for requests that the SDK doesn't send.
 #[derive(Debug, Clone)]
 pub struct Secrets {
     client: Prewarmed<Client>,
+    credentials: Option<SharedCredentialsProvider>,
 }
 
 impl Secrets {
     /// Creates an adapter for the secrets that the function's role may read.
     #[must_use]
     pub fn new(client: impl Into<Prewarmed<Client>>) -> Self {
-        Self { client: client.into() }
+        Self { client: client.into(), credentials: None }
+    }
+
+    /// Adds the provider of AWS credentials.
+    #[must_use]
+    pub fn with_credentials(self, credentials: Option<SharedCredentialsProvider>) -> Self {
+        Self { credentials, ..self }
+    }
+
+    /// Returns the current AWS credentials, from the function's role or a developer's profile.
+    ///
+    /// # Errors
+    /// Fails if there are none.
+    pub async fn aws_credentials(&self) -> Result<Credentials, Unavailable> {
+        let unavailable = |source| Unavailable { what: "the AWS credentials", source };
+        let provider = self.credentials.as_ref().ok_or_else(|| unavailable("none are configured".into()))?;
+        provider.provide_credentials().await.map_err(|error| unavailable(error.into()))
     }
 
     /// Returns the current text of a secret.

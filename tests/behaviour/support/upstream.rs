@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use local::{Function, Options};
-use mock_model::Recorder;
+use mock_model::{Provider, Recorder, SignatureCheck};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinHandle};
 
@@ -107,17 +107,33 @@ pub struct NamedProvider {
 impl NamedProvider {
     /// Starts one that imitates this provider.
     pub async fn with_profile(provider: &str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let base = format!("http://{}/v1", listener.local_addr().expect("an address"));
         let recorder = Recorder::default();
         let provider = provider.parse().expect("a known provider");
-        let server = tokio::spawn(mock_model::serve(listener, provider, recorder.clone()));
+        Self::serve(mock_model::router(provider, recorder.clone()), recorder).await
+    }
+
+    /// Starts one that accepts these signatures alone.
+    pub async fn signed(check: SignatureCheck) -> Self {
+        let recorder = Recorder::default();
+        let router = mock_model::signed_router(Provider::default(), recorder.clone(), check);
+        Self::serve(router, recorder).await
+    }
+
+    async fn serve(router: axum::Router, recorder: Recorder) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let base = format!("http://{}/v1", listener.local_addr().expect("an address"));
+        let server = tokio::spawn(async move { axum::serve(listener, router).await });
         Self { base, recorder, server }
     }
 
     /// Returns the bodies of its requests.
     pub fn calls(&self) -> Vec<Value> {
         self.recorder.bodies()
+    }
+
+    /// Returns the ids of the responses that it was asked to delete.
+    pub fn removals(&self) -> Vec<String> {
+        self.recorder.removals()
     }
 
     /// Returns the reasons of requests that violate the published schema or a rule of the API.

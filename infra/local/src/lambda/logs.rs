@@ -14,8 +14,8 @@ use crate::private_file;
 
 /// Log size that triggers a rotation. One older file is kept.
 const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
-/// Text that every line about the model contains.
-const MODEL_MARKER: &[u8] = b"model";
+/// Texts of which every line about the model contains one.
+const MODEL_MARKERS: [&[u8]; 2] = [b"model", b"provider"];
 /// Longest line, in bytes. A longer one is split.
 const MAX_LINE_BYTES: u64 = 256 * 1024;
 
@@ -96,15 +96,22 @@ fn model_error(line: &[u8]) -> Option<String> {
         error: Option<String>,
         status: Option<u16>,
         code: Option<String>,
+        description: Option<String>,
     }
     // Only lines that mention the model are parsed.
-    line.windows(MODEL_MARKER.len()).any(|part| part == MODEL_MARKER).then_some(())?;
-    let LogLine { level, message, error, status, code } = serde_json::from_slice(line).ok()?;
+    let mentions = |marker: &[u8]| line.windows(marker.len()).any(|part| part == marker);
+    MODEL_MARKERS.into_iter().any(mentions).then_some(())?;
+    let LogLine { level, message, error, status, code, description } = serde_json::from_slice(line).ok()?;
     if !["WARN", "ERROR"].contains(&level) {
         return None;
     }
     let status = status.map(|status| status.to_string());
-    Some([Some(message.to_owned()), error, status, code].into_iter().flatten().collect::<Vec<_>>().join(", "))
+    let summary =
+        [Some(message.to_owned()), error, status, code].into_iter().flatten().collect::<Vec<_>>().join(", ");
+    Some(match description {
+        Some(description) => format!("{summary}: {description}"),
+        None => summary,
+    })
 }
 
 impl OpenFile {
@@ -133,6 +140,9 @@ mod tests {
         let failed = br#"{"timestamp":"t","level":"WARN","message":"model call failed","error":"the model provider is unavailable","status":500}"#;
         let message = model_error(failed).unwrap();
         assert_eq!(message, "model call failed, the model provider is unavailable, 500");
+        let described = br#"{"level":"WARN","message":"model call failed","status":400,"description":"http://h/v1/responses answered 400: \"No.\""}"#;
+        let message = model_error(described).unwrap();
+        assert_eq!(message, "model call failed, 400: http://h/v1/responses answered 400: \"No.\"");
         let turn = br#"{"level":"INFO","message":"turn","model":"gpt-5"}"#;
         assert_eq!((model_error(turn), model_error(b"no JSON about a model")), (None, None));
     }

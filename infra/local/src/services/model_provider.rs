@@ -20,7 +20,7 @@ impl ModelProvider {
     /// Starts the mock model unless the provider is external.
     pub(super) async fn start(address: SocketAddr, model: &Model) -> Result<Self, Error> {
         match model {
-            Model::Provider { base_url, .. } => {
+            Model::Provider { base_url, .. } | Model::Bedrock { base_url, .. } => {
                 Ok(Self { base_url: base_url.clone(), recorder: None, _server: None })
             }
             Model::Mock(profile) => {

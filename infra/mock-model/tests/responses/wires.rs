@@ -161,3 +161,18 @@ async fn refusals_have_the_form_of_their_api() {
     assert_eq!(json_of(complete(&server, &odd).await).await["error"]["code"], "unknown_parameter");
     assert_eq!(server.recorder.invalid_requests().len(), 3);
 }
+
+#[tokio::test]
+async fn probe_of_every_wire_is_refused_and_not_recorded() {
+    let server = Server::new();
+    let responses = server.send(&json!({ "model": "scripted", "input": 0, "max_output_tokens": 16 })).await;
+    let probe = json!({ "model": "scripted", "messages": 0, "max_tokens": 16 });
+    for response in [responses, complete(&server, &probe).await, message(&server, &probe).await] {
+        assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+        assert_eq!(json_of(response).await["error"]["type"], "invalid_request_error");
+    }
+    assert_eq!((server.recorder.count(), server.recorder.invalid_requests()), (0, Vec::new()));
+    // Any other wrong type is a client's mistake.
+    complete(&server, &json!({ "model": "scripted", "messages": "Hi", "max_tokens": 16 })).await;
+    assert_eq!(server.recorder.invalid_requests().len(), 1);
+}

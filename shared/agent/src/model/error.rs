@@ -42,6 +42,12 @@ pub enum Error {
     /// Includes every refusal of such a request that isn't about something else.
     #[error("the model provider does not go on from the previous response")]
     ChainLost,
+    /// The provider rejected a parameter other than the conversation, so another form of the conversation can't help.
+    #[error("the model provider rejected a parameter of the request with status {status}")]
+    ParameterRejected {
+        /// The HTTP status.
+        status: u16,
+    },
     /// Any other refusal of the request.
     #[error("the model provider rejected the request with status {status}")]
     Rejected {

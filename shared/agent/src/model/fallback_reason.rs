@@ -22,6 +22,7 @@ pub fn classify(error: &Error, has_output: bool) -> Option<FallbackReason> {
         | Error::UnsupportedFeature { .. }
         | Error::ChainLost
         | Error::Rejected { .. }
+        | Error::ParameterRejected { .. }
         | Error::Incomplete
         | Error::Empty => None,
     }

@@ -19,6 +19,8 @@ pub struct Observer<'a> {
     pub failed_response_id: Option<String>,
     /// The raw payloads, filled in if set.
     pub raw: Option<RawPayloads>,
+    /// The provider's address and message about a failure, on a developer's machine only (I14).
+    pub failure: Option<String>,
 }
 
 /// The raw payloads of one model call, bounded in size. They never contain headers, so never a key.
@@ -34,7 +36,15 @@ impl<'a> Observer<'a> {
     /// Creates an observer that sends text to `deltas` and captures no raw payloads.
     #[must_use]
     pub fn new(deltas: &'a mut (dyn FnMut(&str) + Send)) -> Self {
-        Self { deltas, pauses: None, usage: None, has_output: false, failed_response_id: None, raw: None }
+        Self {
+            deltas,
+            pauses: None,
+            usage: None,
+            has_output: false,
+            failed_response_id: None,
+            raw: None,
+            failure: None,
+        }
     }
 
     /// Reports pauses to `pauses`.

@@ -17,6 +17,7 @@ use tracing::Instrument;
 use agent::model::Error;
 use contracts::error::causes;
 
+use crate::auth::authenticate;
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, ConfigError};
 use crate::error_response::ErrorResponse;
@@ -125,7 +126,8 @@ impl<K: KeySource, W: Clock> Embeddings<K, W> {
             .header(ACCEPT, "application/json")
             .headers(trace::propagation_headers())
             .body(request.clone());
-        let sent = timeout(self.config.timeouts.first_byte, request.send()).await;
+        let request = authenticate(request, key, &self.config.key_location).map_err(failed)?;
+        let sent = timeout(self.config.timeouts.first_byte, self.http.execute(request)).await;
         let sent = sent.map_err(|_| failed(Error::TimedOut))?;
         let response = sent.map_err(|error| {
             tracing::warn!(error = %causes(&error.without_url()), "{}", contracts::log::EMBEDDINGS_UNREACHABLE);

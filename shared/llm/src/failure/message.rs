@@ -5,7 +5,7 @@ use agent::model::Error;
 
 /// Phrases of error messages in lower case, and the error of each. The first match wins. docs/guides/providers.md lists
 /// their providers.
-const PHRASES: [(&[&str], Error); 6] = [
+const PHRASES: [(&[&str], Error); 7] = [
     (
         &[
             "previous_response_id",
@@ -70,6 +70,8 @@ const PHRASES: [(&[&str], Error); 6] = [
     ),
     (&["is not a valid model"], Error::ModelNotFound),
     (&["credit balance is too low"], Error::QuotaExceeded),
+    // Google answers a wrong key with 400.
+    (&["api key not valid"], Error::Unauthenticated),
 ];
 
 /// Classifies an error message.

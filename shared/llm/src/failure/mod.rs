@@ -11,6 +11,7 @@ use crate::error_object::ErrorObject;
 
 mod code;
 mod message;
+mod parameter;
 
 /// The most bytes of an error body that are read.
 pub const MAX_BODY_BYTES: usize = 64 << 10;
@@ -31,8 +32,9 @@ pub struct FailedResponse<'a> {
     pub chained: bool,
 }
 
-/// Classifies an error response. A rejected chained request counts as a lost chain unless the error names another cause.
-/// Stateless servers reject chains in many ways, and resending the full history helps with all of them.
+/// Classifies an error response. A rejected chained request counts as a lost chain unless the error names another cause,
+/// such as a parameter. Stateless servers reject chains in many ways, and resending the full history helps with all of
+/// them.
 pub fn classify_response(response: FailedResponse<'_>) -> Error {
     let FailedResponse { status, error, retry_after, chained } = response;
     let error_kind = match status {
@@ -45,6 +47,9 @@ pub fn classify_response(response: FailedResponse<'_>) -> Error {
         Error::ChainLost if !chained => Error::Rejected { status },
         Error::Rejected { .. } if status == 404 && error.param.as_deref() == Some("model") => {
             Error::ModelNotFound
+        }
+        Error::Rejected { .. } if (400..500).contains(&status) && parameter::is_named(error) => {
+            Error::ParameterRejected { status }
         }
         Error::Rejected { .. } if chained && (400..500).contains(&status) => Error::ChainLost,
         Error::Rejected { .. } => Error::Rejected { status },

@@ -144,6 +144,33 @@ fn every_rejection_of_a_chain_is_chain_lost() {
 }
 
 #[test]
+fn rejected_parameter_is_no_lost_chain() {
+    for (status, body) in [
+        (
+            400,
+            r#"{"error":{"message":"Unsupported parameter: 'temperature' is not supported with this model.","type":"invalid_request_error","param":"temperature","code":null}}"#,
+        ),
+        (400, r#"{"error":{"code":"invalid_function_parameters","param":"tools[3].parameters"}}"#),
+        (400, r#"{"error":{"code":"unsupported_value","param":"reasoning.effort"}}"#),
+        (422, r#"{"detail":"`max_output_tokens` must be at least 16"}"#),
+        (400, r#"{"error":{"message":"Invalid value for \"text.format\".","code":400}}"#),
+    ] {
+        for chained in [false, true] {
+            assert_eq!(classify_body(status, chained, body), Error::ParameterRejected { status }, "{body}");
+        }
+    }
+    for body in [
+        r#"{"error":{"code":"invalid_value","param":"input[3].call_id"}}"#,
+        r#"{"error":{"code":"unsupported_parameter","param":"store"}}"#,
+        r#"{"error":{"code":"unsupported_value","param":"include[0]"}}"#,
+        r#"{"error":{"message":"It isn't a 'sensible' request.","param":"The body"}}"#,
+    ] {
+        assert_eq!(classify_body(400, true, body), Error::ChainLost, "{body}");
+        assert_eq!(classify_body(400, false, body), Error::Rejected { status: 400 }, "{body}");
+    }
+}
+
+#[test]
 fn moderation_is_distinguished_from_auth_and_bad_requests() {
     for (status, body) in [
         (
@@ -285,6 +312,22 @@ fn errors_of_other_wires_are_recognized() {
         (400, invalid("messages.0.content.1: image exceeds 5 MB maximum"), Error::AttachmentRefused),
         (400, invalid("The PDF specified was not valid."), Error::AttachmentRefused),
         (400, invalid("max_tokens: Field required"), Error::Rejected { status: 400 }),
+        (
+            400,
+            invalid("`temperature` may only be set to 1 when thinking is enabled."),
+            Error::ParameterRejected { status: 400 },
+        ),
+        (
+            400,
+            invalid("messages.1.content.0: Invalid `signature` in `thinking` block"),
+            Error::Rejected { status: 400 },
+        ),
+        // Google.
+        (
+            400,
+            r#"[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]"#.to_owned(),
+            Error::Unauthenticated,
+        ),
         // Servers of the Chat Completions API without files.
         (400, invalid("messages[1]: unknown variant `file`, expected `text`"), Error::AttachmentRefused),
         (400, invalid("messages.0: content type 'file' is not supported"), Error::AttachmentRefused),

@@ -14,6 +14,9 @@ pub mod headers;
 /// The longest `retry-after` that is honoured. Beyond it, the turn had better fail.
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 
+/// The error code of AWS for expired credentials.
+const EXPIRED_TOKEN: &str = "ExpiredTokenException";
+
 /// The number of retries and their backoff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
@@ -46,6 +49,8 @@ pub struct FailedAttempt {
     pub has_output: bool,
     /// Details for the log.
     pub info: ErrorInfo,
+    /// The provider's message, or the cause of a missing response. For classification, and for developers (I14).
+    pub message: Option<String>,
 }
 
 impl FailedAttempt {
@@ -59,7 +64,16 @@ impl FailedAttempt {
             advice: headers::Advice::default(),
             has_output: false,
             info: ErrorInfo::default(),
+            message: None,
         }
+    }
+}
+
+impl FailedAttempt {
+    /// True if the provider rejected the key, so that a fresh one may help. AWS answers 403 to expired credentials.
+    #[must_use]
+    pub fn is_key_rejected(&self) -> bool {
+        self.status == Some(401) || self.info.code.as_deref() == Some(EXPIRED_TOKEN)
     }
 }
 

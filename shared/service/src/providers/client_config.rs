@@ -12,6 +12,7 @@ use settings::{Env, MIN_TIMEOUT_SECONDS};
 pub(crate) fn read(env: &mut Env) -> Config {
     Config {
         base_url: env.read(&settings::OPENAI_BASE_URL),
+        shows_messages: env.read(&settings::PROVIDER_MESSAGES),
         timeouts: Timeouts {
             connect: env.read(&settings::OPENAI_CONNECT_TIMEOUT_SECONDS),
             first_byte: env.read(&settings::OPENAI_FIRST_BYTE_TIMEOUT_SECONDS),

@@ -1,6 +1,10 @@
-//! API keys of model providers and other services: from Secrets Manager, or from the environment in a local run.
+//! API keys of model providers and other services: from Secrets Manager, or from the environment in a local run. Also the
+//! AWS credentials of providers whose requests are signed.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use contracts::error::causes;
 use llm::{ApiKey, Error, key::KeySource};
@@ -11,6 +15,9 @@ use tokio::sync::Mutex;
 /// A setting with a key or the name of its secret.
 type KeySetting = Setting<Text, Optional>;
 
+/// The time before the end of AWS credentials at which they are fetched again.
+const RENEWAL: Duration = Duration::from_secs(5 * 60);
+
 /// The configured origin of a key.
 #[derive(Debug, Clone)]
 pub enum KeyConfig {
@@ -18,6 +25,8 @@ pub enum KeyConfig {
     Setting(ApiKey),
     /// The name of a secret.
     Secret(String),
+    /// The AWS credentials of the function's role, or on a developer's machine those that this URL serves.
+    Aws(Option<String>),
     /// The provider needs no key.
     Keyless,
 }
@@ -63,22 +72,50 @@ impl CachedKey {
 
 impl KeySource for CachedKey {
     async fn key(&self, rejected: Option<&ApiKey>) -> Result<ApiKey, Error> {
-        let id = match &self.source {
+        match &self.source {
             KeyConfig::Setting(key) => return Ok(key.clone()),
             KeyConfig::Keyless => return Ok(ApiKey::default()),
-            KeyConfig::Secret(id) => id,
-        };
+            KeyConfig::Secret(_) | KeyConfig::Aws(_) => {}
+        }
         // The lock is held while fetching, so that concurrent callers share one fetch.
         let mut cached = self.cached.lock().await;
-        match cached.as_ref() {
-            Some(key) if Some(key) != rejected => Ok(key.clone()),
-            _ => {
-                let fetched = self.secrets.text(id).await.map_err(|error| {
-                    tracing::error!(error = %causes(&error), "{}", contracts::log::PROVIDER_KEY_UNREADABLE);
-                    Error::Unauthenticated
-                })?;
-                Ok(cached.insert(ApiKey::new(fetched)).clone())
-            }
+        let usable = cached.as_ref().filter(|key| Some(*key) != rejected);
+        if let Some(key) = usable.filter(|key| is_valid_in(key, RENEWAL)) {
+            return Ok(key.clone());
+        }
+        match self.fetch().await {
+            Ok(fetched) => Ok(cached.insert(fetched).clone()),
+            // Credentials that are due for renewal still sign.
+            Err(error) => usable.filter(|key| is_valid_in(key, Duration::ZERO)).cloned().ok_or(error),
         }
     }
+}
+
+impl CachedKey {
+    /// Fetches the key from its origin.
+    async fn fetch(&self) -> Result<ApiKey, Error> {
+        let (fetched, failure) = match &self.source {
+            KeyConfig::Setting(key) => return Ok(key.clone()),
+            KeyConfig::Keyless => return Ok(ApiKey::default()),
+            KeyConfig::Secret(id) => {
+                (self.secrets.text(id).await.map(ApiKey::new), contracts::log::PROVIDER_KEY_UNREADABLE)
+            }
+            KeyConfig::Aws(url) => {
+                let credentials = match url {
+                    Some(url) => storage::credentials::fetch(url).await,
+                    None => self.secrets.aws_credentials().await,
+                };
+                (credentials.map(ApiKey::from), contracts::log::PROVIDER_CREDENTIALS_UNAVAILABLE)
+            }
+        };
+        fetched.map_err(|error| {
+            tracing::error!(error = %causes(&error), "{failure}");
+            Error::Unauthenticated
+        })
+    }
+}
+
+/// True if the key is still valid after this time. Only AWS credentials expire.
+fn is_valid_in(key: &ApiKey, time: Duration) -> bool {
+    key.expires_at().is_none_or(|end| end > SystemTime::now() + time)
 }

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use llm::{ApiKey, Config, Wire, client::Timeouts, key::KeyLocation};
+use llm::{ApiKey, Config, Wire, client::Timeouts, key::KeyLocation, signing_scope::SigningScope};
 use serde::Deserialize;
 use serde_json::Value;
 use settings::{Env, MAX_CALL_SECONDS, MAX_CONNECT_SECONDS};
@@ -46,6 +46,13 @@ struct ProviderEntry {
     /// The API that the provider offers.
     #[serde(default)]
     wire: Wire,
+    /// The authentication. Defaults to a key, if there is one.
+    #[serde(default)]
+    auth: Auth,
+    /// The service that a signature names. Defaults to that of a Bedrock host.
+    aws_service: Option<String>,
+    /// The region that a signature names. Defaults to that of a Bedrock host.
+    aws_region: Option<String>,
     /// The header with the bare key. If absent, that of the wire: `Authorization: Bearer …`, or `x-api-key`.
     key_header: Option<String>,
     /// The ARN of the secret with the key.
@@ -65,6 +72,17 @@ struct ProviderEntry {
     idle_timeout_seconds: Option<f64>,
     /// The timeout of the whole call, retries included.
     total_timeout_seconds: Option<f64>,
+}
+
+/// The authentication of a provider's requests.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Auth {
+    /// A key in a header.
+    #[default]
+    Bearer,
+    /// A signature with the AWS credentials of the function's role.
+    AwsSigv4,
 }
 
 /// The configuration of a provider.
@@ -151,6 +169,7 @@ impl ResolvedProviders {
 
 fn read_entries(env: &mut Env, shared: &Config) -> BTreeMap<String, Provider> {
     let mut providers = BTreeMap::new();
+    let credentials_url = env.read(&settings::PROVIDER_CREDENTIALS_URL);
     let Some(text) = env.read(&settings::MODEL_PROVIDERS) else { return providers };
     let list: Vec<Value> = match serde_json::from_str(&text) {
         Ok(list) => list,
@@ -170,7 +189,8 @@ fn read_entries(env: &mut Env, shared: &Config) -> BTreeMap<String, Provider> {
                 env.add_fault(format!("{path}.Name is already the name of another provider"));
             }
             Ok(entry) => {
-                let mut validator = EntryValidator { env: &mut *env, path };
+                let credentials_url = credentials_url.clone();
+                let mut validator = EntryValidator { env: &mut *env, path, credentials_url };
                 let (name, provider) = validator.provider(entry, shared);
                 providers.insert(name, provider);
             }
@@ -179,10 +199,17 @@ fn read_entries(env: &mut Env, shared: &Config) -> BTreeMap<String, Provider> {
     providers
 }
 
+/// True if a text is written like a variable, and so is no key by mistake.
+fn is_variable_name(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
 /// A validator of one entry. Its errors name the member and its rule, never its value.
 struct EntryValidator<'a> {
     env: &'a mut Env,
     path: String,
+    /// The address of the AWS credentials on a developer's machine.
+    credentials_url: Option<String>,
 }
 
 impl EntryValidator<'_> {
@@ -192,32 +219,77 @@ impl EntryValidator<'_> {
             self.fault("Name", format_args!("must have 1 to {MAX_NAME_BYTES} letters, digits, _ - or ."));
         }
         let timeouts = self.timeouts(&entry, shared.timeouts);
-        let ProviderEntry {
-            name,
-            base_url,
-            wire,
-            key_header,
-            key_secret_arn,
-            key_setting,
-            headers,
-            identifiers,
-            ..
-        } = entry;
-        let key = self.key(key_secret_arn, key_setting);
-        let defaults = Config::for_wire(wire);
+        let defaults = Config::for_wire(entry.wire);
+        let (key, key_location) = match entry.auth {
+            Auth::Bearer => self.bearer(&entry, defaults.key_location),
+            Auth::AwsSigv4 => (KeyConfig::Aws(self.credentials_url.clone()), self.signature(&entry)),
+        };
+        let ProviderEntry { name, base_url, wire, headers, identifiers, .. } = entry;
         let config = Config {
             base_url,
             wire,
-            key_location: self.key_location(&key, key_header, defaults.key_location),
+            key_location,
             headers: self.headers(headers),
             send_identifiers: identifiers.unwrap_or(defaults.send_identifiers),
             timeouts,
             ..shared.clone()
         };
         if config.provider_host().is_err() {
-            self.fault("BaseUrl", "must be an http or https URL such as https://api.openai.com/v1");
+            let rule = "must be an http or https URL such as https://api.openai.com/v1";
+            match config.base_url.contains("://") {
+                true => self.fault("BaseUrl", rule),
+                false => self.fault("BaseUrl", format_args!("{rule}; it has no scheme")),
+            }
         }
         (name, Provider { config, key })
+    }
+
+    fn bearer(&mut self, entry: &ProviderEntry, default: KeyLocation) -> (KeyConfig, KeyLocation) {
+        for (member, value) in [("AwsService", &entry.aws_service), ("AwsRegion", &entry.aws_region)] {
+            if value.is_some() {
+                self.fault(member, "needs Auth aws-sigv4");
+            }
+        }
+        let key = self.key(entry.key_secret_arn.clone(), entry.key_setting.clone());
+        let location = self.key_location(&key, entry.key_header.clone(), default);
+        (key, location)
+    }
+
+    /// Reads the scope of signatures from the entry, or else from a host of Bedrock. A host with another service than the
+    /// entry's would refuse every request.
+    fn signature(&mut self, entry: &ProviderEntry) -> KeyLocation {
+        let key_members = [
+            ("KeySecretArn", &entry.key_secret_arn),
+            ("KeySetting", &entry.key_setting),
+            ("KeyHeader", &entry.key_header),
+        ];
+        for (member, value) in key_members {
+            if value.is_some() {
+                self.fault(member, "must be left out where Auth is aws-sigv4");
+            }
+        }
+        let ProviderEntry { aws_service: service, aws_region: region, base_url, .. } = entry;
+        let host = Config { base_url: base_url.clone(), ..Config::default() }.provider_host().ok();
+        let of_host = host.as_deref().and_then(SigningScope::of_bedrock_host);
+        let known = of_host.as_ref().map(|scope| (scope.service(), scope.region()));
+        let service = service.as_deref().or(known.map(|(service, _)| service));
+        let region = region.as_deref().or(known.map(|(_, region)| region));
+        if let (Some((expected, _)), Some(service)) = (known, service)
+            && service != expected
+        {
+            self.fault("AwsService", format_args!("must be {expected} for this host"));
+        }
+        let scope = service.zip(region).and_then(|(service, region)| SigningScope::new(service, region));
+        scope.map_or_else(
+            || {
+                self.fault(
+                    "Auth",
+                    "aws-sigv4 needs AwsService, such as bedrock, and AwsRegion for this host",
+                );
+                KeyLocation::Absent
+            },
+            KeyLocation::Signature,
+        )
     }
 
     fn key(&mut self, secret: Option<String>, setting: Option<String>) -> KeyConfig {
@@ -231,7 +303,11 @@ impl EntryValidator<'_> {
             (None, Some(setting)) => match self.env.get(&setting).map(ApiKey::new) {
                 Some(key) => KeyConfig::Setting(key),
                 None => {
-                    self.fault("KeySetting", "must name an environment variable that holds the key");
+                    let rule = "must name an environment variable that holds the key";
+                    match is_variable_name(&setting) {
+                        true => self.fault("KeySetting", format_args!("{rule}; {setting} is not set")),
+                        false => self.fault("KeySetting", rule),
+                    }
                     KeyConfig::Keyless
                 }
             },

@@ -24,10 +24,10 @@ pub fn tool_rounds_exceeded(spec: &TurnSpec) -> Error {
     Error::new(ErrorCode::ToolRoundsExceeded, message)
 }
 
-/// Returns the error for the client if the model gave no answer to a message. It never contains the provider's text
-/// (I14), but names the message's files if the provider refused one.
-pub fn client_error_for(error: &model::Error, message: &Message) -> Error {
-    let client_error = client_error(error);
+/// Returns the error for the client if the model gave no answer to a message. It names the message's files if the
+/// provider refused one. `failure` is the same as for [`client_error`].
+pub fn client_error_for(error: &model::Error, message: &Message, failure: Option<&str>) -> Error {
+    let client_error = client_error(error, failure);
     let names: Vec<&str> = message
         .attachments
         .iter()
@@ -44,8 +44,9 @@ pub fn client_error_for(error: &model::Error, message: &Message) -> Error {
     client_error.with_details(files)
 }
 
-/// Returns the error for the client if the model gave no answer. It never contains the provider's text (I14).
-pub fn client_error(error: &model::Error) -> Error {
+/// Returns the error for the client if the model gave no answer. `failure` is the provider's address and message, which
+/// only a developer's machine has: otherwise the error never contains the provider's text (I14).
+pub fn client_error(error: &model::Error, failure: Option<&str>) -> Error {
     let (code, message) = match error {
         model::Error::UnsupportedFeature { feature } => {
             let message = format!(
@@ -88,7 +89,11 @@ pub fn client_error(error: &model::Error) -> Error {
         ),
         model::Error::ChainLost | model::Error::Rejected { .. } => (
             ErrorCode::ModelRejected,
-            "The model provider rejected the request. Send the instruction again with a new TurnId.",
+            "The model provider rejected the request. Ask your operator to look up the reason in the log.",
+        ),
+        model::Error::ParameterRejected { .. } => (
+            ErrorCode::ModelRejected,
+            "The model provider rejected a parameter of the request. Ask your operator to check the conversation's context.",
         ),
         model::Error::Unavailable { .. } => (
             ErrorCode::ModelUnavailable,
@@ -111,7 +116,10 @@ pub fn client_error(error: &model::Error) -> Error {
             "The model answered with neither text nor a call, twice. Send the instruction again with a new TurnId.",
         ),
     };
-    let response = Error::new(code, message);
+    let response = match failure {
+        Some(failure) => Error::new(code, format!("{message} {failure}")),
+        None => Error::new(code, message),
+    };
     match error.retry_after() {
         Some(wait) => {
             let response = response.with_retry_after(wait.min(MAX_RETRY_AFTER));
@@ -120,5 +128,47 @@ pub fn client_error(error: &model::Error) -> Error {
             response.with_details(format!("Retry-After: {seconds}"))
         }
         None => response,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use contracts::error::Retry;
+
+    use super::*;
+
+    #[test]
+    fn error_without_a_retry_never_asks_to_send_again() {
+        let retry_after = None;
+        for error in [
+            model::Error::RateLimited { retry_after },
+            model::Error::QuotaExceeded,
+            model::Error::ContextTooLong,
+            model::Error::AttachmentRefused,
+            model::Error::ContentFiltered,
+            model::Error::Unauthenticated,
+            model::Error::UnknownProvider,
+            model::Error::ModelNotFound,
+            model::Error::ChainLost,
+            model::Error::Rejected { status: 400 },
+            model::Error::ParameterRejected { status: 400 },
+            model::Error::Unavailable { retry_after },
+            model::Error::TimedOut,
+            model::Error::Malformed,
+            model::Error::Incomplete,
+            model::Error::Empty,
+        ] {
+            let Error { error_code, message, .. } = client_error(&error, None);
+            let asks = message.contains("again") || message.contains("new TurnId");
+            assert_eq!(asks, error_code.retry() != Retry::Never, "{error_code}: {message}");
+        }
+    }
+
+    #[test]
+    fn failure_of_a_developers_machine_follows_the_message() {
+        let error = client_error(&model::Error::ModelNotFound, Some("http://h/v1/responses answered 404."));
+        assert!(
+            error.message.ends_with("Ask your operator to check it. http://h/v1/responses answered 404.")
+        );
     }
 }

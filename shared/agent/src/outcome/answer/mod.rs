@@ -151,7 +151,7 @@ pub fn suspended(
             .map_or_else(|| "{}".to_owned(), |_| call.arguments.clone()),
     });
     let Ok(tool_calls) = NonEmpty::new(calls.collect()) else {
-        return failed(client_error(&model::Error::Malformed), state, &spec, received);
+        return failed(client_error(&model::Error::Malformed, None), state, &spec, received);
     };
     let continuation = ClientToolContinuation {
         metadata: metadata(turn, mode_display_name),

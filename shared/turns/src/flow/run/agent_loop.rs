@@ -214,7 +214,7 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
         state.chain.response_id = call.failed_response_id.or(state.chain.response_id);
         let partial = guard_text(turn, &call.written, self.spec.settings.answer_format()).await;
         let now = self.deps.host().now();
-        let error = answer::client_error_for(&error, &request.message);
+        let error = answer::client_error_for(&error, &request.message, call.failure.as_deref());
         let failed = answer::failed(error, state, &self.spec, now).with_model_call(info);
         Break(failed.with_partial_answer(&turn.key, partial).with_optional_files(self.take_optional_files()))
     }

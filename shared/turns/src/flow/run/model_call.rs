@@ -30,6 +30,8 @@ pub(super) struct ModelCall {
     pub(super) failed_response_id: Option<String>,
     /// The raw payloads, if they are captured.
     pub(super) raw_payloads: Option<RawPayloads>,
+    /// The provider's address and message about a failure, on a developer's machine only.
+    pub(super) failure: Option<String>,
     requested_at: Timestamp,
     duration: Duration,
     first_text: Option<Duration>,
@@ -64,12 +66,13 @@ impl ModelCall {
         let reply = deps.model().reply(request, owned.time_left(deps), &mut observer);
         let timed = async { (reply.await, host.monotonic().saturating_sub(started)) };
         let ((reply, duration), _) = join(timed, beside).await;
-        let Observer { usage, has_output, failed_response_id, raw: raw_payloads, .. } = observer;
+        let Observer { usage, has_output, failed_response_id, raw: raw_payloads, failure, .. } = observer;
         let call = Self {
             written,
             has_output,
             failed_response_id,
             raw_payloads,
+            failure,
             requested_at,
             duration,
             first_text,

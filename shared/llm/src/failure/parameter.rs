@@ -1,0 +1,47 @@
+//! Recognizes rejections of one parameter, which no other form of the conversation can avoid.
+
+use crate::error_object::ErrorObject;
+
+/// Parameters that hold the conversation or ask for its storage. A request with the full history has others.
+const CONVERSATION: [&str; 7] =
+    ["input", "previous_response_id", "response_id", "conversation", "store", "include", "messages"];
+
+/// Parameters that messages without a `param` name in quotes.
+const QUOTED: [&str; 15] = [
+    "temperature",
+    "top_p",
+    "max_output_tokens",
+    "max_tokens",
+    "max_completion_tokens",
+    "tool_choice",
+    "parallel_tool_calls",
+    "reasoning.effort",
+    "reasoning_effort",
+    "reasoning.summary",
+    "text.format",
+    "response_format",
+    "text.verbosity",
+    "prompt_cache_key",
+    "safety_identifier",
+];
+
+/// True if the error is about a parameter other than the conversation.
+pub(super) fn is_named(error: &ErrorObject) -> bool {
+    match error.param.as_deref().filter(|param| !param.is_empty()) {
+        Some(param) => {
+            let root = param.split(['.', '[']).next().unwrap_or_default();
+            !CONVERSATION.contains(&root) && is_identifier(root)
+        }
+        None => error.message.as_deref().is_some_and(is_quoted),
+    }
+}
+
+/// True for the name of a parameter. Some servers put other words there.
+fn is_identifier(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+}
+
+fn is_quoted(message: &str) -> bool {
+    let mut quoted = message.split(['\'', '"', '`']).skip(1).step_by(2);
+    quoted.any(|word| QUOTED.contains(&word))
+}
