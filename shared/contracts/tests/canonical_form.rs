@@ -3,7 +3,7 @@
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use contracts::{AgentExecuteRequest, Fingerprint};
+use contracts::{AgentExecuteRequest, ErrorCode, Fingerprint, UserTurn, request::TurnOptions};
 
 /// A body as a client sends it, and its canonical form.
 const FORMS: &[(&str, &str)] = &[
@@ -84,4 +84,24 @@ fn canonical_form_is_byte_stable() {
         assert_eq!(String::from_utf8(written).unwrap(), *form);
         assert_eq!(request.fingerprint(), Fingerprint::hash_bytes(form.as_bytes()));
     }
+}
+
+/// Options are stored with the request and are part of its fingerprint. No client of the Aptix API can send them.
+#[test]
+fn options_are_stored_and_refused_from_clients() {
+    let body = br#"{"SessionId":"s","TurnId":"t","Instruction":"x"}"#;
+    let Ok(AgentExecuteRequest::UserTurn(plain)) = AgentExecuteRequest::parse(body) else {
+        panic!("a user turn")
+    };
+    let mut turn = plain.clone();
+    let options = TurnOptions { model: Some("m".to_owned()), ..TurnOptions::default() };
+    turn.options = Some(Box::new(options));
+    let stored = turn.canonical_json();
+    let form = r#"{"Instruction":"x","Options":"{\"Model\":\"m\"}","SessionId":"s","TurnId":"t"}"#;
+    assert_eq!(String::from_utf8(stored.clone()).unwrap(), form);
+    assert_eq!(UserTurn::from_canonical(&stored).unwrap(), turn);
+    assert_ne!(turn.fingerprint(), plain.fingerprint());
+    let refused = AgentExecuteRequest::parse(&stored).unwrap_err();
+    assert_eq!(refused[0].error_code, ErrorCode::MemberUnknown);
+    assert_eq!(refused[0].details.as_deref(), Some("Options"));
 }
