@@ -42,6 +42,9 @@ export function formatTokens(usage) {
 /** @param {import('../javascript/src/wire.js').Cost | undefined} cost */
 export const formatCost = (cost) => (cost ? `${cost.Amount} ${cost.Currency}` : '')
 
+/** @param {import('../javascript/src/wire.js').Ratings} ratings */
+export const formatRatings = ({ Count, Mean }) => `Rated ${formatNumber(Mean)} of 5 (${formatNumber(Count)})`
+
 /**
  * Formats JSON with indentation. Returns any other text unchanged.
  * @param {string} text

@@ -8,20 +8,21 @@ import { parseRequest } from './attachments.js'
 import { download, el, labelledField, openDialog } from './dom.js'
 import { displayTitle, splitInstruction } from './title.js'
 
-/** @typedef {{ Id: string, Name: string, Description?: string }} SessionName */
+/** @typedef {{ Id: string, Name: string, Description?: string, Category?: string }} SessionName */
 
 /**
  * @param {import('../javascript/src/index.js').Aptix} aptix
  * @param {SessionName} session
  * @param {() => void} done
  */
-export function renameSession(aptix, { Id, Name, Description = '' }, done) {
+export function renameSession(aptix, { Id, Name, Description = '', Category = '' }, done) {
   const fields = [
     labelledField('Name', el('input', { name: 'name', value: displayTitle(Name), required: true, maxlength: 256, autocomplete: 'off' })),
     labelledField('Description', el('textarea', { name: 'description', rows: 3 }, Description)),
+    labelledField('Category', el('input', { name: 'category', value: Category, maxlength: 128, autocomplete: 'off' })),
   ]
-  openDialog({ title: 'Rename session', fields, submit: 'Save' }, async ({ name = '', description = '' }) => {
-    await aptix.session(Id).update({ name, description })
+  openDialog({ title: 'Rename session', fields, submit: 'Save' }, async ({ name = '', description = '', category = '' }) => {
+    await aptix.session(Id).update({ name, description, category })
     done()
   })
 }

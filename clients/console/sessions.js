@@ -5,7 +5,7 @@
  */
 
 import { button, el, errorMessage, fill, labelledField, announce } from './dom.js'
-import { formatNumber, pageUrl, timestamp } from './format.js'
+import { formatNumber, formatRatings, pageUrl, timestamp } from './format.js'
 import { deleteSession, renameSession } from './session-actions.js'
 import { matchExcerpt } from './session-match.js'
 import { displayTitle } from './title.js'
@@ -54,6 +54,7 @@ export function sessions(connection) {
       userId: user,
       status: /** @type {'pending' | undefined} */ (values.status || undefined),
       mode: values.mode || undefined,
+      category: values.category || undefined,
       from: values.from ? new Date(values.from).toISOString() : undefined,
       to: values.to ? new Date(values.to).toISOString() : undefined,
       includeDeleted: 'deleted' in values,
@@ -87,7 +88,7 @@ export function sessions(connection) {
    * @param {SessionMatch['Matches']} matches
    */
   function row(session, matches) {
-    const { Id, Name, Description, TurnCount, LastTurnStatus, LastTurnDate, LastUpdatedDate, IsDeleted } = session
+    const { Id, Name, Description, Category, Ratings, TurnCount, LastTurnStatus, LastTurnDate, LastUpdatedDate, IsDeleted } = session
     const title = displayTitle(Name)
     const usage = el('td', { class: 'number', 'data-label': 'Tokens' })
     const costs = el('td', { class: 'number', 'data-label': 'Cost' })
@@ -107,7 +108,9 @@ export function sessions(connection) {
         { scope: 'row' },
         el('a', { href: pageUrl('chat', Id) }, title),
         tag && el('span', { class: `tag ${tag}` }, tag),
+        Category && el('span', { class: 'tag' }, Category),
         Description && el('small', {}, Description),
+        Ratings && el('small', {}, formatRatings(Ratings)),
         matches.slice(0, MAX_MATCHES).map(matchExcerpt),
       ),
       el('td', { 'data-label': 'Last turn' }, timestamp(LastTurnDate ?? LastUpdatedDate)),
@@ -153,6 +156,7 @@ function filters() {
     labelledField('Search', el('input', { type: 'search', name: 'text', maxlength: 256, autocomplete: 'off' })),
     labelledField('Last turn', status),
     labelledField('Mode', el('input', { name: 'mode', maxlength: 128, autocomplete: 'off' })),
+    labelledField('Category', el('input', { name: 'category', maxlength: 128, autocomplete: 'off' })),
     labelledField('From', el('input', { type: 'datetime-local', name: 'from' })),
     labelledField('To', el('input', { type: 'datetime-local', name: 'to' })),
     el('div', { class: 'row' }, check('mine', 'Only mine'), check('deleted', 'Include deleted'), el('button', {}, 'Search')),

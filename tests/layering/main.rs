@@ -68,10 +68,20 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("bench", &["contracts", "protocol", "local", "mock-model"]),
-    ("client", &[]),
+    ("aptix-client", &[]),
     (
         "aptix",
-        &["bench", "client", "contracts", "llm", "indexing", "local", "mock-model", "openapi", "settings"],
+        &[
+            "aptix-client",
+            "bench",
+            "contracts",
+            "llm",
+            "indexing",
+            "local",
+            "mock-model",
+            "openapi",
+            "settings",
+        ],
     ),
 ];
 
@@ -81,7 +91,7 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("aws-sdk-s3", &["storage", "local"]),
     ("aws-sdk-sqs", &["storage", "local", "bench"]),
     ("aws-sdk-secretsmanager", &["storage"]),
-    ("reqwest", &["llm", "retrieval", "storage", "runtime", "authorizer", "client", "local", "bench"]),
+    ("reqwest", &["llm", "retrieval", "storage", "runtime", "authorizer", "aptix-client", "local", "bench"]),
     ("qdrant-client", &["retrieval", "indexing"]),
 ];
 

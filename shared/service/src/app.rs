@@ -179,14 +179,16 @@ fn connect(
     resolved: providers::ResolvedProviders,
 ) -> Result<(Providers, llm::Providers<CachedKey>), lambda_http::Error> {
     let providers::ResolvedProviders { providers, default } = resolved;
-    let (mut ids, mut clients) = (BTreeMap::new(), BTreeMap::new());
+    let (mut ids, mut wires, mut clients) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     for (name, (config, key)) in providers {
         key.prefetch();
         let host = config.provider_host()?;
-        ids.insert(name.clone(), provider_id(Some(name.as_str()).filter(|name| !name.is_empty()), &host));
+        let id = provider_id(Some(name.as_str()).filter(|name| !name.is_empty()), &host);
+        wires.insert(id.clone(), config.wire);
+        ids.insert(name.clone(), id);
         clients.insert(name, llm::Client::new(config, key)?);
     }
-    let ids = Providers { default: ids.get(&default).cloned().unwrap_or_default(), named: ids };
+    let ids = Providers { default: ids.get(&default).cloned().unwrap_or_default(), named: ids, wires };
     Ok((ids, llm::Providers { clients, default }))
 }
 

@@ -45,7 +45,7 @@ impl TurnRequest {
         match self {
             Self::Execute(AgentExecuteRequest::UserTurn(turn)) => turn.streaming,
             Self::Execute(AgentExecuteRequest::ToolContinuation(_)) => false,
-            Self::Rerun { request, .. } => request.streaming,
+            Self::Rerun { request, .. } => request.input.streaming,
         }
     }
 }

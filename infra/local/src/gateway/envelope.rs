@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+use contracts::request::limits::TOO_LARGE_FOR_GATEWAY;
 use contracts::{Error, ErrorCode, InvokeResult};
 
 use crate::lambda::InvokeError;
@@ -68,7 +69,7 @@ impl Refusal {
                 Error::new(ErrorCode::MethodNotAllowed, message)
             }
             Self::Incomplete => Error::new(ErrorCode::BodyMissing, "The request body is incomplete."),
-            Self::PayloadTooLarge => ErrorCode::PayloadTooLarge.into(),
+            Self::PayloadTooLarge => Error::new(ErrorCode::PayloadTooLarge, TOO_LARGE_FOR_GATEWAY),
             Self::TooManyRequests => {
                 Error::new(ErrorCode::TooManyRequests, "Too many requests at a time: try again in a second.")
                     .with_retry_after(Duration::from_secs(1))

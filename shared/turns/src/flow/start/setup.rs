@@ -35,6 +35,8 @@ pub(super) struct ResolvedTurn {
     pub(super) effective: ResolvedContext,
     /// The part of them that the protocol needs.
     pub(super) setup: Setup,
+    /// The mode for which they were resolved.
+    pub(super) mode: String,
     /// The sources that it searches.
     pub(super) sources: Option<Sources>,
 }
@@ -83,9 +85,10 @@ pub(super) async fn resolve(
     let mode = match &rerun {
         Some(rerun) => &rerun.parent.mode,
         None => session.map_or(&first_mode, |session| &session.mode),
-    };
+    }
+    .clone();
     let latched = session.map(|session| session.hints.clone()).unwrap_or_default();
-    let sources = config.sources(&effective, &submission.hints.clone().latched_over(&latched), mode);
+    let sources = config.sources(&effective, &submission.hints.clone().latched_over(&latched), &mode);
     let setup = Setup {
         contexts: session_contexts,
         visibility: config.visibility.for_org(org),
@@ -95,7 +98,7 @@ pub(super) async fn resolve(
         rerun,
         lost_ancestor: cut,
     };
-    Ok(ResolvedTurn { effective, setup, sources })
+    Ok(ResolvedTurn { effective, setup, mode, sources })
 }
 
 /// Chooses the files that go to the model, from the request and the previous turn.
