@@ -218,7 +218,12 @@ export function chat(connection, [id, suffix]) {
   if (!isNew) load().catch(showLoadError)
   composer.text = takeHandoff('draft') ?? draft(draftId)
   queueMicrotask(() => composer.focus())
-  const name = () => ({ Id: session.id, Name: details?.Name ?? '', Description: /** @type {string | undefined} */ (details?.Description) })
+  const name = () => ({ Id: session.id, Name: details?.Name ?? '' })
+  async function rename() {
+    await showSession()
+    const { Description, Category } = /** @type {{ Description?: string, Category?: string }} */ (details)
+    renameSession(aptix, { ...name(), Description, Category }, () => void Promise.all([showSession(), sidebar.refresh()]).catch(showError))
+  }
   const showError = (/** @type {unknown} */ error) => fill(problem, errorMessage(error))
   /** @type {import('./palette.js').Command[]} */
   const commands = [
@@ -227,7 +232,7 @@ export function chat(connection, [id, suffix]) {
     { label: 'Choose agent and model', icon: 'spark', action: () => (isNew && !open ? picker.open() : (location.hash = pageUrl('chat', aptix.session().id, 'new'))) },
     { label: 'Stop the answer', icon: 'close', keys: 'Ctrl+.', action: stop },
     { label: 'Show or hide sessions', icon: 'panel', keys: 'Ctrl+B', action: toggleSidebar },
-    { label: 'Rename this session', icon: 'edit', action: () => renameSession(aptix, name(), () => void Promise.all([showSession(), sidebar.refresh()]).catch(showError)) },
+    { label: 'Rename this session', icon: 'edit', action: () => rename().catch(showError) },
     { label: 'Export this session as Markdown', icon: 'download', action: () => exportMarkdown(aptix, name()).catch(showError) },
     { label: 'Export this session as JSON', icon: 'download', action: () => exportJson(connection, name()).catch(showError) },
   ]

@@ -22,6 +22,8 @@ import { turnFooter } from './turn-footer.js'
 
 /** Shortest interval between two renders of a streaming answer. */
 const MIN_RENDER_INTERVAL_MS = 40
+/** Time that a turn is near the viewport before its details are loaded. */
+const NEAR_DELAY_MS = 100
 
 /**
  * @typedef {import('../javascript/src/index.js').Turn} Turn
@@ -122,16 +124,20 @@ export class TurnView {
   }
 
   /**
-   * Runs a function once the turn is in the viewport, or near it.
+   * Runs a function once the turn is in the viewport, or near it, for a moment: not when the reader scrolls past it.
    * @param {() => Promise<void>} action
    */
   #whenNear(action) {
-    const run = () => action().catch((error) => this.#notes.append(errorMessage(error)))
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let timer
+    const run = () => {
+      observer.disconnect()
+      action().catch((error) => this.#notes.append(errorMessage(error)))
+    }
     const observer = new IntersectionObserver(
       (entries) => {
-        if (!entries.some(({ isIntersecting }) => isIntersecting)) return
-        observer.disconnect()
-        run()
+        clearTimeout(timer)
+        if (entries.at(-1)?.isIntersecting) timer = setTimeout(run, NEAR_DELAY_MS)
       },
       { rootMargin: '600px' },
     )
@@ -370,9 +376,11 @@ const PHASES = /** @type {Record<string, string>} */ ({
   waiting_for_tools: 'Waiting for tools…',
 })
 
-/** @param {{ Phase?: unknown, ToolName?: unknown }} status */
-function statusText({ Phase, ToolName }) {
-  return Phase === 'tool' ? `Running ${ToolName ?? 'a tool'}…` : (PHASES[String(Phase)] ?? '')
+/** @param {{ Phase?: unknown, ToolName?: unknown, Attempt?: number }} status */
+function statusText({ Phase, ToolName, Attempt = 1 }) {
+  const text = Phase === 'tool' ? `Running ${ToolName ?? 'a tool'}…` : (PHASES[String(Phase)] ?? '')
+  // A later attempt has taken the turn over from one that died.
+  return Attempt > 1 && text !== '' ? `${text} (attempt ${Attempt})` : text
 }
 
 /** @param {unknown} error */

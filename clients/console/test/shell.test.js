@@ -151,6 +151,24 @@ suite('console around the chat', { skip: noCloud || noBrowser }, () => {
     assert.equal(await page.run(`document.querySelector('dialog')`), null)
   })
 
+  test('rename from the palette keeps description and category', async () => {
+    const { page } = ui
+    const session = cloud.client().session()
+    await session.send(`Pack ${script().say('Packed.')}`).final()
+    await session.update({ description: 'For the trip', category: 'travel' })
+    await ui.visit(cloud.api, `#/chat/${session.id}`)
+    await page.until(`${answer} === 'Packed.'`)
+    await page.run(key('k', 'ctrlKey: true'))
+    await page.until(`document.activeElement.matches('.palette input')`)
+    await write('.palette input', 'rename this')
+    await page.press('Enter', '\r')
+    await page.until(`document.querySelector('dialog form [name=name]')?.value === 'Pack'`)
+    await page.run(`(() => { const form = document.querySelector('dialog form'); form.querySelector('[name=name]').value = 'Pack bags'; form.requestSubmit() })()`)
+    await page.until(`document.querySelector('h1').textContent === 'Pack bags' && !!${item('Pack bags')}`)
+    const { Name, Description, Category } = await session.read()
+    assert.deepEqual([Name, Description, Category], ['Pack bags', 'For the trip', 'travel'])
+  })
+
   test('draft survives a reload and another page', async () => {
     const { page } = ui
     await ui.visit(cloud.api)

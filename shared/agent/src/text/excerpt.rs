@@ -34,8 +34,9 @@ pub fn excerpt_of(text: &str) -> Excerpt {
 #[must_use]
 pub fn session_name(instruction: Option<&str>) -> String {
     let text = instruction.unwrap_or_default();
-    let lines = || text.lines().map(plain_line).filter(|line| line.contains(char::is_alphanumeric));
-    let line = prose_lines(text).map(plain_line).find(|line| is_telling(line)).or_else(|| lines().next());
+    let has_word = |line: &String| line.contains(char::is_alphanumeric);
+    let line = prose_lines(text).map(plain_line).find(|line| is_telling(line));
+    let line = line.or_else(|| text.lines().map(plain_line).find(has_word));
     // An instruction without letters and digits is its own name.
     let line = line.or_else(|| text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned));
     shorten(&line.unwrap_or_else(|| "Untitled session".to_owned()))
