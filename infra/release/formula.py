@@ -24,7 +24,7 @@ class Aptix < Formula
 
 {sources}
   def install
-    bin.install "aptix"
+    bin.install "aptix", "embedded-qdrant"
     man1.install Dir["man/*.1"]
     bash_completion.install "completions/aptix.bash" => "aptix"
     fish_completion.install "completions/aptix.fish"

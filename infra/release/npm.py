@@ -1,4 +1,4 @@
-"""The npm packages: `aptix-cli`, a launcher, and one package per platform that carries the program."""
+"""The npm packages: `aptix-cli`, a launcher, and one package per platform that carries the programs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ child.on('exit', (code, signal) => process.exit(code ?? (signal ? 1 : 0)))
 """
 
 
-def write_npm_packages(out: Path, version: str, program: bytes, platform: Platform) -> list[Path]:
+def write_npm_packages(out: Path, version: str, programs: dict[str, bytes], platform: Platform) -> list[Path]:
     """Writes the launcher's package and the platform's one."""
     name = f"aptix-cli-{platform.npm_os}-{platform.npm_cpu}"
     names = sorted({f"aptix-cli-{each.npm_os}-{each.npm_cpu}" for each in PLATFORMS.values()})
@@ -55,14 +55,14 @@ def write_npm_packages(out: Path, version: str, program: bytes, platform: Platfo
     carrier = {
         "name": name,
         "version": version,
-        "description": f"The program of aptix-cli for {platform.npm_os}-{platform.npm_cpu}",
+        "description": f"The programs of aptix-cli for {platform.npm_os}-{platform.npm_cpu}",
         **COMMON,
         "os": [platform.npm_os],
         "cpu": [platform.npm_cpu],
     }
     return [
         _pack(out / f"aptix-cli-{version}.tgz", launcher, {"aptix.js": LAUNCHER.encode()}),
-        _pack(out / f"{name}-{version}.tgz", carrier, {f"aptix{platform.exe}": program}),
+        _pack(out / f"{name}-{version}.tgz", carrier, programs),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Packages a built program: archive, checksum, SBOM, wheel, npm packages and the folder of a container image."""
+"""Packages built programs: archive, checksum, SBOM, wheel, npm packages and the folder of a container image."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ def main() -> None:
     """Writes the artefacts of one platform."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--program", type=Path, required=True)
+    parser.add_argument("--qdrant", type=Path, help="the embedded Qdrant, which is installed beside the program")
     parser.add_argument("--target", required=True)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
@@ -37,15 +38,20 @@ def main() -> None:
         raise SystemExit(f"Unknown target {arguments.target}: expected {', '.join(PLATFORMS)}")
     version = workspace_version()
     name = f"aptix-{version}-{platform.target}"
-    program = arguments.program.read_bytes()
+    programs = {f"aptix{platform.exe}": arguments.program.read_bytes()}
+    if arguments.qdrant is not None:
+        programs[f"embedded-qdrant{platform.exe}"] = arguments.qdrant.read_bytes()
     with tempfile.TemporaryDirectory() as folder:
-        files = {f"aptix{platform.exe}": program, **documents(arguments.program, Path(folder))}
-    archive = write_archive(arguments.out, name, files, platform)
-    (arguments.out / f"{name}.cdx.json").write_text(json.dumps(sbom(REPOSITORY, platform.target), indent=2) + "\n")
-    artefacts = [archive, write_wheel(arguments.out, version, program, platform)]
-    artefacts += write_npm_packages(arguments.out, version, program, platform)
+        files = documents(arguments.program, Path(folder))
+    bill = sbom(REPOSITORY, platform.target, with_qdrant=arguments.qdrant is not None)
+    (arguments.out / f"{name}.cdx.json").write_text(json.dumps(bill, indent=2) + "\n")
+    artefacts = [
+        write_archive(arguments.out, name, programs, files, platform),
+        write_wheel(arguments.out, version, programs, platform),
+        *write_npm_packages(arguments.out, version, programs, platform),
+    ]
     if platform.image_base:
-        write_image_folder(arguments.out / f"{name}-image", program, platform)
+        write_image_folder(arguments.out / f"{name}-image", programs, platform)
     for artefact in artefacts:
         digest = hashlib.sha256(artefact.read_bytes()).hexdigest()
         artefact.with_name(f"{artefact.name}.sha256").write_text(f"{digest}  {artefact.name}\n")
@@ -73,32 +79,35 @@ def documents(program: Path, folder: Path) -> dict[str, bytes]:
     return files
 
 
-def write_archive(out: Path, name: str, files: dict[str, bytes], platform: Platform) -> Path:
+def write_archive(
+    out: Path, name: str, programs: dict[str, bytes], files: dict[str, bytes], platform: Platform
+) -> Path:
     """Writes a zip for Windows and a compressed tar file for others."""
     if platform.exe:
         archive = out / f"{name}.zip"
         with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
-            for path, content in files.items():
+            for path, content in (programs | files).items():
                 target.writestr(zipfile.ZipInfo(f"{name}/{path}"), content, zipfile.ZIP_DEFLATED)
         return archive
     archive = out / f"{name}.tar.gz"
     with tarfile.open(archive, "w:gz", compresslevel=6) as target:
-        for path, content in files.items():
+        for path, content in (programs | files).items():
             entry = tarfile.TarInfo(f"{name}/{path}")
             entry.size, entry.mtime = len(content), EPOCH
-            entry.mode = 0o755 if path == "aptix" else 0o644
+            entry.mode = 0o755 if path in programs else 0o644
             target.addfile(entry, io.BytesIO(content))
     return archive
 
 
-def write_image_folder(folder: Path, program: bytes, platform: Platform) -> None:
+def write_image_folder(folder: Path, programs: dict[str, bytes], platform: Platform) -> None:
     """Writes what `docker build FOLDER` needs."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     text = (Path(__file__).parent / "Containerfile").read_text(encoding="utf-8")
     (folder / "Dockerfile").write_text(text.replace("BASE=scratch", f"BASE={platform.image_base}"), encoding="utf-8")
-    (folder / "aptix").write_bytes(program)
-    (folder / "aptix").chmod(0o755)
+    for name, program in programs.items():
+        (folder / name).write_bytes(program)
+        (folder / name).chmod(0o755)
 
 
 if __name__ == "__main__":

@@ -4,14 +4,44 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 
-def sbom(repository: Path, target: str) -> dict[str, Any]:
-    """Returns the packages that the program is built from, with their licenses and dependencies."""
+def sbom(repository: Path, target: str, *, with_qdrant: bool) -> dict[str, Any]:
+    """Returns the packages that the programs are built from, with their licenses and dependencies."""
+    program = _packages(repository / "Cargo.toml", "aptix", target)
+    components, dependencies = dict(program.components), dict(program.dependencies)
+    if with_qdrant:
+        # A separate workspace and program, which the first one starts.
+        engine = _packages(repository / "infra/qdrant/Cargo.toml", "embedded-qdrant", target)
+        components |= {engine.root["purl"]: {**engine.root, "type": "application"}, **engine.components}
+        for purl, needed in engine.dependencies.items():
+            dependencies[purl] = dependencies.get(purl, set()) | needed
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {"component": {**program.root, "type": "application"}},
+        "components": [component for _, component in sorted(components.items())],
+        "dependencies": [{"ref": ref, "dependsOn": sorted(needed)} for ref, needed in sorted(dependencies.items())],
+    }
+
+
+@dataclass(frozen=True)
+class _Packages:
+    """The packages of a program, by their URLs."""
+
+    root: dict[str, Any]
+    components: dict[str, dict[str, Any]]
+    dependencies: dict[str, set[str]]
+
+
+def _packages(manifest: Path, name: str, target: str) -> _Packages:
     command = ["cargo", "metadata", "--format-version=1", "--locked", f"--filter-platform={target}"]
-    metadata = json.loads(subprocess.run(command, cwd=repository, capture_output=True, check=True).stdout)
+    command += ["--manifest-path", str(manifest)]
+    metadata = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     packages = {package["id"]: package for package in metadata["packages"]}
     edges = {
         node["id"]: [
@@ -21,24 +51,17 @@ def sbom(repository: Path, target: str) -> dict[str, Any]:
         ]
         for node in metadata["resolve"]["nodes"]
     }
-    root = next(id for id, package in packages.items() if package["name"] == "aptix")
+    root = next(id for id, package in packages.items() if package["name"] == name)
     reached, waiting = {root}, [root]
     while waiting:
         new = set(edges[waiting.pop()]) - reached
         reached |= new
         waiting += new
-    components = sorted((_component(packages[id]) for id in reached - {root}), key=lambda each: each["purl"])
-    dependencies = [
-        {"ref": _purl(packages[id]), "dependsOn": sorted(_purl(packages[each]) for each in edges[id])} for id in reached
-    ]
-    return {
-        "bomFormat": "CycloneDX",
-        "specVersion": "1.6",
-        "version": 1,
-        "metadata": {"component": {**_component(packages[root]), "type": "application"}},
-        "components": components,
-        "dependencies": sorted(dependencies, key=lambda each: str(each["ref"])),
-    }
+    return _Packages(
+        _component(packages[root]),
+        {_purl(packages[id]): _component(packages[id]) for id in reached - {root}},
+        {_purl(packages[id]): {_purl(packages[each]) for each in edges[id]} for id in reached},
+    )
 
 
 def _component(package: dict[str, Any]) -> dict[str, Any]:

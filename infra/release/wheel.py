@@ -1,4 +1,4 @@
-"""The wheel `aptix-cli`, which carries the program."""
+"""The wheel `aptix-cli`, which carries the programs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from platforms import Platform
 SUMMARY = "Serverless backend for AI agents: local cloud, console, terminal chat and tools"
 
 
-def write_wheel(out: Path, version: str, program: bytes, platform: Platform) -> Path:
+def write_wheel(out: Path, version: str, programs: dict[str, bytes], platform: Platform) -> Path:
     """Writes the wheel. pip installs its scripts as they are, on the PATH."""
     info = f"aptix_cli-{version}.dist-info"
     tags = "".join(f"Tag: py3-none-{tag}\n" for tag in platform.wheel_tag.split("."))
     files = {
-        f"aptix_cli-{version}.data/scripts/aptix{platform.exe}": program,
+        **{f"aptix_cli-{version}.data/scripts/{name}": program for name, program in programs.items()},
         f"{info}/METADATA": (
             f"Metadata-Version: 2.4\nName: aptix-cli\nVersion: {version}\nSummary: {SUMMARY}\n"
             "License-Expression: MIT OR Apache-2.0\nRequires-Python: >=3.8\n"
@@ -31,7 +31,7 @@ def write_wheel(out: Path, version: str, program: bytes, platform: Platform) -> 
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
             entry = zipfile.ZipInfo(name)
-            # A regular file, which is executable if it is the program.
+            # A regular file, which is executable if it is a program.
             entry.external_attr = (0o100755 if ".data/" in name else 0o100644) << 16
             archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
     return wheel

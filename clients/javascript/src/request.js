@@ -1,5 +1,5 @@
 /**
- * The body of an `execute` request.
+ * The bodies of requests that start a turn.
  *
  * @module
  */
@@ -14,24 +14,33 @@
  * A condition that filters the retrieved chunks.
  * @typedef {{ Key: string, Operator: '==' | '!=' | 'contains' | 'does_not_contain', Values: (string | number | boolean)[] }} RagCondition
  *
- * Context of an instruction.
- * @typedef {object} Input
+ * Files, images, scope and hints of an instruction.
+ * @typedef {object} TurnInput
  * @property {InputFile[]} [files]
  * @property {InputImage[]} [images]
- * @property {string} [agent] Id of the agent context, fixed by the session's first turn.
- * @property {string} [conversation] Id of the conversation context, fixed by the session's first turn.
  * @property {string} [workspaceId]
  * @property {string} [repo]
  * @property {string} [language]
  * @property {RagCondition[]} [ragScope]
  * @property {string} [solutionContext] Replaces the session's solution context.
+ *
+ * Contexts of a session.
+ * @typedef {object} Contexts
+ * @property {string} [agent] Id of the agent context, fixed by the session's first turn.
+ * @property {string} [conversation] Id of the conversation context, fixed by the session's first turn.
+ *
+ * Context of an instruction.
+ * @typedef {TurnInput & Contexts} Input
+ *
+ * Changes of a rerun. What is absent is that of the original turn. An empty list removes the original's.
+ * @typedef {TurnInput & { text?: string | import('./testing.js').Script, model?: string, mode?: string }} RerunChanges
  */
 
 /** Length limit of an image's id. */
 const MAX_IMAGE_ID_CHARS = 128
 
 /**
- * Serializes the request. Retries send the same text.
+ * Serializes an `execute` request. Retries send the same text.
  * @param {string} sessionId
  * @param {string} turnId
  * @param {string} text
@@ -43,17 +52,41 @@ export async function executeBody(sessionId, turnId, text, input) {
     SessionId: sessionId,
     TurnId: turnId,
     Instruction: text === '' ? undefined : text,
-    InputArtifacts: input.files?.length ? await Promise.all(withDistinctPaths(input.files).map(artifact)) : undefined,
-    ClipboardImages: input.images?.length ? await images(input.images) : undefined,
+    ...(await inputMembers(input)),
     AgentContextId: input.agent,
     ConversationContextId: input.conversation,
-    WorkspaceId: input.workspaceId,
-    Repo: input.repo,
-    Language: input.language,
-    RagScope: input.ragScope?.length ? { Conditions: input.ragScope } : undefined,
-    SolutionContextText: input.solutionContext,
     Streaming: true,
   })
+}
+
+/**
+ * Serializes a `rerun` request. Retries send the same text.
+ * @param {string} turnId
+ * @param {RerunChanges} changes
+ * @returns {Promise<string>}
+ */
+export async function rerunBody(turnId, { text, model, mode, ...input }) {
+  return JSON.stringify({
+    TurnId: turnId,
+    Instruction: text === undefined ? undefined : String(text),
+    ...(await inputMembers(input)),
+    Model: model,
+    Mode: mode,
+    Streaming: true,
+  })
+}
+
+/** @param {TurnInput} input */
+async function inputMembers({ files, images, workspaceId, repo, language, ragScope, solutionContext }) {
+  return {
+    InputArtifacts: files && (await Promise.all(withDistinctPaths(files).map(artifact))),
+    ClipboardImages: images && (await clipboardImages(images)),
+    WorkspaceId: workspaceId,
+    Repo: repo,
+    Language: language,
+    RagScope: ragScope && { Conditions: ragScope },
+    SolutionContextText: solutionContext,
+  }
 }
 
 /**
@@ -92,7 +125,7 @@ async function artifact({ path, content, mimeType, language, origin = 'ide' }) {
  * Serializes images. The id of an image is its file name, if it has one that no earlier image has.
  * @param {InputImage[]} images
  */
-function images(images) {
+function clipboardImages(images) {
   const ids = new Set()
   return Promise.all(
     images.map(async (image, index) => {

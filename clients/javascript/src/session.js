@@ -1,7 +1,7 @@
 import { newId } from './id.js'
 import { ResumeEntry } from './resume-store.js'
 import * as paths from './paths.js'
-import { executeBody } from './request.js'
+import { executeBody, rerunBody } from './request.js'
 import { toWireResults } from './tools.js'
 import { Turn } from './turn.js'
 
@@ -55,16 +55,16 @@ export class Session {
 
   /**
    * Runs a finished turn again as a new turn, optionally with another instruction, model or mode, and with other files, images,
-   * scope, hints or solution context. The model sees neither the original turn nor the turns after it.
+   * scope, hints or solution context. The session's own files, scope and hints are not sent: what is absent here is that of the
+   * original turn. The model sees neither the original turn nor the turns after it.
    * @param {string} rerunOf
-   * @param {import('./turn.js').TurnOptions & { text?: string, model?: string, mode?: string, turnId?: string }} [options]
+   * @param {import('./turn.js').TurnOptions & import('./request.js').RerunChanges & { turnId?: string }} [options]
    * @returns {Turn}
    */
-  rerun(rerunOf, options = {}) {
-    const { turnId = newId(), text, model, mode, ...turnOptions } = { ...this.#defaults, ...options }
+  rerun(rerunOf, { turnId = newId(), ...options } = {}) {
     const previous = this.#newestTurn
-    const body = JSON.stringify({ TurnId: turnId, Instruction: text, Model: model, Mode: mode, Streaming: true })
-    return this.#startTurn(turnId, turnOptions, async () => {
+    return this.#startTurn(turnId, { ...this.#defaults, ...options }, async () => {
+      const body = await rerunBody(turnId, options)
       await previous?.stopSettled
       const path = paths.turn(this.id, rerunOf, '/rerun')
       return { request: { method: 'POST', path, body } }

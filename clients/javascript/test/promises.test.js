@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 
 import { AptixError } from '../src/index.js'
+import { MockModel } from '../src/testing.js'
 import { Cloud, MemoryStore, collect, skip } from './cloud.js'
 
 /** @type {Cloud} */
@@ -368,6 +369,26 @@ suite('rerun and fork', { skip }, () => {
     assert.equal((await collect(again)).text, 'Two.')
     assert.equal((await session.turn(again.id)).RerunOfTurnId, turn.id)
     await assert.rejects(session.rerun('nobody').final(), hasCode('TurnNotFound'))
+  })
+
+  test('turn is rerun with other files and solution context', async () => {
+    const model = new MockModel(cloud.model)
+    const lastRequest = async () => JSON.stringify((await model.requests()).requests.at(-1)?.body)
+    // The defaults are those of new turns.
+    const defaults = { agent: 'workspace', files: [{ path: 'default.rs', content: 'fn of_default() {}' }] }
+    const session = cloud.client().session(undefined, defaults)
+    const turn = session.send('[[script: say "One."]]', { files: [{ path: 'a.rs', content: 'fn before() {}' }] })
+    await turn.final()
+    await session.rerun(turn.id).final()
+    assert.match(await lastRequest(), /fn before/)
+    const files = [{ path: 'a.rs', content: 'fn after() {}' }]
+    const answer = await session.rerun(turn.id, { files, solutionContext: 'Use tabs.' }).final()
+    assert.equal(answer.text, 'One.')
+    const request = await lastRequest()
+    for (const part of ['fn after() {}', 'Use tabs.']) assert.ok(request.includes(part), part)
+    assert.doesNotMatch(request, /fn before|of_default/)
+    await session.rerun(turn.id, { files: [] }).final()
+    assert.doesNotMatch(await lastRequest(), /fn before|of_default/)
   })
 
   test('session is forked from completed turn', async () => {

@@ -109,6 +109,40 @@ const errorResponse = (status, error, headers) =>
   )
 
 suite('client', () => {
+  test('rerun sends its own input and not that of the session', async () => {
+    const { aptix, requests } = mockClient([new Response(succeeded), new Response(succeeded)])
+    const image = { mimeType: 'image/png', bytes: new Uint8Array([1, 2, 3]) }
+    const scope = { Key: 'Language', Operator: /** @type {const} */ ('=='), Values: ['rust'] }
+    const session = aptix.session('s', { agent: 'workspace', repo: 'default', files: [{ path: 'default.rs', content: '' }] })
+    const files = [{ path: 'src/a.rs', content: 'fn a() {}' }]
+    const hints = { workspaceId: 'w', repo: 'core', language: 'rust', solutionContext: 'Use tabs.' }
+    const options = { turnId: 'u', text: 'Look.', model: 'm', mode: 'general', files, images: [image], ragScope: [scope], ...hints }
+    await session.rerun('t', options).final()
+    await session.rerun('t', { turnId: 'v', files: [], ragScope: [] }).final()
+    const [changed, emptied] = requests.map(({ init }) => JSON.parse(String(init.body)))
+    assert.equal(requests[0]?.url, 'https://api.example/live/api/ai/agent/sessions/s/turns/t/rerun')
+    assert.deepEqual(changed, {
+      TurnId: 'u',
+      Instruction: 'Look.',
+      InputArtifacts: [{ RelativePath: 'src/a.rs', FileName: 'a.rs', Contents: 'fn a() {}', Origin: 'ide' }],
+      ClipboardImages: [{ Id: 'image-1', MimeType: 'image/png', DataBase64: 'AQID' }],
+      WorkspaceId: 'w',
+      Repo: 'core',
+      Language: 'rust',
+      RagScope: { Conditions: [scope] },
+      SolutionContextText: 'Use tabs.',
+      Model: 'm',
+      Mode: 'general',
+      Streaming: true,
+    })
+    assert.deepEqual(emptied, {
+      TurnId: 'v',
+      InputArtifacts: [],
+      RagScope: { Conditions: [] },
+      Streaming: true,
+    })
+  })
+
   test('retries send identical request with Last-Event-ID', async () => {
     const { aptix, requests } = mockClient([
       new TypeError('fetch failed'),

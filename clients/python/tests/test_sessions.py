@@ -97,6 +97,12 @@ def test_turn_is_rerun_with_same_or_other_instruction(cloud: LocalCloud) -> None
         assert session.turn(again.id).rerun_of_turn_id == turn.id
         session.rerun(turn.id, text="Look.", files=[File("a.rs", "fn rerun() {}")]).final()
         assert "fn rerun() {}" in str(cloud.model.requests()[-1]["body"])
+        with_file = session.stream("Look.", files=[File("a.rs", "fn original() {}")])
+        with_file.final()
+        session.rerun(with_file.id).final()
+        assert "fn original() {}" in str(cloud.model.requests()[-1]["body"])
+        session.rerun(with_file.id, files=[]).final()
+        assert "fn original() {}" not in str(cloud.model.requests()[-1]["body"])
         with pytest.raises(AptixError) as caught:
             session.rerun("nobody").final()
         assert caught.value.code == "TurnNotFound"

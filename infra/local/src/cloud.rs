@@ -178,11 +178,11 @@ impl Cloud {
         self.services.model.recorder()
     }
 
-    /// Returns the URL of the vector database once it is ready. The embedded engine is built first if necessary,
-    /// which takes minutes.
+    /// Returns the URL of the vector database once it is ready. In a checkout, the embedded engine is built first if
+    /// necessary, which takes minutes.
     ///
     /// # Errors
-    /// Fails if the engine can't be built or does not start.
+    /// Fails if the engine is not installed, can't be built or does not start.
     pub async fn qdrant(&self) -> Result<&str, Error> {
         if let Some(engine) = self.services.qdrant.embedded() {
             engine.ensure_ready().await?;

@@ -61,14 +61,14 @@ class RagCondition:
 class Input:
     """Context of an instruction."""
 
-    files: Sequence[InputFile] = ()
-    images: Sequence[InputImage] = ()
+    files: Sequence[InputFile] | None = None
+    images: Sequence[InputImage] | None = None
     agent: str | None = None
     conversation: str | None = None
     workspace_id: str | None = None
     repo: str | None = None
     language: str | None = None
-    rag_scope: Sequence[RagCondition] = ()
+    rag_scope: Sequence[RagCondition] | None = None
     solution_context: str | None = None
 
 
@@ -79,27 +79,32 @@ def present(members: Mapping[str, Any]) -> dict[str, Any]:
 
 def execute_body(session_id: str, turn_id: str, text: str, context: Input) -> dict[str, Any]:
     """Returns the request. Reads the files that are given by their path."""
-    conditions = [
-        {"Key": condition.key, "Operator": condition.operator, "Values": list(condition.values)}
-        for condition in context.rag_scope
-    ]
     return present(
         {
             "SessionId": session_id,
             "TurnId": turn_id,
             "Instruction": text or None,
-            "InputArtifacts": _artifacts(context.files) or None,
-            "ClipboardImages": _images(context.images) or None,
+            "InputArtifacts": None if context.files is None else _artifacts(context.files),
+            "ClipboardImages": None if context.images is None else _images(context.images),
             "AgentContextId": context.agent,
             "ConversationContextId": context.conversation,
             "WorkspaceId": context.workspace_id,
             "Repo": context.repo,
             "Language": context.language,
-            "RagScope": {"Conditions": conditions} if conditions else None,
+            "RagScope": None if context.rag_scope is None else _scope(context.rag_scope),
             "SolutionContextText": context.solution_context,
             "Streaming": True,
         }
     )
+
+
+def _scope(conditions: Sequence[RagCondition]) -> dict[str, Any]:
+    return {
+        "Conditions": [
+            {"Key": condition.key, "Operator": condition.operator, "Values": list(condition.values)}
+            for condition in conditions
+        ]
+    }
 
 
 def _artifacts(files: Sequence[InputFile]) -> list[dict[str, Any]]:

@@ -54,7 +54,7 @@ class SendOptions(SessionOptions, total=False):
 
 
 class RerunOptions(InputOptions, total=False):
-    """Options of a rerun. What is absent is that of the original turn."""
+    """Options of a rerun. What is absent is that of the original turn. An empty list removes the original's."""
 
     text: str | None
     model: str | None

@@ -96,7 +96,7 @@ async fn local_cloud(data: &Data, needs_qdrant: bool) -> Result<(String, String,
         }
         (Err(crate::Error::Data(data_folder::Error::InUse(_))), Data::Folder(folder)) => {
             if needs_qdrant {
-                qdrant::ensure_built(&executable(None)?).await?;
+                qdrant::ensure_available(&executable(None)?).await?;
             }
             let (qdrant, model_url) = discovery::vector_endpoints(&PathBuf::from(folder))?;
             Ok((qdrant, model_url, None))

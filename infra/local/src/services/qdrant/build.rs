@@ -10,55 +10,86 @@ use tokio::sync::Mutex;
 use super::build_progress::BuildProgress;
 use super::error::Error;
 
-/// Manifest of the engine's sources. A local cloud runs on the machine that built it.
-const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../qdrant/Cargo.toml");
-
 /// Lines of Cargo's output in the error of a failed build, at most.
 const MAX_OUTPUT_LINES: usize = 30;
+/// Folder that Cargo creates beside the programs that it builds.
+const CARGO_FOLDER: &str = ".fingerprint";
 
 /// Allows one build at a time: all clouds of a process share it.
 static BUILDING: Mutex<()> = Mutex::const_new(());
 
-/// Returns the target folder that an executable was built in, which the engine shares: `target` for
-/// `target/debug/aptix`. Dependencies that both use are then compiled once.
-pub(super) fn target_dir(executable: &Path) -> PathBuf {
-    executable.ancestors().nth(2).unwrap_or_else(|| Path::new("target")).to_owned()
+/// A checkout with the engine's sources.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Checkout {
+    /// Manifest of the engine's sources.
+    manifest: PathBuf,
+    /// Folder in which the engine is built.
+    target_dir: PathBuf,
+    is_running: bool,
 }
 
-/// Returns the engine's executable if it has been built.
-pub(super) fn executable(target_dir: &Path) -> Option<PathBuf> {
-    let executable =
-        target_dir.join("debug").join(format!("embedded-qdrant{}", std::env::consts::EXE_SUFFIX));
-    executable.is_file().then_some(executable)
-}
-
-/// Builds the engine with Cargo, which does nothing if it is up to date. Progress goes to standard error.
-pub(super) async fn build(target_dir: &Path) -> Result<(), Error> {
-    let _guard = BUILDING.lock().await;
-    if !Path::new(MANIFEST).is_file() {
-        return Err(Error::Build(format!("there are no sources at {MANIFEST}")));
+impl Checkout {
+    /// Returns the checkout with this manifest, if it exists.
+    ///
+    /// A running program that Cargo built shares its target folder, `target` for `target/debug/aptix`: dependencies that
+    /// both use are then compiled once. For any other program, such as an installed one, it is the checkout's.
+    pub(super) fn of(manifest: &Path, executable: &Path) -> Option<Self> {
+        let folder = executable.parent()?;
+        let (target_dir, is_running) = match folder.parent() {
+            Some(target_dir) if folder.join(CARGO_FOLDER).is_dir() => (target_dir.to_owned(), true),
+            _ => (manifest.canonicalize().ok()?.ancestors().nth(3)?.join("target"), false),
+        };
+        manifest.is_file().then(|| Self { manifest: manifest.to_owned(), target_dir, is_running })
     }
-    let mut command = cargo();
-    command.args(["build", "--locked", "--manifest-path", MANIFEST, "--target-dir"]).arg(target_dir);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
-    let cant_run = |error: std::io::Error| Error::Build(format!("can't run cargo: {error}"));
-    let mut child = command.spawn().map_err(cant_run)?;
-    let mut progress = BuildProgress::start(executable(target_dir).is_none());
-    let mut output = Vec::new();
-    if let Some(stderr) = child.stderr.take() {
-        let mut lines = BufReader::new(stderr).lines();
-        while let Some(line) = progress.next_line(&mut lines).await {
-            output.push(line);
+
+    /// Returns true if Cargo built the running program.
+    pub(super) fn is_running(&self) -> bool {
+        self.is_running
+    }
+
+    /// Returns the folder in which the engine is built.
+    #[cfg(test)]
+    pub(super) fn target_dir(&self) -> &Path {
+        &self.target_dir
+    }
+
+    /// Returns the engine's program if it has been built.
+    pub(super) fn built(&self) -> Option<PathBuf> {
+        let program = self.target_dir.join("debug").join(file_name());
+        program.is_file().then_some(program)
+    }
+
+    /// Builds the engine with Cargo, which does nothing if it is up to date. Progress goes to standard error.
+    pub(super) async fn build(&self) -> Result<(), Error> {
+        let _guard = BUILDING.lock().await;
+        let mut command = cargo();
+        command.args(["build", "--locked", "--manifest-path"]).arg(&self.manifest);
+        command.arg("--target-dir").arg(&self.target_dir);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+        let cant_run = |error: std::io::Error| Error::Build(format!("can't run cargo: {error}"));
+        let mut child = command.spawn().map_err(cant_run)?;
+        let mut progress = BuildProgress::start(self.built().is_none());
+        let mut output = Vec::new();
+        if let Some(stderr) = child.stderr.take() {
+            let mut lines = BufReader::new(stderr).lines();
+            while let Some(line) = progress.next_line(&mut lines).await {
+                output.push(line);
+            }
         }
+        let status = child.wait().await.map_err(cant_run)?;
+        progress.finish();
+        if status.success() {
+            return Ok(());
+        }
+        let tail = output.len().saturating_sub(MAX_OUTPUT_LINES);
+        let tail = output.split_off(tail).join("\n");
+        Err(Error::Build(format!("cargo failed with {status}. Its last lines:\n{tail}")))
     }
-    let status = child.wait().await.map_err(cant_run)?;
-    progress.finish();
-    if status.success() {
-        return Ok(());
-    }
-    let tail = output.len().saturating_sub(MAX_OUTPUT_LINES);
-    let tail = output.split_off(tail).join("\n");
-    Err(Error::Build(format!("cargo failed with {status}. Its last lines:\n{tail}")))
+}
+
+/// Returns the name of the engine's program.
+pub(super) fn file_name() -> String {
+    format!("embedded-qdrant{}", std::env::consts::EXE_SUFFIX)
 }
 
 /// Returns a Cargo command without the variables that `cargo run` and `cargo test` set for a package. Those would

@@ -1,8 +1,8 @@
 //! The embedded engine behind its relay.
 //!
 //! The port is open from the start, so that functions and commands can be given its URL; a relay forwards connections
-//! to the engine. An unused engine is never started, and none is built unasked: if it was never built, the connection
-//! is closed, as by a server that is down.
+//! to the engine. An unused engine is never started, and none is built unasked: if it is neither installed nor built, the
+//! connection is closed, as by a server that is down.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
-use super::build;
 use super::engine::Process;
 use super::error::Error;
+use super::program::{Locations, Program};
 use crate::http_server::ACCEPT_PAUSE;
 
 /// Start of a gRPC connection. Browsers never speak HTTP/2 without TLS, so no web page can send it.
@@ -31,8 +31,8 @@ const REFUSAL: &[u8] = b"HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-
 pub(crate) struct EmbeddedQdrant {
     /// Folder of the collections.
     folder: PathBuf,
-    /// Folder in which the engine is built.
-    target_dir: PathBuf,
+    /// Places of the engine's program.
+    locations: Locations,
     /// URL of the relay in front of the engine.
     url: String,
     process: Mutex<Option<Process>>,
@@ -41,10 +41,10 @@ pub(crate) struct EmbeddedQdrant {
 }
 
 impl EmbeddedQdrant {
-    /// Creates the engine for this folder, built next to this executable. Nothing is started.
+    /// Creates the engine for this folder. Its program is the one of this executable. Nothing is started.
     pub(super) fn new(folder: PathBuf, executable: &Path, url: String) -> Self {
-        let target_dir = build::target_dir(executable);
-        Self { folder, target_dir, url, process: Mutex::default(), has_collections: AtomicBool::default() }
+        let locations = Locations::of(executable);
+        Self { folder, locations, url, process: Mutex::default(), has_collections: AtomicBool::default() }
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -61,9 +61,11 @@ impl EmbeddedQdrant {
         self.has_collections.load(Ordering::Relaxed)
     }
 
-    /// Builds the engine if its sources have changed, and starts it. The first build takes minutes.
+    /// Starts the engine. In a checkout, builds it first if its sources have changed; the first build takes minutes.
     pub(crate) async fn ensure_ready(&self) -> Result<(), Error> {
-        build::build(&self.target_dir).await?;
+        if let Program::Checkout(checkout) = self.locations.find()? {
+            checkout.build().await?;
+        }
         self.port().await.map(drop)
     }
 
@@ -118,9 +120,12 @@ impl EmbeddedQdrant {
         {
             return Ok(running.port);
         }
-        let executable = build::executable(&self.target_dir).ok_or_else(|| {
-            Error::Start("it was never built; `aptix index` and `aptix search` build it".to_owned())
-        })?;
+        let executable = match self.locations.find()? {
+            Program::Installed(executable) => executable,
+            Program::Checkout(checkout) => checkout.built().ok_or_else(|| {
+                Error::Start("it was never built; `aptix index` and `aptix search` build it".to_owned())
+            })?,
+        };
         let started = Process::start(&executable, &self.folder).await?;
         Ok(process.insert(started).port)
     }

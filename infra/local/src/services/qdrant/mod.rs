@@ -5,6 +5,7 @@ mod build_progress;
 mod embedded;
 mod engine;
 mod error;
+mod program;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use crate::listener::Server;
 use crate::options::Vectors;
 pub(crate) use embedded::EmbeddedQdrant;
 pub(crate) use error::Error;
+use program::{Locations, Program};
 
 /// The running relay of the embedded engine, or the URL of an external server.
 #[derive(Debug)]
@@ -25,8 +27,8 @@ pub(crate) struct Qdrant {
 }
 
 impl Qdrant {
-    /// Starts the relay unless the server is external. The engine keeps its collections in `folder`, and is built next
-    /// to `executable`; it starts with the first connection.
+    /// Starts the relay unless the server is external. The engine keeps its collections in `folder`, and its program is
+    /// that of `executable`; it starts with the first connection.
     pub(super) async fn start(
         address: SocketAddr,
         vectors: &Vectors,
@@ -55,10 +57,13 @@ impl Qdrant {
     }
 }
 
-/// Builds the engine next to this executable if its sources have changed.
+/// Builds the engine if this executable uses a checkout whose sources have changed.
 ///
 /// # Errors
-/// Fails if it can't be built.
-pub(crate) async fn ensure_built(executable: &Path) -> Result<(), Error> {
-    build::build(&build::target_dir(executable)).await
+/// Fails if it is neither installed nor can be built.
+pub(crate) async fn ensure_available(executable: &Path) -> Result<(), Error> {
+    match Locations::of(executable).find()? {
+        Program::Installed(_) => Ok(()),
+        Program::Checkout(checkout) => checkout.build().await,
+    }
 }
