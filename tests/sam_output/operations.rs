@@ -64,14 +64,14 @@ fn one_parameter_turns_on_xray_everywhere() {
 }
 
 #[test]
-fn functions_have_the_layers_of_a_collector() {
+fn functions_have_the_layer_of_a_collector() {
     let layer = "arn:aws:lambda:us-east-1:123456789012:layer:collector:7";
-    let Some(with) = stack(&[&format!("ExtensionLayerArns={layer}")]) else { return };
+    let Some(with) = stack(&[&format!("ExtensionLayerArn={layer}")]) else { return };
     for (name, function) in with.functions() {
         assert_eq!(function["Layers"], json!([layer]), "{name}");
     }
     for (name, function) in stack(&[]).unwrap().functions() {
-        assert_eq!(function.get("Layers"), None, "{name}");
+        assert_eq!(function["Layers"], json!([]), "{name}");
     }
 }
 

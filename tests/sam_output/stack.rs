@@ -1,6 +1,6 @@
 //! The resources of a stack with given parameters: conditions evaluated, and references to parameters replaced.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Mutex};
 
 use serde_json::{Map, Value, json};
 
@@ -15,9 +15,23 @@ pub(crate) struct Stack {
     pub(crate) outputs: BTreeMap<String, Value>,
 }
 
+/// The parameters that SAM itself reads. CloudFormation resolves all others.
+const READ_BY_SAM: [&str; 3] = ["AuthMode", "CanaryDeployments", "UsageKeys"];
+
+/// The transformed templates by these parameters, since the transform takes a second.
+static TEMPLATES: Mutex<BTreeMap<Vec<String>, Option<Value>>> = Mutex::new(BTreeMap::new());
+
+fn template(given: &[&str]) -> Option<Value> {
+    let read = |one: &&&str| READ_BY_SAM.contains(&one.split('=').next().unwrap());
+    let read: Vec<&str> = given.iter().filter(read).copied().collect();
+    let mut templates = TEMPLATES.lock().unwrap();
+    let key = read.iter().map(|one| (*one).to_owned()).collect();
+    templates.entry(key).or_insert_with(|| transformed(&read)).clone()
+}
+
 /// Returns the stack with these values of parameters, given as `NAME=VALUE`. `None` without SAM's transform.
 pub(crate) fn stack(given: &[&str]) -> Option<Stack> {
-    let template = transformed(given)?;
+    let template = template(given)?;
     let given: BTreeMap<&str, &str> = given.iter().map(|one| one.split_once('=').unwrap()).collect();
     let secret = "arn:aws:secretsmanager:us-east-1:123456789012:secret:openai-api-key-a1b2c3";
     let parameters = template["Parameters"].as_object().unwrap().iter().map(|(name, parameter)| {
