@@ -142,8 +142,8 @@ async fn authorizer_context_has_plain_keys() {
     let system = System::with(Options { oidc: Some(oidc), environment, event_folder, ..options() }).await;
     let token = provider.token(&json!({"custom:org": "acme", "realm": {"roles": ["operators"]}}));
     with(&system, token).execute(&turn("hello")).await.result();
-    let events = std::fs::read_dir(folder.path()).unwrap().map(|event| event.unwrap().path());
-    let event = events.into_iter().find(|path| path.to_string_lossy().ends_with("-execute.json")).unwrap();
+    let mut events = std::fs::read_dir(folder.path()).unwrap().map(|event| event.unwrap().path());
+    let event = events.find(|path| path.to_string_lossy().ends_with("-execute.json")).unwrap();
     let event: Value = serde_json::from_slice(&std::fs::read(event).unwrap()).unwrap();
     let context = event["requestContext"]["authorizer"].as_object().unwrap();
     assert_eq!(

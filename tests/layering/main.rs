@@ -68,10 +68,22 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("bench", &["contracts", "protocol", "local", "mock-model"]),
+    ("deployment", &["storage", "tls"]),
     ("client", &[]),
     (
         "aptix",
-        &["bench", "client", "contracts", "llm", "indexing", "local", "mock-model", "openapi", "settings"],
+        &[
+            "bench",
+            "client",
+            "contracts",
+            "deployment",
+            "llm",
+            "indexing",
+            "local",
+            "mock-model",
+            "openapi",
+            "settings",
+        ],
     ),
 ];
 
@@ -81,7 +93,10 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("aws-sdk-s3", &["storage", "local"]),
     ("aws-sdk-sqs", &["storage", "local", "bench"]),
     ("aws-sdk-secretsmanager", &["storage"]),
-    ("reqwest", &["llm", "retrieval", "storage", "runtime", "authorizer", "client", "local", "bench"]),
+    (
+        "reqwest",
+        &["llm", "retrieval", "storage", "runtime", "authorizer", "client", "local", "bench", "deployment"],
+    ),
     ("qdrant-client", &["retrieval", "indexing"]),
 ];
 

@@ -148,7 +148,7 @@ impl ClaimNames {
 
     /// Returns the claims in a context of a Lambda authorizer. The keys of the `authorizer` function become the names of the
     /// claims.
-    fn from_context(&self, mut context: Map<String, Value>) -> Map<String, Value> {
+    fn claims_in(&self, mut context: Map<String, Value>) -> Map<String, Value> {
         if context.remove(context_key::VERSION).is_none() {
             return context;
         }
@@ -235,7 +235,7 @@ fn claims(context: &RequestContext, names: &ClaimNames) -> Option<Map<String, Va
         );
     }
     let fields = authorizer.fields.iter().map(|(name, field)| (name.clone(), field.clone()));
-    Some(names.from_context(fields.collect()))
+    Some(names.claims_in(fields.collect()))
 }
 
 /// Extracts the authenticated caller. Rejects the request if there is none.
@@ -435,7 +435,7 @@ mod tests {
         let set = [("TOKEN_AUDIENCES", "web"), ("USER_CLAIM", "org"), ("ORG_CLAIM", "user")];
         let swapped = ClaimNames::names(&mut Env::from_vars(set));
         let context = json!({"context_version": "1", "org": "acme", "user": "ada"});
-        let found = swapped.from_context(context.as_object().unwrap().clone());
+        let found = swapped.claims_in(context.as_object().unwrap().clone());
         assert_eq!(Value::from(found), json!({"org": "ada", "user": "acme"}));
     }
 
