@@ -266,9 +266,13 @@ fn console_target(
     token: Option<String>,
 ) -> Result<Option<(String, Option<ApiToken>)>, Failure> {
     let token = token.filter(|token| !token.is_empty());
+    let is_signed_in = match (&api_url, Store::open()) {
+        (Some(url), Ok(store)) => store.find(url)?.is_some(),
+        _ => false,
+    };
     match api_url {
         // The user types the token into the page.
-        Some(url) if token.is_none() && Store::open()?.find(&url)?.is_none() => Ok(Some((url, None))),
+        Some(url) if token.is_none() && !is_signed_in => Ok(Some((url, None))),
         None if stack.is_none() => Ok(None),
         url => {
             let access = api_args::resolve(url, stack, token)?;

@@ -36,7 +36,7 @@ pub struct Facts {
     pub secret: Option<String>,
     pub quota: u64,
     pub flows: Value,
-    pub alarm_actions: &'static str,
+    pub alarm_actions: Vec<&'static str>,
     pub subscription: &'static str,
 }
 
@@ -56,7 +56,7 @@ impl Account {
             secret: Some("sk-1".to_owned()),
             quota: 1_000,
             flows: json!(["ALLOW_USER_SRP_AUTH", "ALLOW_REFRESH_TOKEN_AUTH"]),
-            alarm_actions: "<member>arn:aws:sns:a</member>",
+            alarm_actions: vec![TOPIC],
             subscription: "arn:aws:sns:us-east-1:123456789012:alarms:1",
         };
         let facts = Arc::new(Mutex::new(facts));
@@ -125,16 +125,12 @@ async fn answer(State(facts): State<Arc<Mutex<Facts>>>, uri: Uri, headers: Heade
             "AccountLimit": {"ConcurrentExecutions": facts.quota, "UnreservedConcurrentExecutions": facts.quota},
         })),
         (_, "DescribeStacks", _) => (StatusCode::OK, describe_stacks(&facts)),
-        (_, "DescribeAlarms", _) => {
-            assert!(body.contains("AlarmNamePrefix=agent-dev-"), "{body}");
-            let alarm = format!(
-                "<member><AlarmName>agent-dev-A</AlarmName><ActionsEnabled>true</ActionsEnabled>\
-                 <AlarmActions>{}</AlarmActions><StateValue>OK</StateValue></member>",
-                facts.alarm_actions
-            );
-            let alarms =
-                format!("<DescribeAlarmsResult><MetricAlarms>{alarm}</MetricAlarms></DescribeAlarmsResult>");
-            (StatusCode::OK, format!("<DescribeAlarmsResponse>{alarms}</DescribeAlarmsResponse>"))
+        (.., "DescribeAlarms") => {
+            assert!(body.contains(r#""AlarmNamePrefix":"agent-dev-""#), "{body}");
+            json(json!({"MetricAlarms": [{
+                "AlarmName": "agent-dev-A", "ActionsEnabled": true, "AlarmActions": facts.alarm_actions,
+                "StateValue": "OK",
+            }]}))
         }
         (_, "ListSubscriptionsByTopic", _) => {
             let subscription =

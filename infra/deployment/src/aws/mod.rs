@@ -14,6 +14,9 @@ pub use error::AwsError;
 use signature::Signer;
 pub use xml::Members;
 
+/// Services whose JSON protocol has version 1.0. That of others has version 1.1.
+const JSON_1_0: [&str; 1] = ["monitoring"];
+
 /// A client of AWS services, with the credentials and the region of the environment or of a profile.
 #[derive(Debug)]
 pub struct Aws {
@@ -91,8 +94,9 @@ impl Aws {
     /// # Errors
     /// Fails if the service can't be reached or refuses the request.
     pub async fn json(&self, service: &'static str, target: &str, body: &Value) -> Result<Value, AwsError> {
+        let version = if JSON_1_0.contains(&service) { "1.0" } else { "1.1" };
         let headers = vec![
-            ("content-type", "application/x-amz-json-1.1".to_owned()),
+            ("content-type", format!("application/x-amz-json-{version}")),
             ("x-amz-target", target.to_owned()),
         ];
         let action = target.rsplit('.').next().unwrap_or(target);
