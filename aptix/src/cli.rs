@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bench::Part;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use local::{Data, Function, Logs, Oidc, Options, Vectors};
 
 use crate::Failure;
@@ -13,6 +14,7 @@ use crate::api_args::ApiArgs;
 pub(crate) use crate::chat::Chat;
 pub(crate) use crate::doctor::Doctor;
 pub(crate) use crate::folder_args::FolderArgs;
+pub(crate) use crate::init::Init;
 pub(crate) use crate::model_args::ModelArgs;
 pub(crate) use crate::sign_in_cli::{CreateUser, SignInArgs, SignOutArgs};
 pub(crate) use crate::sources_cli::{Evaluate, Index, Search};
@@ -46,6 +48,8 @@ pub(crate) enum Process {
 pub(crate) enum Command {
     /// Start the local cloud (the default command)
     Up(Box<Serve>),
+    /// Create a project with an agent, its tools and a test
+    Init(Init),
     /// Serve the web console for any deployment's API, or print the link to that of a running local cloud
     Console(Console),
     /// Chat with an agent in the terminal, or ask a single question
@@ -88,6 +92,16 @@ pub(crate) enum Command {
         /// OpenAPI version: 3.1 (YAML), or 3.0 (JSON) for client generators that need it
         #[arg(long, value_name = "VERSION", default_value = "3.1")]
         openapi_version: OpenapiVersion,
+    },
+    /// Print the completion script of a shell
+    Completions {
+        /// Shell that reads the script
+        shell: Shell,
+    },
+    /// Write the man pages, one for each command
+    Man {
+        /// Folder of the pages
+        folder: PathBuf,
     },
 }
 

@@ -8,6 +8,7 @@ use deployment::doctor::{
     Finding, Severity, check_alarms, check_concurrency, check_identity, check_stack, read_secret,
 };
 use deployment::{Aws, Stack, Store, TokenSource};
+use llm::Wire;
 use local::preflight;
 use local::sources::{Server, has_collection};
 
@@ -73,7 +74,7 @@ async fn check_model(aws: &Aws, stack: &Stack, report: &mut Report) -> std::io::
     };
     let url = stack.parameter("OpenAiBaseUrl").unwrap_or(settings::OPENAI_BASE_URL.presence.0);
     let model = stack.parameter("ModelName");
-    report.add(&match preflight::check_provider(url, &key, model).await {
+    report.add(&match preflight::check_provider(url, &key, Wire::Responses, model).await {
         Ok(()) => {
             Finding::ok(SUBJECT, format!("{url} accepts the key and knows {}", model.unwrap_or("no model")))
         }

@@ -8,6 +8,7 @@ mod cli;
 mod doctor;
 mod escape;
 mod folder_args;
+mod init;
 mod invalid_option;
 mod model_args;
 mod sign_in_cli;
@@ -19,11 +20,11 @@ mod workspace;
 
 use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use bench::smoke::Deployment;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use contracts::id::OrgId;
 use deployment::Store;
 use local::sources::{self, Target};
@@ -87,6 +88,7 @@ fn is_closed_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
 async fn run_command(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Up(arguments) => serve(*arguments).await?,
+        Command::Init(arguments) => print(&init::run(&arguments)?)?,
         Command::Console(arguments) => console(arguments).await?,
         Command::Chat(arguments) => return chat::run(*arguments).await,
         Command::SignIn(arguments) => sign_in_cli::sign_in(*arguments).await?,
@@ -110,8 +112,23 @@ async fn run_command(command: Command) -> Result<ExitCode, Failure> {
         Command::Bench(arguments) => bench(arguments).await?,
         Command::Openapi { openapi_version: OpenapiVersion::V3_1 } => print(&local::docs::openapi()?)?,
         Command::Openapi { openapi_version: OpenapiVersion::V3_0 } => print(&openapi::json_3_0()?)?,
+        Command::Completions { shell } => print(&completions(shell)?)?,
+        Command::Man { folder } => write_man_pages(&folder)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the completion script of a shell.
+fn completions(shell: clap_complete::Shell) -> Result<String, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "aptix", &mut script);
+    Ok(String::from_utf8(script)?)
+}
+
+/// Writes a man page for each command.
+fn write_man_pages(folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder)?;
+    Ok(clap_mangen::generate_to(Cli::command(), folder)?)
 }
 
 /// Runs the benchmark. The machine is named first, since metrics depend on it.

@@ -1,6 +1,7 @@
 //! Options for the model provider: a preset, a base URL, or the built-in mock model.
 
 use clap::{Args, ValueEnum};
+use llm::Wire;
 use local::Model;
 use local::preflight::check_provider;
 use mock_model::Provider;
@@ -15,15 +16,19 @@ pub(crate) struct ModelArgs {
     /// Model provider
     #[arg(long, value_name = "NAME")]
     provider: Option<Preset>,
-    /// Base URL of a provider with a Responses API, including `/v1` [env: OPENAI_BASE_URL=]
+    /// Base URL of a provider, including `/v1` [env: OPENAI_BASE_URL=]
     #[arg(long, value_name = "URL")]
     model_base_url: Option<String>,
+    /// API that the provider offers: responses, chat-completions or anthropic-messages. Defaults to the provider's own
+    /// [env: OPENAI_WIRE=]
+    #[arg(long, value_name = "NAME", value_parser = parse_wire)]
+    model_wire: Option<Wire>,
     /// Model name [env: OPENAI_MODEL=]
     #[arg(long, value_name = "NAME")]
     model_name: Option<String>,
     /// Provider profile that the mock model imitates: openai, openai-zdr, azure, openrouter, vllm, ollama, lmstudio
     /// or llamacpp
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["provider", "model_base_url", "model_name"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["provider", "model_base_url", "model_wire", "model_name"])]
     mock_profile: Option<Provider>,
 }
 
@@ -37,6 +42,17 @@ enum Preset {
     Ollama,
     Lmstudio,
     Llamacpp,
+    Anthropic,
+    Gemini,
+    Mistral,
+    Groq,
+    Deepseek,
+    Litellm,
+}
+
+/// Parses the name of a wire.
+fn parse_wire(name: &str) -> Result<Wire, String> {
+    Wire::from_name(name).ok_or_else(|| format!("must be one of: {}", Wire::ALL.map(Wire::name).join(", ")))
 }
 
 /// Defaults of a preset.
@@ -46,6 +62,7 @@ struct PresetDefaults {
     /// Variable with its key, which wins over `OPENAI_API_KEY`.
     key: Option<&'static str>,
     needs_key: bool,
+    wire: Wire,
 }
 
 /// Placeholder key for servers that need none.
@@ -61,8 +78,30 @@ impl Preset {
             Self::Ollama => (Some("http://127.0.0.1:11434/v1"), None, false),
             Self::Lmstudio => (Some("http://127.0.0.1:1234/v1"), None, false),
             Self::Llamacpp => (Some("http://127.0.0.1:8080/v1"), None, false),
+            Self::Anthropic => (Some("https://api.anthropic.com/v1"), Some("ANTHROPIC_API_KEY"), true),
+            Self::Gemini => {
+                let base_url = "https://generativelanguage.googleapis.com/v1beta/openai";
+                (Some(base_url), Some("GEMINI_API_KEY"), true)
+            }
+            Self::Mistral => (Some("https://api.mistral.ai/v1"), Some("MISTRAL_API_KEY"), true),
+            Self::Groq => (Some("https://api.groq.com/openai/v1"), Some("GROQ_API_KEY"), true),
+            Self::Deepseek => (Some("https://api.deepseek.com/v1"), Some("DEEPSEEK_API_KEY"), true),
+            Self::Litellm => (Some("http://127.0.0.1:4000/v1"), Some("LITELLM_API_KEY"), false),
         };
-        PresetDefaults { base_url, key, needs_key }
+        let wire = match self {
+            Self::Anthropic => Wire::AnthropicMessages,
+            Self::Gemini | Self::Mistral | Self::Groq | Self::Deepseek | Self::Litellm => {
+                Wire::ChatCompletions
+            }
+            Self::Openai
+            | Self::Azure
+            | Self::Openrouter
+            | Self::Vllm
+            | Self::Ollama
+            | Self::Lmstudio
+            | Self::Llamacpp => Wire::Responses,
+        };
+        PresetDefaults { base_url, key, needs_key, wire }
     }
 }
 
@@ -80,15 +119,15 @@ impl ModelArgs {
     pub(crate) async fn resolve(self) -> Result<Model, Failure> {
         let Selection { model, is_listed } =
             self.select(&|name| std::env::var(name).ok()).map_err(InvalidOption::new)?;
-        if let Model::Provider { base_url, api_key, name } = &model {
+        if let Model::Provider { wire, base_url, api_key, name } = &model {
             let name = name.as_deref().unwrap_or(settings::OPENAI_MODEL.presence.0);
-            check_provider(base_url, api_key, is_listed.then_some(name)).await?;
+            check_provider(base_url, api_key, *wire, is_listed.then_some(name)).await?;
         }
         Ok(model)
     }
 
     fn select(self, environment: &dyn Fn(&str) -> Option<String>) -> Result<Selection, String> {
-        let Self { provider, model_base_url, model_name, mock_profile } = self;
+        let Self { provider, model_base_url, model_wire, model_name, mock_profile } = self;
         let variable = |name: &str| environment(name).filter(|value| !value.is_empty());
         if let Some(profile) = mock_profile {
             return Ok(Selection { model: Model::Mock(profile), is_listed: false });
@@ -104,6 +143,11 @@ impl ModelArgs {
                     Err("--provider azure needs --model-base-url: https://NAME.openai.azure.com/openai/v1"
                         .to_owned())
                 }
+                (None, None) if model_wire.is_some() => {
+                    Err("--model-wire has no effect on the mock model. Select a provider with --provider or \
+                    --model-base-url"
+                        .to_owned())
+                }
                 (None, Some(_)) => {
                     Err("--model-name has no effect on the mock model. Select a provider with --provider, \
                     --model-base-url or OPENAI_API_KEY"
@@ -115,7 +159,7 @@ impl ModelArgs {
         let preset_key = defaults.as_ref().and_then(|defaults| defaults.key);
         let api_key = match preset_key.and_then(variable).or(key) {
             Some(key) => key,
-            None if defaults.is_some_and(|defaults| defaults.needs_key) => {
+            None if defaults.as_ref().is_some_and(|defaults| defaults.needs_key) => {
                 return Err(format!(
                     "The provider's key is missing. Set {} in the environment.",
                     preset_key.unwrap_or("OPENAI_API_KEY")
@@ -124,7 +168,13 @@ impl ModelArgs {
             None => NO_KEY.to_owned(),
         };
         let name = model_name.or_else(|| variable("OPENAI_MODEL"));
-        let model = Model::Provider { base_url, api_key, name };
+        let wire = match (model_wire, &defaults, variable("OPENAI_WIRE")) {
+            (Some(wire), ..) => wire,
+            (None, Some(defaults), _) => defaults.wire,
+            (None, None, Some(wire)) => parse_wire(&wire).map_err(|rule| format!("OPENAI_WIRE {rule}"))?,
+            (None, None, None) => Wire::default(),
+        };
+        let model = Model::Provider { wire, base_url, api_key, name };
         Ok(Selection { model, is_listed: preset != Some(Preset::Azure) })
     }
 }
@@ -151,7 +201,7 @@ mod tests {
             environment.iter().find(|(defaults, _)| *defaults == name).map(|(_, value)| (*value).to_owned())
         };
         Ok(match model.select(&find)?.model {
-            Model::Provider { base_url, api_key, name } => (base_url, api_key, name),
+            Model::Provider { wire: _, base_url, api_key, name } => (base_url, api_key, name),
             Model::Mock(profile) => ("mock".to_owned(), profile.name().to_owned(), None),
         })
     }
@@ -182,9 +232,33 @@ mod tests {
     }
 
     #[test]
+    fn wire_is_the_presets_unless_named() {
+        let wire = |line: &[&str], environment: &[(&str, &str)]| {
+            let line = std::iter::once(&"aptix").chain(line);
+            let model = Line::try_parse_from(line).unwrap().model;
+            let find = |name: &str| {
+                environment.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
+            };
+            match model.select(&find).unwrap().model {
+                Model::Provider { wire, .. } => wire,
+                Model::Mock(_) => panic!("the mock model"),
+            }
+        };
+        let key = [("OPENAI_API_KEY", "k"), ("OPENAI_WIRE", "chat-completions")];
+        assert_eq!(wire(&["--provider", "anthropic"], &key), Wire::AnthropicMessages);
+        assert_eq!(wire(&["--provider", "gemini"], &key), Wire::ChatCompletions);
+        assert_eq!(wire(&["--provider", "ollama"], &key), Wire::Responses);
+        let named = ["--provider", "ollama", "--model-wire", "chat-completions"];
+        assert_eq!(wire(&named, &[]), Wire::ChatCompletions);
+        assert_eq!(wire(&["--model-base-url", "http://h/v1"], &key), Wire::ChatCompletions);
+    }
+
+    #[test]
     fn ignored_or_missing_options_are_errors() {
         for (line, why) in [
             (&["--model-name", "m"][..], "--model-name has no effect"),
+            (&["--model-wire", "responses"], "--model-wire has no effect"),
+            (&["--provider", "ollama", "--model-wire", "soap"], "must be one of: responses"),
             (&["--provider", "azure"], "needs --model-base-url"),
             (&["--provider", "openai"], "Set OPENAI_API_KEY"),
             (&["--provider", "openrouter"], "Set OPENROUTER_API_KEY"),

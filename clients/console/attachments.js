@@ -1,16 +1,14 @@
 /**
- * Attachments of a turn: its files by name, and its images by name and thumbnail.
+ * Attachments of a turn: its files by name, and its images by name and thumbnail. A click opens a preview.
  *
  * @module
  */
 
 import { escapeInvisible } from '../javascript/src/patch.js'
 import { el } from './dom.js'
+import { image as imageElement, IMAGE_TYPES, openPreview } from './preview.js'
 
-/** Formats that every browser shows. */
-const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp']
-
-/** @typedef {{ name: string, image?: Blob }} Attachment */
+/** @typedef {{ name: string, image?: Blob, file?: Blob }} Attachment */
 
 /**
  * Returns the attachments of a message that is about to be sent.
@@ -19,7 +17,7 @@ const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp']
  * @returns {Attachment[]}
  */
 export const attachmentsOf = (files, images) => [
-  ...files.map(({ name, webkitRelativePath }) => ({ name: webkitRelativePath || name })),
+  ...files.map((file) => ({ name: file.webkitRelativePath || file.name, file })),
   ...images.map((image) => ({ name: image.name, image })),
 ]
 
@@ -31,10 +29,13 @@ export const attachmentsOf = (files, images) => [
 export function parseRequest(request) {
   try {
     const { Instruction = '', InputArtifacts, ClipboardImages } = JSON.parse(request)
-    const files = /** @type {{ RelativePath?: string, FileName?: string }[]} */ (InputArtifacts ?? [])
+    const files = /** @type {{ RelativePath?: string, FileName?: string, Contents?: string }[]} */ (InputArtifacts ?? [])
     const images = /** @type {{ Id?: string, MimeType: string, DataBase64: string }[]} */ (ClipboardImages ?? [])
     const attachments = [
-      ...files.map(({ RelativePath, FileName }) => ({ name: RelativePath ?? FileName ?? 'file' })),
+      ...files.map(({ RelativePath, FileName, Contents }) => ({
+        name: RelativePath ?? FileName ?? 'file',
+        file: Contents === undefined ? undefined : new Blob([Contents], { type: 'text/plain' }),
+      })),
       ...images.map(({ Id, MimeType, DataBase64 }, index) => ({
         name: Id ?? `clipboard-${index + 1}`,
         image: IMAGE_TYPES.includes(MimeType) ? new Blob([bytes(DataBase64)], { type: MimeType }) : undefined,
@@ -49,16 +50,21 @@ export function parseRequest(request) {
 /** @param {Attachment[]} attachments */
 export function attachmentList(attachments) {
   if (attachments.length === 0) return ''
-  const items = attachments.map(({ name, image }) => el('li', {}, image && thumbnail(image), escapeInvisible(name)))
-  return el('ul', { class: 'chips', 'aria-label': 'Attachments' }, items)
+  return el(
+    'ul',
+    { class: 'chips', 'aria-label': 'Attachments' },
+    attachments.map((attachment) => el('li', {}, attachmentView(attachment))),
+  )
 }
 
-/** @param {Blob} image */
-function thumbnail(image) {
-  const src = URL.createObjectURL(image)
-  const release = () => URL.revokeObjectURL(src)
-  // The name beside it is its description.
-  return el('img', { src, alt: '', class: 'thumbnail', onload: release, onerror: release })
+/** @param {Attachment} attachment */
+export function attachmentView({ name, image, file }) {
+  const label = escapeInvisible(name)
+  const shown = image ?? file
+  if (!shown) return label
+  // The name beside the image is its description.
+  const open = () => void openPreview(name, shown)
+  return el('button', { type: 'button', class: 'preview', title: `Preview ${label}`, onclick: open }, label, image && imageElement(image, '', 'thumbnail'))
 }
 
 /** @param {string} base64 */

@@ -1,51 +1,73 @@
 /**
- * The chat page: one conversation.
+ * The chat page: one conversation, with the caller's sessions beside it.
  *
  * @module
  */
 
+import { alwaysAllowed } from './always.js'
 import { attachmentsOf } from './attachments.js'
 import { Composer } from './composer.js'
-import { openDialog, button, el, errorMessage, fill, labelledField } from './dom.js'
-import { pageUrl } from './format.js'
+import { draft, NEW, saveDraft } from './drafts.js'
+import { button, el, errorMessage, fill } from './dom.js'
+import { forkNotice, forkTurn, inheritedTurns, openRerun } from './branches.js'
+import { formatNumber, pageUrl } from './format.js'
 import { takeHandoff } from './handoff.js'
-import { toolsFor } from './tool-card.js'
+import { icon } from './icons.js'
+import { toolsFor } from './page-tools.js'
+import { contextPicker } from './picker.js'
+import { exportJson, exportMarkdown, renameSession } from './session-actions.js'
+import { knownTitle, Sidebar, sidebarSwitch } from './sidebar.js'
+import { displayTitle, splitInstruction } from './title.js'
 import { isUnknownSession, TurnView } from './turn-view.js'
+import { welcome } from './welcome.js'
 import { Workspace } from './workspace.js'
 
 /** Turns loaded at a time. */
 const PAGE_SIZE = 20
+
+/** @typedef {import('../javascript/src/wire.js').SessionTurn} SessionTurn */
 
 /**
  * @param {import('./connection.js').Connection} connection
  * @param {string[]} parts
  * @returns {import('./main.js').View}
  */
-export function chat({ aptix }, [id, suffix]) {
+export function chat(connection, [id, suffix]) {
+  const { aptix } = connection
   // Leaving the page stops reading. The turn continues and can be resumed.
   const abort = new AbortController()
   const session = aptix.session(id, { signal: abort.signal })
+  const isNew = !id || suffix === 'new'
+  const draftId = isNew ? NEW : session.id
   const workspace = new Workspace()
+  const always = alwaysAllowed(session.id)
+  /** Numbers of the turns that are shown, by id. @type {Map<string, number>} */
+  const numbers = new Map()
+  /** Models that answered. @type {Set<string>} */
+  const models = new Set()
   /** @type {TurnView | undefined} */
   let open
+  /** @type {import('../javascript/src/wire.js').AgentSession | undefined} */
+  let details
   const turns = el('section', { class: 'turns', 'aria-label': 'Conversation' })
   const earlierRow = el('div', { class: 'row' })
   const problem = el('div', {})
-  const title = el('h1', {}, id ? 'Conversation' : 'New conversation')
-  const about = el('p', { class: 'muted' })
-  const contexts = contextFields(!id || suffix === 'new')
-  const composer = new Composer(
-    { send, stop: () => open?.stop().catch((error) => fill(problem, errorMessage(error))) },
-    contexts.node,
-  )
-  const newConversation = el(
-    'a',
-    { href: pageUrl('chat', aptix.session().id, 'new'), class: 'button', hidden: !id || suffix === 'new' },
-    'New conversation',
-  )
-  const head = el('div', { class: 'row head' }, title, el('span', { class: 'spacer' }), newConversation)
-  const node = el('div', { class: 'chat' }, head, about, earlierRow, turns, problem, composer.node)
-  composer.enableDrop(node)
+  const branch = el('div', {})
+  const title = el('h1', {}, isNew ? 'New conversation' : (knownTitle(session.id) ?? 'Conversation'))
+  const about = el('p', { class: 'muted about' })
+  const picker = contextPicker(connection, isNew)
+  const stop = () => open?.stop().catch((error) => fill(problem, errorMessage(error)))
+  const composer = new Composer({ send, stop, saveDraft: (text) => saveDraft(draftId, text) }, picker.node)
+  const sidebar = new Sidebar(connection, session.id, () => void showSession().catch(() => {}))
+  const column = el('div', { class: 'chat' })
+  const node = el('div', { class: 'chat-page' }, sidebar.node, column)
+  const { toggle, change: toggleSidebar } = sidebarSwitch(node)
+  const allowed = el('div', { class: 'row' })
+  const head = el('div', { class: 'row head' }, toggle, title, el('span', { class: 'spacer' }), newChatLink())
+  const start = welcome(connection, { send: (text) => send({ text, files: [], images: [] }), write })
+  start.hidden = !isNew
+  column.append(head, about, branch, earlierRow, turns, start, problem, el('div', { class: 'composer-area' }, allowed, composer.node))
+  composer.enableDrop(column)
 
   // Only scroll along if the reader is at the end.
   let isAtEnd = true
@@ -54,13 +76,43 @@ export function chat({ aptix }, [id, suffix]) {
 
   /** @type {import('./turn-view.js').TurnContext} */
   const context = {
-    aptix,
+    connection,
     session,
     tools: toolsFor(workspace),
+    always,
     rerun,
+    fork: (turnId) => forkTurn(session, turnId, details?.Name ?? ''),
+    turnLabel: (turnId) => (numbers.has(turnId) ? `turn ${numbers.get(turnId)}` : 'an earlier turn'),
     onUpdate() {
+      showAllowed()
       if (isAtEnd && node.isConnected) scrollToEnd()
     },
+  }
+
+  /** Shows the tools that run without asking. */
+  function showAllowed() {
+    const names = always.names()
+    const ask = () => {
+      always.reset()
+      showAllowed()
+    }
+    fill(allowed, names.length > 0 && [el('small', {}, `Runs without asking: ${names.join(', ')}`), button('Ask again', ask, { class: 'ghost' })])
+  }
+
+  /**
+   * @param {string} turnId
+   * @param {string} text
+   */
+  async function rerun(turnId, text) {
+    const names = [...models, ...(await picker.models())]
+    openRerun(session, turnId, text, names, (turn, instruction) => follow(new TurnView(context, { id: turn.id, instruction, rerunOf: turnId }), turn))
+  }
+
+  /** @param {string} text */
+  function write(text) {
+    composer.text = text
+    saveDraft(draftId, text)
+    composer.focus()
   }
 
   /**
@@ -69,68 +121,71 @@ export function chat({ aptix }, [id, suffix]) {
    */
   async function follow(view, turn) {
     open = view
+    start.hidden = true
     composer.isBusy.value = true
-    contexts.node.hidden = true
+    picker.node.hidden = true
     turns.append(view.node)
     await view.follow(turn)
     composer.isBusy.value = false
-    if (node.isConnected) showSession().catch(() => {})
+    if (!node.isConnected) return
+    showSession().catch(() => {})
+    void sidebar.refresh()
   }
 
   /** @param {import('./composer.js').Message} message */
   function send({ text, files: sent, images }) {
+    if (composer.isBusy.value) return
     fill(problem)
     workspace.add(sent)
-    const turn = session.send(text, { files: sent, images, ...contexts.values() })
+    const turn = session.send(text, { files: sent, images, ...picker.values() })
     const view = new TurnView(context, { id: turn.id, instruction: text, attachments: attachmentsOf(sent, images) })
     // The URL contains the session's id after its first turn, so that a reload shows it.
     history.replaceState(undefined, '', pageUrl('chat', session.id))
-    newConversation.hidden = false
-    if (!open) title.textContent = 'Conversation'
+    if (!open) title.textContent = displayTitle(text || 'Conversation')
     follow(view, turn).then(() => composer.focus())
     scrollToEnd()
   }
 
-  /**
-   * @param {string} turnId
-   * @param {string} text
-   */
-  function rerun(turnId, text) {
-    const fields = [
-      labelledField('Instruction', el('textarea', { name: 'text', rows: 4, required: true }, text)),
-      labelledField('Model (optional)', el('input', { name: 'model', autocomplete: 'off' })),
-      labelledField('Mode (optional)', el('input', { name: 'mode', autocomplete: 'off' })),
-    ]
-    openDialog({ title: 'Rerun this turn', fields, submit: 'Rerun' }, ({ text: instruction = '', model, mode }) => {
-      const changed = instruction === text ? {} : { text: instruction }
-      const turn = session.rerun(turnId, { ...changed, model: model || undefined, mode: mode || undefined })
-      follow(new TurnView(context, { id: turn.id, instruction }), turn)
-    })
-  }
-
   async function showSession() {
-    const { Name, Mode, TotalUsage, TotalCosts, AgentContextName, IsDeleted } = await session.read({ pageSize: 1 })
-    title.textContent = Name || 'Conversation'
+    details = await session.read({ pageSize: 1 })
+    const { Name, Mode, TotalUsage, TotalCosts, AgentContextName, ConversationContextName, IsDeleted } = details
+    title.textContent = displayTitle(Name)
+    title.title = splitInstruction(Name).text
     const costs = (TotalCosts ?? []).map(({ Amount, Currency }) => `${Amount} ${Currency}`)
-    const details = [
-      `Mode ${Mode}`,
+    const parts = [
       AgentContextName,
-      TotalUsage && `${TotalUsage.TotalTokens} tokens`,
+      ConversationContextName !== AgentContextName && ConversationContextName,
+      `Mode ${Mode}`,
+      TotalUsage && `${formatNumber(TotalUsage.TotalTokens)} tokens`,
       ...costs,
       IsDeleted && 'deleted',
     ]
-    about.textContent = details.filter(Boolean).join(' · ')
+    about.textContent = parts.filter(Boolean).join(' · ')
+    await showOrigin(details)
   }
 
-  /** @param {import('../javascript/src/wire.js').SessionTurn} turn */
+  /** @param {import('../javascript/src/wire.js').AgentSession} session */
+  async function showOrigin({ ForkedFrom }) {
+    if (!ForkedFrom || branch.hasChildNodes()) return
+    const origin = /** @type {{ SessionId: string, TurnId: string }} */ (ForkedFrom)
+    const inherited = el('div', { class: 'inherited' })
+    fill(branch, forkNotice(origin), inherited)
+    fill(inherited, await inheritedTurns(context, aptix.session(origin.SessionId, { signal: abort.signal }), origin.TurnId))
+    context.onUpdate()
+  }
+
+  /** @param {SessionTurn} turn */
   function createView(turn) {
-    return new TurnView(context, { id: turn.Id, instruction: turn.InstructionSummary })
+    numbers.set(turn.Id, turn.SequenceNumber)
+    if (typeof turn.OpenAIModel === 'string') models.add(turn.OpenAIModel)
+    const rerunOf = /** @type {string | undefined} */ (turn.RerunOfTurnId)
+    return new TurnView(context, { id: turn.Id, instruction: turn.InstructionSummary, rerunOf })
   }
 
   async function load() {
     const newest = session.turns({ order: 'desc' })
     const loadMore = async () => {
-      /** @type {import('../javascript/src/wire.js').SessionTurn[]} */
+      /** @type {SessionTurn[]} */
       const page = []
       while (page.length < PAGE_SIZE) {
         const { value, done } = await newest.next()
@@ -146,7 +201,8 @@ export function chat({ aptix }, [id, suffix]) {
     const pending = await loadMore()
     await showSession()
     scrollToEnd()
-    contexts.node.hidden = true
+    picker.node.hidden = true
+    showAllowed()
     if (pending) {
       const view = createView(pending)
       turns.append(view.node)
@@ -155,41 +211,33 @@ export function chat({ aptix }, [id, suffix]) {
     }
   }
 
-  if (id && suffix !== 'new') load().catch((error) => isUnknownSession(error) || fill(problem, errorMessage(error)))
-  composer.text = takeHandoff('draft') ?? ''
+  const showLoadError = (/** @type {unknown} */ error) => {
+    if (isUnknownSession(error)) start.hidden = false
+    else fill(problem, errorMessage(error))
+  }
+  if (!isNew) load().catch(showLoadError)
+  composer.text = takeHandoff('draft') ?? draft(draftId)
   queueMicrotask(() => composer.focus())
-  return { title: 'Chat', node, dispose: () => abort.abort() }
+  const name = () => ({ Id: session.id, Name: details?.Name ?? '', Description: /** @type {string | undefined} */ (details?.Description) })
+  const showError = (/** @type {unknown} */ error) => fill(problem, errorMessage(error))
+  /** @type {import('./palette.js').Command[]} */
+  const commands = [
+    { label: 'Write a message', icon: 'edit', keys: '/', action: () => composer.focus() },
+    { label: 'Attach files and images', icon: 'attach', action: () => composer.attach() },
+    { label: 'Choose agent and model', icon: 'spark', action: () => (isNew && !open ? picker.open() : (location.hash = pageUrl('chat', aptix.session().id, 'new'))) },
+    { label: 'Stop the answer', icon: 'close', keys: 'Ctrl+.', action: stop },
+    { label: 'Show or hide sessions', icon: 'panel', keys: 'Ctrl+B', action: toggleSidebar },
+    { label: 'Rename this session', icon: 'edit', action: () => renameSession(aptix, name(), () => void Promise.all([showSession(), sidebar.refresh()]).catch(showError)) },
+    { label: 'Export this session as Markdown', icon: 'download', action: () => exportMarkdown(aptix, name()).catch(showError) },
+    { label: 'Export this session as JSON', icon: 'download', action: () => exportJson(connection, name()).catch(showError) },
+  ]
+  const list = () => sidebar.sessions.map(({ Id, Name }) => ({ label: displayTitle(Name), icon: /** @type {const} */ ('file'), action: () => (location.hash = pageUrl('chat', Id)) }))
+  return { title: 'Chat', node, commands: () => [...commands, ...list()], dispose: () => abort.abort() }
+
+  function newChatLink() {
+    const href = pageUrl('chat', aptix.session().id, 'new')
+    return el('a', { href, class: 'button new-chat', 'aria-label': 'New chat', title: 'New chat', hidden: isNew }, icon('plus'))
+  }
 }
 
 const scrollToEnd = () => scrollTo({ top: document.documentElement.scrollHeight })
-
-/**
- * Creates the fields for the contexts of a new conversation. An existing conversation keeps its contexts.
- * @param {boolean} isNew
- */
-function contextFields(isNew) {
-  const { agent = '', conversation = '' } = (isNew && takeHandoff('contexts')) || {}
-  const inputs = {
-    agent: el('input', { value: agent || (isNew ? 'workspace' : ''), placeholder: 'default', autocomplete: 'off', maxlength: 128 }),
-    conversation: el('input', { value: conversation, placeholder: 'default', autocomplete: 'off', maxlength: 128 }),
-  }
-  const fields = el(
-    'div',
-    { class: 'fields' },
-    labelledField('Agent context', inputs.agent),
-    labelledField('Conversation context', inputs.conversation),
-  )
-  const node = el(
-    'details',
-    { class: 'contexts', hidden: !isNew, open: Boolean(agent || conversation) },
-    el('summary', {}, 'Contexts'),
-    fields,
-  )
-  return {
-    node,
-    values: () => ({
-      agent: inputs.agent.value.trim() || undefined,
-      conversation: inputs.conversation.value.trim() || undefined,
-    }),
-  }
-}

@@ -4,7 +4,8 @@
  * @module
  */
 
-import { button, el, fill, labelledField, Signal, announce } from './dom.js'
+import { attachmentView } from './attachments.js'
+import { button, el, fill, iconButton, Signal, announce } from './dom.js'
 import { formatBytes } from './format.js'
 
 /** Size limit of the attachments. Requests are limited to 4 MiB, and base64 adds a third. */
@@ -18,23 +19,26 @@ export class Composer {
   #attachments = []
   #chips = el('ul', { class: 'chips', 'aria-label': 'Attached' })
   #text = el('textarea', {
-    rows: 3,
+    rows: 1,
     placeholder: 'Send a message. Paste or drop files and images.',
+    'aria-label': 'Message',
     'aria-describedby': 'shortcuts',
   })
   #files = el('input', { type: 'file', multiple: true, class: 'visually-hidden', tabindex: -1, 'aria-label': 'Files' })
   #send = el('button', { class: 'primary' }, 'Send')
   #stop
+  /** @type {(text: string) => void} */
+  #saveDraft = () => {}
   /** True while a turn runs: it can be stopped, and nothing can be sent. */
   isBusy = new Signal(false)
 
   /**
-   * @param {{ send: (message: Message) => void, stop: () => Promise<unknown> | undefined }} actions
+   * @param {{ send: (message: Message) => void, stop: () => Promise<unknown> | undefined, saveDraft: (text: string) => void }} actions
    * @param {Node} [extra] additional fields
    */
   constructor(actions, extra) {
     this.#stop = button('Stop', () => actions.stop())
-    const attach = el('button', { type: 'button', class: 'ghost', onclick: () => this.#files.click() }, 'Attach')
+    const attach = iconButton('attach', 'Attach files and images', () => this.#files.click())
     const shortcuts = el('small', { id: 'shortcuts' }, 'Enter to send, Shift+Enter for a new line')
     const row = el(
       'div',
@@ -47,7 +51,7 @@ export class Composer {
       this.#stop,
       this.#send,
     )
-    this.node = el('form', { class: 'composer' }, labelledField('Message', this.#text), this.#chips, row)
+    this.node = el('form', { class: 'composer' }, this.#text, this.#chips, row)
     this.node.addEventListener('submit', (event) => {
       event.preventDefault()
       this.#submit(actions.send)
@@ -57,6 +61,8 @@ export class Composer {
       event.preventDefault()
       this.node.requestSubmit()
     })
+    this.#text.addEventListener('input', () => actions.saveDraft(this.#text.value))
+    this.#saveDraft = actions.saveDraft
     this.#files.addEventListener('change', () => {
       this.#attach(this.#files.files)
       this.#files.value = ''
@@ -69,6 +75,7 @@ export class Composer {
     })
     this.isBusy.subscribe((isBusy) => {
       this.#send.disabled = isBusy
+      this.#send.hidden = isBusy
       this.#stop.hidden = !isBusy
     })
   }
@@ -97,6 +104,11 @@ export class Composer {
     this.#text.focus()
   }
 
+  /** Opens the dialog that chooses files. */
+  attach() {
+    this.#files.click()
+  }
+
   /** @param {string} text */
   set text(text) {
     this.#text.value = text
@@ -110,6 +122,7 @@ export class Composer {
     send({ text, files: this.#attachments.filter((file) => !isImage(file)), images: this.#attachments.filter(isImage) })
     this.#attachments = []
     this.#text.value = ''
+    this.#saveDraft('')
     this.#renderChips()
   }
 
@@ -141,7 +154,7 @@ export class Composer {
       return el(
         'li',
         {},
-        file.name,
+        attachmentView({ name: file.name, [IMAGES.includes(file.type) ? 'image' : 'file']: file }),
         el('small', {}, formatBytes(file.size)),
         el('button', { type: 'button', class: 'ghost', 'aria-label': label, onclick: remove }, '×'),
       )

@@ -82,6 +82,27 @@ export class Connection {
   }
 
   /**
+   * Sends a GET request that the SDK has no method for, and returns the body.
+   * @param {string} path relative to the API's base
+   */
+  async readText(path) {
+    const headers = { authorization: `Bearer ${await this.token()}` }
+    const response = await fetch(new URL(path, this.api), { headers, cache: 'no-store' })
+    return response.ok ? response.text() : readResult(response)
+  }
+
+  /**
+   * Sends a PUT request that the SDK has no method for.
+   * @param {string} path relative to the API's base
+   * @param {unknown} body
+   * @returns {Promise<any>}
+   */
+  async put(path, body) {
+    const headers = { accept: 'application/json', 'content-type': 'application/json', authorization: `Bearer ${await this.token()}` }
+    return readResult(await fetch(new URL(path, this.api), { method: 'PUT', headers, body: JSON.stringify(body) }))
+  }
+
+  /**
    * Returns the token's claims, unverified. The API verifies the token.
    * @returns {Promise<Record<string, unknown>>}
    */

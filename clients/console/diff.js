@@ -1,5 +1,5 @@
 /**
- * Line diff of two texts.
+ * Diff of two texts, by line or by word.
  *
  * @module
  */
@@ -10,17 +10,31 @@ import { el } from './dom.js'
 /** Size limit of the comparison table. Above it, everything between the common ends counts as changed. */
 const MAX_CELLS = 4_000_000
 
-/** @typedef {{ kind: 'same' | 'added' | 'removed', text: string }} Line */
+/** A line, or a word. @typedef {{ kind: 'same' | 'added' | 'removed', text: string }} Line */
 
 /**
  * Compares two texts line by line.
  * @param {string} before
  * @param {string} after
+ */
+export const diffLines = (before, after) => diffSequences(before.split('\n'), after.split('\n'))
+
+/**
+ * Compares two texts word by word. White space counts as a word.
+ * @param {string} before
+ * @param {string} after
+ */
+export const diffWords = (before, after) => diffSequences(words(before), words(after))
+
+/** @param {string} text */
+const words = (text) => text.match(/\s+|[^\s]+/g) ?? []
+
+/**
+ * @param {string[]} old
+ * @param {string[]} now
  * @returns {Line[]}
  */
-export function diffLines(before, after) {
-  const old = before.split('\n')
-  const now = after.split('\n')
+function diffSequences(old, now) {
   let head = 0
   while (head < Math.min(old.length, now.length) && old[head] === now[head]) head += 1
   let tail = 0
@@ -88,4 +102,22 @@ export function diffView(text, before, label) {
     return el(kind === 'added' ? 'ins' : 'del', {}, `${kind === 'added' ? '+' : '-'} ${text}\n`)
   })
   return el('pre', attributes, lines)
+}
+
+/**
+ * Shows the words in which a text differs from another one.
+ * @param {string} before
+ * @param {string} after
+ */
+export function wordDiff(before, after) {
+  const tags = /** @type {const} */ ({ added: 'ins', removed: 'del' })
+  /** @type {Line[]} */
+  const runs = []
+  for (const { kind, text } of diffWords(before, after)) {
+    const last = runs.at(-1)
+    if (last?.kind === kind) last.text += text
+    else runs.push({ kind, text })
+  }
+  const parts = runs.map(({ kind, text }) => (kind === 'same' ? escapeInvisible(text) : el(tags[kind], {}, escapeInvisible(text))))
+  return el('div', { class: 'word-diff' }, parts)
 }

@@ -4,6 +4,8 @@
  * @module
  */
 
+import { icon } from './icons.js'
+
 /**
  * @typedef {Node | string | number | false | null | undefined} Child
  * @typedef {Record<string, unknown>} Attributes functions are listeners (`onclick`); `true` sets an attribute without a value
@@ -48,7 +50,7 @@ function toNodes(children) {
 
 /**
  * Creates a button that is disabled while its action runs.
- * @param {string} label
+ * @param {Child | Child[]} label
  * @param {(event: Event) => unknown} action
  * @param {Attributes} [attributes]
  */
@@ -64,6 +66,16 @@ export function button(label, action, attributes = {}) {
   })
   return element
 }
+
+/**
+ * Creates a button that shows an icon.
+ * @param {import('./icons.js').IconName} name
+ * @param {string} label
+ * @param {(event: Event) => unknown} action
+ * @param {Attributes} [attributes]
+ */
+export const iconButton = (name, label, action, attributes = {}) =>
+  button(icon(name), action, { 'aria-label': label, title: label, ...attributes, class: `icon-button ${attributes.class ?? ''}`.trim() })
 
 /**
  * Downloads a file in the browser.

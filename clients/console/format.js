@@ -42,6 +42,9 @@ export function formatTokens(usage) {
 /** @param {import('../javascript/src/wire.js').Cost | undefined} cost */
 export const formatCost = (cost) => (cost ? `${cost.Amount} ${cost.Currency}` : '')
 
+/** @param {import('../javascript/src/wire.js').Ratings} ratings */
+export const formatRatings = ({ Count, Mean }) => `Rated ${formatNumber(Mean)} of 5 (${formatNumber(Count)})`
+
 /**
  * Formats JSON with indentation. Returns any other text unchanged.
  * @param {string} text
@@ -56,7 +59,7 @@ export function prettyJson(text) {
 
 /**
  * Returns the URL of a page of the console.
- * @param {'chat' | 'trace'} page
+ * @param {'chat' | 'trace' | 'compare'} page
  * @param {string[]} parts
  */
 export const pageUrl = (page, ...parts) => `#/${[page, ...parts.map(encodeURIComponent)].join('/')}`

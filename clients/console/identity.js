@@ -20,8 +20,8 @@ export async function initIdentityButton(connection, identityButton) {
     fill(
       identityButton,
       hint('Signed in as '),
-      `${User} · ${Org}`,
-      Operator && el('span', { class: 'tag' }, 'operator'),
+      User,
+      el('span', { class: 'extra' }, ` · ${Org} `, Operator && el('span', { class: 'tag' }, 'operator')),
       hint('. Switch user.'),
     )
   } else if (connection.needsToken) {

@@ -6,17 +6,23 @@
 
 import { agents } from './agents.js'
 import { chat } from './chat.js'
+import { compare } from './compare.js'
 import { Connection, consoleKey } from './connection.js'
 import { button, el, errorMessage, fill } from './dom.js'
+import { pageUrl } from './format.js'
+import { icon } from './icons.js'
 import { local } from './local.js'
+import { openPalette, openShortcuts } from './palette.js'
 import { playground } from './playground.js'
 import { sessions } from './sessions.js'
+import { keyLabel, pressedKeys } from './shortcuts.js'
+import { applyTheme, setTheme, themeSwitch, toggleTheme } from './theme.js'
 import { trace } from './trace.js'
 import { initIdentityButton } from './identity.js'
 
 /**
- * A rendered page. `dispose` is called when another page replaces it.
- * @typedef {{ title: string, node: HTMLElement, dispose?: () => void }} View
+ * A rendered page. `commands` are its commands in the palette. `dispose` is called when another page replaces it.
+ * @typedef {{ title: string, node: HTMLElement, commands?: () => import('./palette.js').Command[], dispose?: () => void }} View
  * @typedef {(connection: Connection, parts: string[]) => View} Page
  */
 
@@ -28,6 +34,7 @@ const PAGES = {
   chat: { label: 'Chat', page: chat },
   sessions: { label: 'Sessions', page: sessions },
   trace: { label: 'Trace', page: trace, isAvailable: () => false },
+  compare: { label: 'Compare', page: compare, isAvailable: () => false },
   agents: { label: 'Agents', page: agents, isAvailable: ({ IsLocal }) => IsLocal },
   playground: { label: 'Playground', page: playground, isAvailable: ({ IsMock }) => IsMock },
   local: { label: 'Local', page: local, isAvailable: ({ IsLocal }) => IsLocal },
@@ -57,6 +64,7 @@ function show(connection) {
   const isFirst = currentView === undefined
   currentView?.dispose?.()
   currentView = page(connection, isPage ? parts : [])
+  document.body.dataset.page = isPage ? name : 'chat'
   document.title = `${currentView.title} – Aptix`
   fill(main, currentView.node)
   for (const link of nav.querySelectorAll('a')) {
@@ -66,6 +74,42 @@ function show(connection) {
   }
   // Keyboard and screen reader users continue on the new page.
   if (!isFirst && !main.contains(document.activeElement)) main.focus()
+}
+
+/**
+ * Returns the commands of every page, and those of the current one.
+ * @param {Connection} connection
+ * @returns {import('./palette.js').Command[]}
+ */
+function commands(connection) {
+  const go = (/** @type {string} */ hash) => () => (location.hash = hash)
+  return [
+    { label: 'New chat', icon: 'plus', keys: 'Ctrl+Shift+O', action: () => (location.hash = pageUrl('chat', connection.aptix.session().id, 'new')) },
+    ...(currentView?.commands?.() ?? []),
+    ...[...nav.querySelectorAll('a')].filter(({ hash }) => hash).map(({ hash, textContent }) => ({ label: `Go to ${textContent}`, icon: /** @type {const} */ ('trace'), action: go(hash) })),
+    { label: 'Change the theme', icon: 'moon', keys: 'Ctrl+Shift+L', action: toggleTheme },
+    { label: 'Theme of the system', icon: 'system', action: () => setTheme('system') },
+    { label: 'Light theme', icon: 'sun', action: () => setTheme('light') },
+    { label: 'Dark theme', icon: 'moon', action: () => setTheme('dark') },
+    { label: 'Commands and sessions', icon: 'search', keys: 'Ctrl+K', action: () => openPalette(commands(connection)) },
+    { label: 'Keyboard shortcuts', icon: 'edit', keys: '?', action: () => openShortcuts(commands(connection)) },
+  ]
+}
+
+/** @param {Connection} connection */
+function initTools(connection) {
+  const search = el('button', { type: 'button', class: 'search-button', title: 'Search commands and sessions' }, icon('search'), el('span', {}, 'Search'), el('kbd', {}, keyLabel('Ctrl+K')))
+  search.addEventListener('click', () => openPalette(commands(connection)))
+  fill(/** @type {HTMLElement} */ (document.getElementById('tools')), search, themeSwitch())
+  applyTheme()
+  addEventListener('keydown', (event) => {
+    if (event.defaultPrevented || document.querySelector('dialog[open]')) return
+    const keys = pressedKeys(event)
+    const command = keys && commands(connection).find((candidate) => candidate.keys === keys)
+    if (!command) return
+    event.preventDefault()
+    command.action()
+  })
 }
 
 async function start() {
@@ -82,6 +126,7 @@ async function start() {
     connection.config.IsLocal && el('a', { href: '/docs' }, 'API'),
   )
   await initIdentityButton(connection, identityButton)
+  initTools(connection)
   if (connection.needsToken) return
   addEventListener('hashchange', () => show(connection))
   show(connection)

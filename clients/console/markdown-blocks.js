@@ -13,7 +13,9 @@ import { inline } from './markdown-inline.js'
  * @typedef {{ type: 'paragraph', children: Inline[] } | { type: 'heading', level: number, children: Inline[] }
  *   | { type: 'code', language: string, text: string } | { type: 'quote', children: Block[] } | { type: 'rule' }
  *   | { type: 'list', start: number | undefined, items: Block[][] }
- *   | { type: 'table', head: Inline[][], rows: Inline[][][] }} Block
+ *   | { type: 'table', head: Inline[][], rows: Inline[][][], align: Align[] } | { type: 'formula', text: string }} Block
+ *
+ * @typedef {'left' | 'center' | 'right' | undefined} Align
  */
 
 /** Longer texts are shown verbatim. */
@@ -21,10 +23,12 @@ const MAX_CHARS = 400_000
 /** Nesting limit of lists and quotes. Deeper ones are paragraphs. */
 const MAX_DEPTH = 8
 const MAX_COLUMNS = 50
+const MAX_FORMULA_LINES = 60
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)$/
 const HEADING = /^ {0,3}(#{1,6})(?:[ \t]|$)/
 const QUOTE = /^ {0,3}> ?/
+const FORMULA = /^ {0,3}(\$\$|\\\[)/
 const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])( {1,4}|$)/
 
 /**
@@ -49,7 +53,7 @@ function blocks(lines, depth) {
     const line = /** @type {string} */ (lines[at])
     if (line.trim() === '') at += 1
     else {
-      const match = fence(lines, at) ?? heading(line, at) ?? rule(line, at) ?? nested(lines, at, depth) ?? table(lines, at)
+      const match = fence(lines, at) ?? formula(lines, at) ?? heading(line, at) ?? rule(line, at) ?? nested(lines, at, depth) ?? table(lines, at)
       const { block, end } = match ?? paragraph(lines, at)
       result.push(block)
       at = end
@@ -77,6 +81,28 @@ function fence(lines, at) {
   while (end < lines.length && !isEnd(lines[end] ?? '')) end += 1
   const content = lines.slice(at + 1, end).map((line) => (line.slice(0, indent).trim() === '' ? line.slice(indent) : line))
   return { block: { type: 'code', language: language.trim().split(/\s/, 1)[0] ?? '', text: content.join('\n') }, end: end + 1 }
+}
+
+/**
+ * Parses a formula between `$$` and `$$`, or between `\[` and `\]`, up to the next blank line.
+ * @param {string[]} lines
+ * @param {number} at
+ * @returns {BlockMatch}
+ */
+function formula(lines, at) {
+  const [opening, mark] = FORMULA.exec(lines[at] ?? '') ?? []
+  if (opening === undefined) return undefined
+  const closing = mark === '$$' ? '$$' : '\\]'
+  const found = []
+  for (let end = at; end < lines.length && end < at + MAX_FORMULA_LINES; end++) {
+    const line = end === at ? (lines[at] ?? '').slice(opening.length) : (lines[end] ?? '')
+    if (line.trim() === '' && end > at) return undefined
+    const isLast = line.trimEnd().endsWith(closing)
+    found.push(isLast ? line.trimEnd().slice(0, -closing.length) : line)
+    const text = found.join('\n').trim()
+    if (isLast) return text === '' ? undefined : { block: { type: 'formula', text }, end: end + 1 }
+  }
+  return undefined
 }
 
 /**
@@ -169,7 +195,7 @@ function list(lines, at, depth) {
  */
 function isText(lines, at) {
   const line = lines[at] ?? ''
-  return line.trim() !== '' && ![FENCE, HEADING, QUOTE, ITEM].some((pattern) => pattern.test(line)) && !rule(line, at)
+  return line.trim() !== '' && ![FENCE, HEADING, QUOTE, ITEM, FORMULA].some((pattern) => pattern.test(line)) && !rule(line, at)
 }
 
 /**
@@ -188,7 +214,17 @@ function table(lines, at) {
     const row = cells(line)
     return head.map((_, column) => inline(row[column] ?? ''))
   })
-  return { block: { type: 'table', head: head.map((cell) => inline(cell)), rows }, end }
+  const align = under.map((cell) => alignment(cell))
+  return { block: { type: 'table', head: head.map((cell) => inline(cell)), rows, align }, end }
+}
+
+/**
+ * @param {string} cell of the line below the head
+ * @returns {Align}
+ */
+function alignment(cell) {
+  if (cell.endsWith(':')) return cell.startsWith(':') ? 'center' : 'right'
+  return cell.startsWith(':') ? 'left' : undefined
 }
 
 /** @param {string} line */

@@ -6,7 +6,7 @@
  */
 
 /**
- * @typedef {{ type: 'text' | 'code', text: string }} TextNode
+ * @typedef {{ type: 'text' | 'code' | 'formula', text: string }} TextNode
  * @typedef {{ type: 'strong' | 'emphasis' | 'strike', children: Inline[] }} StyledNode
  * @typedef {{ type: 'link', href: string, children: Inline[] }} LinkNode
  * @typedef {TextNode | StyledNode | LinkNode | { type: 'break' }} Inline
@@ -26,10 +26,13 @@ const MARKS = /** @type {const} */ ([
 /** Code units of a line break and of parentheses. */
 const [NEWLINE, OPENING, CLOSING] = [0x0a, 0x28, 0x29]
 const SCHEMES = ['http:', 'https:', 'mailto:']
-const SPECIAL = /[\\`*_~[!<\nhH]/g
+const SPECIAL = /[\\`*_~[!<\n$hH]/g
 const PUNCTUATION = /[!-/:-@[-`{-~]/
 const URL_PATTERN = /https?:\/\/[^\s<>"`|]{1,2000}/iy
 const WORD = /[\p{L}\p{N}]/u
+/** `$x$`, closed on the same line: no space inside the dollars, and no digit behind them, so that prices are text. */
+const DOLLARS = /\$(?![\s$])((?:[^$\\\n]|\\.){1,500}?)(?<!\s)\$(?!\d)/y
+const PARENTHESES = /\\\(([^\n]{1,500}?)\\\)/y
 
 /**
  * Returns the normalized URL if a link may point to it, or undefined.
@@ -75,7 +78,9 @@ export function inline(text, depth = 0, isLink = false) {
     at = next
     if (at === text.length) break
     const c = text[at]
-    if (c === '\\' && PUNCTUATION.test(text[at + 1] ?? '')) {
+    const maths = formula(text, at)
+    if (maths) add(maths.item, maths.end)
+    else if (c === '\\' && PUNCTUATION.test(text[at + 1] ?? '')) {
       plain.push(text[at + 1] ?? '')
       at += 2
     } else if (c === '\n') {
@@ -150,6 +155,20 @@ function code(text, at, open) {
   }
   open.add(fence)
   return undefined
+}
+
+/**
+ * Parses `$x$` or `\(x\)`.
+ * @param {string} text
+ * @param {number} at
+ * @returns {InlineMatch}
+ */
+function formula(text, at) {
+  const pattern = text[at] === '$' ? DOLLARS : text.startsWith('\\(', at) ? PARENTHESES : undefined
+  if (!pattern || (pattern === DOLLARS && WORD.test(text[at - 1] ?? ''))) return undefined
+  pattern.lastIndex = at
+  const [all = '', tex = ''] = pattern.exec(text) ?? []
+  return tex.trim() === '' ? undefined : { item: { type: 'formula', text: tex.trim() }, end: at + all.length }
 }
 
 /**

@@ -5,8 +5,10 @@
  * @module
  */
 
-import { button, el } from './dom.js'
+import { announce, button, el } from './dom.js'
+import { highlight } from './highlight.js'
 import { parse } from './markdown-blocks.js'
+import { formula } from './maths.js'
 
 /**
  * @typedef {import('./markdown-blocks.js').Block} Block
@@ -47,6 +49,8 @@ function blockNode(item, levels) {
       )
     case 'code':
       return codeBlock(item.text, item.language)
+    case 'formula':
+      return formula(item.text, true)
     case 'list':
       return el(
         item.start === undefined ? 'ul' : 'ol',
@@ -57,32 +61,48 @@ function blockNode(item, levels) {
       const head = el(
         'tr',
         {},
-        item.head.map((cell) => el('th', { scope: 'col' }, cell.map(inlineNode))),
+        item.head.map((cell, column) => el('th', { scope: 'col', class: alignClass(item.align[column]) }, cell.map(inlineNode))),
       )
       const rows = item.rows.map((row) =>
         el(
           'tr',
           {},
-          row.map((cell) => el('td', {}, cell.map(inlineNode))),
+          row.map((cell, column) => el('td', { class: alignClass(item.align[column]) }, cell.map(inlineNode))),
         ),
       )
       const table = el('table', {}, el('thead', {}, head), el('tbody', {}, rows))
-      return el('div', { class: 'scroll-x', tabindex: 0, role: 'group', 'aria-label': 'Table' }, table)
+      return el('div', { class: 'scroll-x table', tabindex: 0, role: 'group', 'aria-label': 'Table' }, table)
     }
   }
 }
+
+/** @param {import('./markdown-blocks.js').Align} align */
+const alignClass = (align) => align && `align-${align}`
 
 /**
  * @param {Block[]} item
  * @param {number[]} levels
  */
 function listItem(item, levels) {
-  const [only] = item
-  return el(
-    'li',
-    {},
-    item.length === 1 && only?.type === 'paragraph' ? only.children.map(inlineNode) : item.map((inner) => blockNode(inner, levels)),
-  )
+  const [first, ...rest] = item
+  if (first?.type !== 'paragraph') return el('li', {}, item.map((inner) => blockNode(inner, levels)))
+  const { isDone, children } = task(first.children)
+  const check = isDone !== undefined && el('input', { type: 'checkbox', checked: isDone, disabled: true, 'aria-label': isDone ? 'Done' : 'To do' })
+  const text = children.map(inlineNode)
+  const paragraph = rest.some(({ type }) => type === 'paragraph') ? [el('p', {}, check, text)] : [check, ...text]
+  return el('li', { class: check ? 'task' : undefined }, ...paragraph, rest.map((inner) => blockNode(inner, levels)))
+}
+
+/**
+ * Reads the box of a task item: `[ ]` or `[x]`.
+ * @param {Inline[]} children
+ * @returns {{ isDone?: boolean, children: Inline[] }}
+ */
+function task(children) {
+  const [first, ...rest] = children
+  const [box = '', mark] = first?.type === 'text' ? (/^\[([ xX])\] /.exec(first.text) ?? []) : []
+  if (mark === undefined || first?.type !== 'text') return { children }
+  return { isDone: mark !== ' ', children: [{ type: 'text', text: first.text.slice(box.length) }, ...rest] }
 }
 
 /**
@@ -90,14 +110,29 @@ function listItem(item, levels) {
  * @param {string} language
  */
 function codeBlock(text, language) {
-  const copy = button('Copy', () => navigator.clipboard.writeText(text), { class: 'ghost' })
-  const head = el('figcaption', {}, el('span', {}, language), copy)
-  const codeElement = el(
-    'pre',
-    { tabindex: 0, role: 'group', 'aria-label': language ? `Code, ${language}` : 'Code' },
-    el('code', {}, text),
+  const copy = button('Copy', () => copyText(text, copy), { class: 'ghost', 'aria-label': language ? `Copy ${language} code` : 'Copy code' })
+  const head = el('figcaption', {}, el('span', {}, language || 'text'), copy)
+  const codeElement = el('code', {}, text)
+  highlight(codeElement, text, language)
+  const pre = el('pre', { tabindex: 0, role: 'group', 'aria-label': language ? `Code, ${language}` : 'Code' }, codeElement)
+  return el('figure', { class: 'code' }, head, pre)
+}
+
+/**
+ * Copies a text and says so on the button.
+ * @param {string} text
+ * @param {HTMLButtonElement} copy
+ */
+async function copyText(text, copy) {
+  await navigator.clipboard.writeText(text).then(
+    () => {
+      const label = copy.textContent
+      copy.textContent = 'Copied'
+      announce('Copied.')
+      setTimeout(() => (copy.textContent = label), 1_500)
+    },
+    () => announce("Can't access the clipboard."),
   )
-  return el('figure', { class: 'code' }, head, codeElement)
 }
 
 /**
@@ -110,6 +145,8 @@ function inlineNode(item) {
       return item.text
     case 'code':
       return el('code', {}, item.text)
+    case 'formula':
+      return formula(item.text, false)
     case 'break':
       return el('br')
     case 'link':

@@ -51,7 +51,7 @@ export function playground({ aptix }) {
   const field = el('textarea', { rows: 8, spellcheck: 'false', class: 'code-input' })
   const events = el('ol')
   const eventList = el('div', { class: 'events', tabindex: 0, role: 'group', 'aria-label': 'Events' }, events)
-  const answer = el('div', { class: 'answer' })
+  const answer = el('div', { class: 'answer' }, el('p', { class: 'muted' }, 'Run the script to see its answer and events.'))
   const problem = el('div', {})
   const isRunning = new Signal(false)
   /** @type {import('../javascript/src/index.js').Turn | undefined} */

@@ -4,8 +4,11 @@
  * @module
  */
 
-import { openDialog, button, el, errorMessage, fill, labelledField, announce } from './dom.js'
-import { formatNumber, pageUrl, timestamp } from './format.js'
+import { button, el, errorMessage, fill, labelledField, announce } from './dom.js'
+import { formatNumber, formatRatings, pageUrl, timestamp } from './format.js'
+import { deleteSession, renameSession } from './session-actions.js'
+import { matchExcerpt } from './session-match.js'
+import { displayTitle } from './title.js'
 
 /** Sessions loaded at a time. */
 const PAGE_SIZE = 25
@@ -51,6 +54,7 @@ export function sessions(connection) {
       userId: user,
       status: /** @type {'pending' | undefined} */ (values.status || undefined),
       mode: values.mode || undefined,
+      category: values.category || undefined,
       from: values.from ? new Date(values.from).toISOString() : undefined,
       to: values.to ? new Date(values.to).toISOString() : undefined,
       includeDeleted: 'deleted' in values,
@@ -84,15 +88,16 @@ export function sessions(connection) {
    * @param {SessionMatch['Matches']} matches
    */
   function row(session, matches) {
-    const { Id, Name, Description, TurnCount, LastTurnStatus, LastTurnDate, LastUpdatedDate, IsDeleted } = session
+    const { Id, Name, Description, Category, Ratings, TurnCount, LastTurnStatus, LastTurnDate, LastUpdatedDate, IsDeleted } = session
+    const title = displayTitle(Name)
     const usage = el('td', { class: 'number', 'data-label': 'Tokens' })
     const costs = el('td', { class: 'number', 'data-label': 'Cost' })
     const reloadAfter = (/** @type {Promise<unknown>} */ done) => done.then(start, showError)
     const actions = IsDeleted
-      ? [button('Restore', () => reloadAfter(aptix.session(Id).restore()), { 'aria-label': `Restore ${Name}` })]
+      ? [button('Restore', () => reloadAfter(aptix.session(Id).restore()), { 'aria-label': `Restore ${title}` })]
       : [
-          button('Rename', () => rename(session), { 'aria-label': `Rename ${Name}` }),
-          button('Delete', () => remove(session), { 'aria-label': `Delete ${Name}`, class: 'danger ghost' }),
+          button('Rename', () => renameSession(aptix, session, start), { 'aria-label': `Rename ${title}` }),
+          button('Delete', () => deleteSession(aptix, session, start), { 'aria-label': `Delete ${title}`, class: 'danger ghost' }),
         ]
     const tag = IsDeleted ? 'deleted' : LastTurnStatus && LastTurnStatus !== 'completed' ? LastTurnStatus : undefined
     const node = el(
@@ -101,9 +106,11 @@ export function sessions(connection) {
       el(
         'th',
         { scope: 'row' },
-        el('a', { href: pageUrl('chat', Id) }, Name || 'Untitled'),
+        el('a', { href: pageUrl('chat', Id) }, title),
         tag && el('span', { class: `tag ${tag}` }, tag),
+        Category && el('span', { class: 'tag' }, Category),
         Description && el('small', {}, Description),
+        Ratings && el('small', {}, formatRatings(Ratings)),
         matches.slice(0, MAX_MATCHES).map(matchExcerpt),
       ),
       el('td', { 'data-label': 'Last turn' }, timestamp(LastTurnDate ?? LastUpdatedDate)),
@@ -118,33 +125,6 @@ export function sessions(connection) {
       fill(costs, (TotalCosts ?? []).map(({ Amount, Currency }) => `${Amount} ${Currency}`).join(', ') || '–')
     }
     return { node, cost }
-  }
-
-  /** @param {Summary} session */
-  function rename({ Id, Name, Description = '' }) {
-    const fields = [
-      labelledField('Name', el('input', { name: 'name', value: Name, required: true, maxlength: 256, autocomplete: 'off' })),
-      labelledField('Description', el('textarea', { name: 'description', rows: 3 }, Description)),
-    ]
-    openDialog({ title: 'Rename session', fields, submit: 'Save' }, async ({ name = '', description = '' }) => {
-      await aptix.session(Id).update({ name, description })
-      start()
-    })
-  }
-
-  /** @param {Summary} session */
-  function remove({ Id, Name }) {
-    const fields = [
-      el(
-        'p',
-        {},
-        `“${Name}” accepts no more turns. You can restore it until its retention period ends: search with “Include deleted”.`,
-      ),
-    ]
-    openDialog({ title: 'Delete session?', fields, submit: 'Delete', isDangerous: true }, async () => {
-      await aptix.session(Id).delete()
-      start()
-    })
   }
 
   form.addEventListener('submit', (event) => {
@@ -176,25 +156,11 @@ function filters() {
     labelledField('Search', el('input', { type: 'search', name: 'text', maxlength: 256, autocomplete: 'off' })),
     labelledField('Last turn', status),
     labelledField('Mode', el('input', { name: 'mode', maxlength: 128, autocomplete: 'off' })),
+    labelledField('Category', el('input', { name: 'category', maxlength: 128, autocomplete: 'off' })),
     labelledField('From', el('input', { type: 'datetime-local', name: 'from' })),
     labelledField('To', el('input', { type: 'datetime-local', name: 'to' })),
     el('div', { class: 'row' }, check('mine', 'Only mine'), check('deleted', 'Include deleted'), el('button', {}, 'Search')),
   )
-}
-
-/**
- * Shows a match with the search words highlighted.
- * @param {SessionMatch['Matches'][number]} match
- */
-function matchExcerpt({ MatchedIn, SequenceNumber, Snippet, Marks }) {
-  let offset = 0
-  const parts = Marks.flatMap(({ Start, Length }) => {
-    const before = Snippet.slice(offset, Start)
-    offset = Start + Length
-    return [before, el('mark', {}, Snippet.slice(Start, offset))]
-  })
-  const where = SequenceNumber === undefined ? MatchedIn : `${MatchedIn} of turn ${SequenceNumber}`
-  return el('small', {}, `${where}: `, ...parts, Snippet.slice(offset))
 }
 
 /**

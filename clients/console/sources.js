@@ -22,10 +22,20 @@ export const chunkRefs = (turn) => /** @type {ChunkRef[]} */ (turn.ChunkRefs ?? 
 export function sourceList(turn) {
   const chunks = chunkRefs(turn)
   if (chunks.length === 0) return ''
+  // Scores of different turns are not comparable, so the bars show them relative to the best one of this turn.
+  const best = Math.max(...chunks.map(({ Score = 0 }) => Score))
   const items = chunks.map(({ Path, StartLine, EndLine, Score }) => {
     const lines = StartLine === EndLine ? `line ${StartLine}` : `lines ${StartLine} to ${EndLine}`
     const score = Score === undefined ? '' : `, score ${Score.toFixed(3)}`
-    return el('li', {}, el('code', {}, escapeInvisible(Path)), el('span', { class: 'muted' }, ` ${lines}${score}`))
+    const bar = el('span', {})
+    bar.style.inlineSize = `${best > 0 ? Math.max(0, (100 * (Score ?? 0)) / best) : 0}%`
+    return el(
+      'li',
+      {},
+      el('code', {}, escapeInvisible(Path)),
+      el('span', { class: 'muted' }, ` ${lines}${score}`),
+      Score !== undefined && el('span', { class: 'score', 'aria-hidden': 'true' }, bar),
+    )
   })
   return el('details', { class: 'sources' }, el('summary', {}, `Sources (${chunks.length})`), el('ol', {}, items))
 }

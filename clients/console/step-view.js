@@ -23,13 +23,14 @@ const KINDS = /** @type {Record<string, string>} */ ({
  * @param {import('../javascript/src/index.js').Aptix} aptix
  * @param {Step} step
  * @param {Step | undefined} before the previous step, or the last step of the previous turn
+ * @param {string} cost estimate of the step's cost
  */
-export function stepView(aptix, step, before) {
+export function stepView(aptix, step, before, cost) {
   const { Round, Kind, Attempt, OpenAIModel, ModelMs, Usage, AskedDate, Text, FullTextUrl, Calls = [] } = step
   const answer = el('div', { class: 'answer' })
   const showText = (/** @type {string} */ text) => fill(answer, markdown(text))
   showText(Text ?? '')
-  const details = [OpenAIModel, Attempt !== undefined && `attempt ${Attempt}`, duration(ModelMs), formatTokens(Usage)]
+  const details = [OpenAIModel, Attempt !== undefined && `attempt ${Attempt}`, duration(ModelMs), formatTokens(Usage), cost]
   return el(
     'section',
     { class: 'card step', 'aria-label': `Round ${Round}` },

@@ -1,129 +1,147 @@
 /**
- * Card of a pending tool call. The page only has the files attached to the conversation, and runs a call on them when the user
- * confirms it. The user can also write, edit or refuse every result. A patch changes the page's own copy, which can be
- * downloaded.
+ * Card of a pending tool call. The page runs a call on the files of the conversation when the user confirms it, once or for the
+ * rest of the session. The user can also edit the arguments, write or edit every result, or refuse the call. A finished card
+ * is folded.
  *
  * @module
  */
 
 import { escapeInvisible } from '../javascript/src/patch.js'
-import { diffView, invisibleWarning } from './diff.js'
-import { button, download, el, errorMessage } from './dom.js'
+import { invisibleWarning } from './diff.js'
+import { button, el, errorMessage, fill } from './dom.js'
 import { prettyJson, duration } from './format.js'
+import { icon } from './icons.js'
 
 /**
  * @typedef {import('../javascript/src/index.js').Call} Call
+ * @typedef {import('./page-tools.js').Tool} Tool
  * @typedef {{ id: string, output?: unknown, error?: string, durationMs: number }} Result
- *
- * A tool that the page can run.
- * @typedef {object} Tool
- * @property {(args: any) => unknown} run
- * @property {string} [verb] label of its button; `Run` by default
- * @property {(args: any) => Promise<Node>} [preview] preview of the call
- * @property {(args: any) => Promise<Node | undefined>} [resultAction] action on the result, such as a download
  */
 
-/**
- * Returns the tools of the default agent, for the attached files.
- * @param {import('./workspace.js').Workspace} workspace
- * @returns {Record<string, Tool>}
- */
-export const toolsFor = (workspace) => ({
-  workspace_read_file: { run: async ({ path }) => ({ text: await workspace.text(path) }) },
-  workspace_list_files: { run: ({ path }) => workspace.list(path) },
-  workspace_search_text: { run: ({ pattern, path }) => workspace.search(pattern, path) },
-  workspace_write_patch: {
-    verb: 'Apply',
-    async preview({ path, patch }) {
-      const { before, after = '' } = await workspace.previewPatch(path, patch)
-      return diffView(after, before, `Changes to ${escapeInvisible(path)}`)
-    },
-    async run({ path, patch }) {
-      const { after } = await workspace.previewPatch(path, patch)
-      workspace.write(path, after)
-      return { applied: true }
-    },
-    async resultAction({ path }) {
-      const text = await workspace.text(path).catch(() => undefined)
-      if (text === undefined) return undefined
-      const name = path.split('/').at(-1) ?? path
-      return button(`Download ${escapeInvisible(name)}`, () => download(new Blob([text]), name), { class: 'ghost' })
-    },
-  },
-})
+/** Longest summary of arguments in a card's head. */
+const MAX_SUMMARY_CHARS = 120
 
 /**
  * @param {Call} call
  * @param {Record<string, Tool>} tools
+ * @param {import('./always.js').AlwaysAllowed} always
  */
-export function toolCard(call, tools) {
+export function toolCard(call, tools, always) {
   /** @type {(result: Result) => void} */
   let settle = () => {}
   const result = /** @type {Promise<Result>} */ (new Promise((resolve) => (settle = resolve)))
   const startedAt = performance.now()
   const id = `call-${call.id.replace(/\W/g, '-')}`
-  const argsJson = prettyJson(call.argsJson)
   const name = escapeInvisible(call.name)
-  const field = el('textarea', { rows: 3, id, spellcheck: 'false', placeholder: 'JSON or text' })
-  const label = el('label', { for: id }, 'Result, or reason for refusing')
-  const state = el('p', { class: 'muted', role: 'status' })
   const tool = Object.hasOwn(tools, call.name) ? tools[call.name] : undefined
+  const verb = tool?.verb ?? 'Run'
+  let args = call.args
+  const argsView = el('div', {}, valueView('Arguments', prettyJson(call.argsJson)))
+  const field = el('textarea', { rows: 2, id, spellcheck: 'false', placeholder: 'JSON or text' })
+  const label = el('label', { for: id, class: 'muted' }, 'Result, or reason for refusing')
+  const state = el('p', { class: 'muted', role: 'status' })
+  const status = el('span', { class: 'tag pending' }, 'needs approval')
+  const byHand = el('details', { class: 'by-hand', open: !tool }, el('summary', {}, 'Result by hand'), label, field)
+  const previewArea = el('div', {})
+  const actionArea = el('div', {})
 
   const finish = (/** @type {string} */ outcomeLabel, /** @type {{ output?: unknown, error?: string }} */ outcome) => {
     const durationMs = performance.now() - startedAt
     buttons.remove()
-    label.remove()
+    showArgs()
     const text = outcome.error ?? JSON.stringify(outcome.output, undefined, 2)
-    field.replaceWith(el('pre', { tabindex: 0, role: 'group', 'aria-label': 'Result' }, escapeInvisible(text)))
+    byHand.replaceWith(valueView('Result', text))
     state.textContent = `${outcomeLabel} after ${duration(durationMs)}.`
+    showStatus(status, outcome.error === undefined ? 'done' : 'refused')
+    fold(node, body)
     settle({ id: call.id, ...outcome, durationMs })
   }
-  const previewArea = el('div', {})
-  const actionArea = el('div', {})
   const showPreview = (/** @type {Node} */ shown) => {
-    previewArea.append(shown)
+    fill(previewArea, shown)
     if (node.contains(document.activeElement)) showButtons()
   }
+  const preview = () =>
+    tool?.preview?.(args).then(showPreview, (error) => showPreview(errorMessage({ message: errorText(error) })))
   const showButtons = () => buttons.scrollIntoView({ block: 'nearest' })
-  tool?.preview?.(call.args).then(showPreview, (error) => showPreview(errorMessage({ message: errorText(error) })))
+
+  /** Runs the tool. Returns true if it has a result. */
   const runTool = async () => {
     try {
-      field.value = JSON.stringify(await tool?.run(call.args), undefined, 2)
-      state.textContent = 'Done. Review the result and send it.'
-      const action = await tool?.resultAction?.(call.args)
+      showStatus(status, 'running')
+      field.value = JSON.stringify(await tool?.run(args), undefined, 2)
+      const action = await tool?.resultAction?.(args)
       if (action) actionArea.replaceChildren(action)
-      run.classList.remove('primary')
-      send.classList.add('primary')
-      send.focus()
-      showButtons()
+      return true
     } catch (error) {
       state.textContent = `Failed: ${errorText(error)} Write a result or refuse.`
+      return false
+    } finally {
+      showStatus(status, 'needs approval')
     }
   }
-  const run = button(tool?.verb ?? 'Run', runTool, { class: 'primary' })
+  const runForReview = async () => {
+    if (!(await runTool())) return
+    byHand.open = true
+    state.textContent = 'Done. Review the result and send it.'
+    run.classList.remove('primary')
+    send.classList.add('primary')
+    send.focus()
+    showButtons()
+  }
+  /** Runs the tool and sends its result without a review. The card stays open if the tool fails. */
+  const runAlways = async () => {
+    if (await runTool()) finish('Result sent', { output: parseResult(field.value) })
+  }
+  const allow = async () => {
+    always.allow(call.name)
+    await runAlways()
+  }
   const sendResult = () => {
     if (field.value.trim() !== '') return finish('Result sent', { output: parseResult(field.value) })
-    state.textContent = `The result is empty. ${tool ? `Press ${tool.verb ?? 'Run'}, or write` : 'Write'} one, or refuse the call.`
+    state.textContent = `The result is empty. ${tool ? `Press ${verb}, or write` : 'Write'} one, or refuse the call.`
+    byHand.open = true
     field.focus()
   }
+  const showArgs = () => {
+    const text = args === call.args ? prettyJson(call.argsJson) : JSON.stringify(args, undefined, 2)
+    fill(argsView, valueView('Arguments', text))
+    edit.setAttribute('aria-pressed', 'false')
+  }
+  const editArgs = () => {
+    if (edit.getAttribute('aria-pressed') === 'true') return showArgs()
+    const argsField = el('textarea', { rows: 5, spellcheck: 'false', 'aria-label': 'Arguments' }, argsView.textContent)
+    argsField.addEventListener('input', () => {
+      const edited = parseArgs(argsField.value)
+      state.textContent = edited === undefined ? 'The arguments are no valid JSON.' : ''
+      run.disabled = edited === undefined
+      if (edited !== undefined) args = edited
+    })
+    argsField.addEventListener('change', () => void preview())
+    fill(argsView, argsField)
+    edit.setAttribute('aria-pressed', 'true')
+    // The button is disabled while its action runs, and would take the focus back.
+    queueMicrotask(() => argsField.focus())
+  }
+  const run = button(verb, runForReview, { class: 'primary' })
+  const edit = button('Edit', editArgs, { 'aria-pressed': 'false', title: 'Edit the arguments' })
+  const allowButton = button(`Always ${verb.toLowerCase()}`, allow, { title: `${verb} ${name} in this session without asking, and send the result` })
   const send = button('Send result', sendResult, { class: tool ? '' : 'primary' })
   const refuse = button('Refuse', () => finish('Refused', { error: field.value.trim() || 'The user declined this call.' }))
-  const buttons = el('div', { class: 'row' }, tool && run, send, refuse)
+  const buttons = el('div', { class: 'row' }, tool && run, tool && edit, tool && allowButton, send, refuse)
+  const warning = invisibleWarning([call.name, ...Object.values(Object(call.args)).filter((value) => typeof value === 'string')].join('\n'))
+  const body = el('div', { class: 'tool-body' }, argsView, warning, previewArea, byHand, state, actionArea, buttons)
+  const node = card(name, call.argsJson, status, body)
+  void preview()
 
-  const node = el(
-    'div',
-    { class: 'card tool', role: 'group', 'aria-label': `Tool call: ${name}` },
-    el('h2', {}, el('code', {}, name)),
-    el('pre', { tabindex: 0, role: 'group', 'aria-label': 'Arguments' }, escapeInvisible(argsJson)),
-    invisibleWarning([call.name, ...Object.values(Object(call.args)).filter((value) => typeof value === 'string')].join('\n')),
-    previewArea,
-    label,
-    field,
-    state,
-    actionArea,
-    buttons,
-  )
-  return { node, result, focus: () => ((tool ? run : field).focus(), showButtons()), removeButtons: () => buttons.remove() }
+  return {
+    node,
+    result,
+    focus: () => ((tool ? run : field).focus(), showButtons()),
+    removeButtons: () => buttons.remove(),
+    isOpen: () => buttons.isConnected,
+    /** Runs a tool that the user allowed for the session. */
+    runIfAllowed: async () => (tool && always.has(call.name) ? runAlways() : undefined),
+  }
 }
 
 /**
@@ -131,22 +149,87 @@ export function toolCard(call, tools) {
  * @param {import('../javascript/src/wire.js').StepCall} call
  */
 export function finishedCallCard({ Name, ArgumentsJson, ResultJson, ErrorMessage, ExecutionMs, IsPending }) {
-  const name = escapeInvisible(Name)
-  const value = (/** @type {string} */ label, /** @type {string} */ text) =>
-    el('pre', { tabindex: 0, role: 'group', 'aria-label': label }, escapeInvisible(text))
   const outcome = ErrorMessage === undefined ? 'Result sent' : 'Refused'
-  return el(
+  const status = el('span', { class: 'tag' })
+  showStatus(status, IsPending ? 'no result' : ErrorMessage === undefined ? 'done' : 'refused')
+  const body = el(
     'div',
-    { class: 'card tool', role: 'group', 'aria-label': `Tool call: ${name}` },
-    el('h2', {}, el('code', {}, name)),
-    value('Arguments', prettyJson(ArgumentsJson)),
-    !IsPending && value('Result', ErrorMessage ?? prettyJson(ResultJson ?? '')),
+    { class: 'tool-body' },
+    valueView('Arguments', prettyJson(ArgumentsJson)),
+    !IsPending && valueView('Result', ErrorMessage ?? prettyJson(ResultJson ?? '')),
     el('p', { class: 'muted' }, IsPending ? 'No result was sent.' : `${outcome} after ${duration(ExecutionMs)}.`),
   )
+  const node = card(escapeInvisible(Name), ArgumentsJson, status, body)
+  fold(node, body)
+  return node
 }
+
+/**
+ * @param {string} name
+ * @param {string} argsJson
+ * @param {HTMLElement} status
+ * @param {HTMLElement} body
+ */
+function card(name, argsJson, status, body) {
+  const head = el('div', { class: 'tool-head' }, icon('tool'), el('h2', {}, el('code', {}, name)), el('span', { class: 'summary', 'aria-hidden': 'true' }, summary(argsJson)), status)
+  return el('div', { class: 'card tool', role: 'group', 'aria-label': `Tool call: ${name}` }, head, body)
+}
+
+/**
+ * Folds arguments and result of a finished card. The last line and a download stay visible.
+ * @param {HTMLElement} node
+ * @param {HTMLElement} body
+ */
+function fold(node, body) {
+  node.classList.add('finished')
+  const details = el('details', {}, el('summary', {}, 'Arguments and result'))
+  const folded = [...body.children].filter((child) => child.matches('pre') || child.querySelector('pre') || child.matches('.warnings'))
+  details.append(...folded)
+  body.prepend(details)
+}
+
+/**
+ * @param {HTMLElement} status
+ * @param {'needs approval' | 'running' | 'done' | 'refused' | 'no result'} name
+ */
+function showStatus(status, name) {
+  const kind = { 'needs approval': 'pending', running: 'running', done: 'completed', refused: 'failed', 'no result': '' }[name]
+  status.className = `tag ${kind}`
+  status.textContent = name
+}
+
+/** @param {string} argsJson */
+function summary(argsJson) {
+  try {
+    const values = Object.entries(Object(JSON.parse(argsJson))).map(
+      ([name, value]) => `${name}: ${typeof value === 'string' ? (value.split('\n', 1)[0] ?? '') : JSON.stringify(value)}`,
+    )
+    return escapeInvisible(values.join(', ').slice(0, MAX_SUMMARY_CHARS))
+  } catch {
+    return ''
+  }
+}
+
+/**
+ * @param {string} label
+ * @param {string} text
+ */
+const valueView = (label, text) => el('pre', { tabindex: 0, role: 'group', 'aria-label': label }, escapeInvisible(text))
 
 /** @param {unknown} error */
 const errorText = (error) => escapeInvisible(/** @type {Error} */ (error).message)
+
+/**
+ * @param {string} text
+ * @returns {any} undefined if the text is no JSON
+ */
+function parseArgs(text) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
 
 /**
  * Parses JSON; returns any other text as a string.

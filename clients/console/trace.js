@@ -7,8 +7,10 @@
 import { copyButton, curl } from './curl.js'
 import { button, el, errorMessage, fill, announce } from './dom.js'
 import { pageUrl, formatCost, formatTokens, duration, timestamp } from './format.js'
+import { instructionNodes } from './instruction.js'
 import { sourceList } from './sources.js'
 import { stepView } from './step-view.js'
+import { logView } from './turn-log.js'
 import { bars, elapsed, timeline } from './timeline.js'
 
 /**
@@ -39,11 +41,13 @@ export function trace(connection, [sessionId = '', turnId = '']) {
     const before = turn.SequenceNumber > 1 ? await findPreviousTurn(turns, turn.SequenceNumber) : undefined
     const body = { SessionId: sessionId, TurnId: crypto.randomUUID(), Instruction: turn.InstructionSummary }
     const command = curl(connection.api, 'POST', 'api/ai/agent/execute', body)
+    const other = turn.RerunOfTurnId ?? before?.Id
     const links = el(
       'div',
       { class: 'row' },
       el('a', { href: pageUrl('chat', sessionId) }, 'Conversation'),
       before && el('a', { href: pageUrl('trace', sessionId, before.Id) }, 'Previous turn'),
+      other && el('a', { href: pageUrl('compare', sessionId, other, turn.Id) }, turn.RerunOfTurnId ? 'Compare with the original' : 'Compare with the previous turn'),
       el('span', { class: 'spacer' }),
       copyButton('Copy as curl', () => command),
       button('Refresh', () => load()),
@@ -55,18 +59,26 @@ export function trace(connection, [sessionId = '', turnId = '']) {
       node,
       el('h1', {}, `Turn ${turn.SequenceNumber}`, el('span', { class: `tag ${turn.Status.Id}` }, turn.Status.Text)),
       links,
-      el('p', { class: 'instruction' }, turn.InstructionSummary),
+      el('div', { class: 'instruction plain' }, instructionNodes(turn.InstructionSummary)),
       [
         ...turn.Errors.map((error) => errorMessage({ message: error })),
         ...turn.Warnings.map((warning) => el('p', { class: 'warnings' }, warning)),
       ],
       propertyList(turn, allBars),
-      timeline(turn, allBars),
+      timeline(turn, steps, allBars, select),
       sourceList(turn),
-      steps.map((step, index) => stepView(connection.aptix, step, steps[index - 1] ?? lastStepBefore)),
+      steps.map((step, index) => stepView(connection.aptix, step, steps[index - 1] ?? lastStepBefore, costShare(turn, step))),
+      connection.config.IsLocal && logView(turn.Id),
       !steps.some(({ OpenAIRequestPayloadUrl }) => OpenAIRequestPayloadUrl) && el('p', { class: 'muted' }, NO_PAYLOADS),
     )
     announce('Trace loaded.')
+  }
+
+  /** @param {number} round */
+  function select(round) {
+    const step = node.querySelector(`.step[aria-label='Round ${round}']`)
+    step?.scrollIntoView({ block: 'start' })
+    step?.querySelector('summary')?.focus({ preventScroll: true })
   }
 
   load().catch((error) => fill(node, el('h1', {}, 'Trace'), errorMessage(error)))
@@ -84,8 +96,19 @@ async function findPreviousTurn(turns, number) {
   return undefined
 }
 
+/**
+ * Returns the part of a turn's cost that its tokens make of the step, since prices are not part of the turn.
+ * @param {TracedTurn} turn
+ * @param {Step} step
+ */
+function costShare({ Cost, Usage }, step) {
+  if (!Cost || !Usage?.TotalTokens || !step.Usage) return ''
+  const amount = (Number(Cost.Amount) * step.Usage.TotalTokens) / Usage.TotalTokens
+  return `about ${Number(amount.toPrecision(2))} ${Cost.Currency}`
+}
+
 /** @param {AsyncGenerator<Step, void, void>} steps */
-async function collect(steps) {
+export async function collect(steps) {
   /** @type {Step[]} */
   const items = []
   for await (const step of steps) items.push(step)

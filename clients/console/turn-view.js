@@ -5,13 +5,20 @@
  */
 
 import { AptixError } from '../javascript/src/index.js'
+import { endTool, finishedTool, runningTool } from './activity.js'
+import { answerFiles } from './answer-files.js'
 import { attachmentList, parseRequest } from './attachments.js'
-import { button, el, errorMessage, fill, download, announce } from './dom.js'
-import { pageUrl, formatCost, formatBytes, formatTokens, timestamp } from './format.js'
+import { el, errorMessage, fill, announce } from './dom.js'
+import { saveFirstToken } from './first-tokens.js'
+import { icon } from './icons.js'
+import { instructionNodes } from './instruction.js'
 import { markdown } from './markdown.js'
+import { Meter } from './meter.js'
 import { longerPartialAnswer, savePartialAnswer } from './partial-answers.js'
 import { sourceList } from './sources.js'
+import { splitInstruction } from './title.js'
 import { finishedCallCard, toolCard } from './tool-card.js'
+import { turnFooter } from './turn-footer.js'
 
 /** Shortest interval between two renders of a streaming answer. */
 const MIN_RENDER_INTERVAL_MS = 40
@@ -22,21 +29,28 @@ const MIN_RENDER_INTERVAL_MS = 40
  * @typedef {import('../javascript/src/wire.js').SessionTurn} SessionTurn
  *
  * @typedef {object} TurnContext environment of a turn's view
- * @property {import('../javascript/src/index.js').Aptix} aptix
+ * @property {import('./connection.js').Connection} connection
  * @property {import('../javascript/src/index.js').Session} session
- * @property {Record<string, import('./tool-card.js').Tool>} tools
- * @property {(turnId: string, text: string) => void} rerun reruns a turn
+ * @property {Record<string, import('./page-tools.js').Tool>} tools
+ * @property {import('./always.js').AlwaysAllowed} always tools that run without asking
+ * @property {boolean} [isReadOnly] true for the turns of another session
+ * @property {(turnId: string, text: string) => Promise<void>} rerun reruns a turn
+ * @property {(turnId: string) => Promise<void>} fork continues from a turn in a new session
+ * @property {(turnId: string) => string} turnLabel name of an earlier turn
  * @property {() => void} onUpdate called after content was added at the end
  */
 
 export class TurnView {
   #context
+  #origin = el('div', {})
   #question = el('div', { class: 'instruction' })
   #answer = el('div', { class: 'answer' })
   #notes = el('div', {})
   #cards = el('div', {})
   #sources = el('div', {})
-  #state = el('p', { class: 'muted' })
+  #phase = el('span', {})
+  #figures = el('span', {})
+  #state = el('p', { class: 'muted state', hidden: true }, this.#phase, this.#figures)
   #foot = el('footer', {})
   #text = ''
   /** Last text before a tool round. A stream can repeat it. */
@@ -44,22 +58,33 @@ export class TurnView {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer
   #renderIntervalMs = MIN_RENDER_INTERVAL_MS
+  /** Number of the model's reply that is streamed. */
+  #round = 1
+  /** True after the first text of that reply. */
+  #hasText = false
+  /** @type {HTMLElement | undefined} */
+  #runningTool
+  /** @type {Meter | undefined} */
+  #meter
   /** @type {Turn | undefined} */
   #turn
   /** @type {(() => void) | undefined} */
   #abandonTools
+  /** @type {(() => Promise<void>) | undefined} */
+  #loadFeedback
 
   /**
    * @param {TurnContext} context
-   * @param {{ id: string, instruction: string, attachments?: import('./attachments.js').Attachment[] }} options
+   * @param {{ id: string, instruction: string, attachments?: import('./attachments.js').Attachment[], rerunOf?: string }} options
    */
-  constructor(context, { id, instruction, attachments = [] }) {
+  constructor(context, { id, instruction, attachments = [], rerunOf }) {
     this.#context = context
     this.id = id
     this.instruction = instruction
     this.#renderInstruction(instruction, attachments)
-    this.node = el('article', { class: 'turn', 'aria-label': `Turn: ${instruction.slice(0, 60)}` })
-    this.node.append(this.#question, this.#cards, this.#answer, this.#notes, this.#sources, this.#state, this.#foot)
+    this.node = el('article', { class: 'turn', 'aria-label': `Turn: ${splitInstruction(instruction).text.slice(0, 60)}` })
+    if (rerunOf) fill(this.#origin, el('p', { class: 'origin' }, icon('rerun'), `Rerun of ${context.turnLabel(rerunOf)}`))
+    this.node.append(this.#origin, this.#question, this.#cards, this.#answer, this.#notes, this.#sources, this.#state, this.#foot)
   }
 
   /**
@@ -67,7 +92,7 @@ export class TurnView {
    * @param {import('./attachments.js').Attachment[]} attachments
    */
   #renderInstruction(instruction, attachments) {
-    fill(this.#question, el('p', {}, instruction || '(files only)'), attachmentList(attachments))
+    fill(this.#question, instructionNodes(instruction), attachmentList(attachments))
   }
 
   /**
@@ -86,6 +111,7 @@ export class TurnView {
     this.#renderFooter(turn)
     this.#whenNear(async () => {
       await Promise.all([this.#loadRequest(), isFailed || turn.ToolRounds ? this.#loadRounds(true) : undefined, this.#loadFullText(turn)])
+      await this.#loadFeedback?.().catch(() => {})
       this.#context.onUpdate()
     })
   }
@@ -128,7 +154,7 @@ export class TurnView {
     for await (const { Kind, Text = '', Calls = [] } of this.#context.session.steps(this.id)) {
       if (Kind !== 'tools' || (!includesPending && Calls.some(({ IsPending }) => IsPending))) continue
       if (Text.trim() !== '') nodes.push(el('div', { class: 'interim' }, markdown((this.#lastInterimText = Text))))
-      nodes.push(...Calls.filter(({ RanBy }) => RanBy === 'client').map((call) => finishedCallCard(call)))
+      nodes.push(...Calls.map((call) => (call.RanBy === 'server' ? finishedTool(call) : finishedCallCard(call))))
     }
     this.#cards.prepend(...nodes)
   }
@@ -158,7 +184,8 @@ export class TurnView {
    */
   async follow(turn) {
     this.node.setAttribute('aria-busy', 'true')
-    this.#state.textContent = 'Waiting for the model…'
+    this.#showState('Waiting for the model…')
+    this.#meter = new Meter(this.#figures)
     try {
       for (let next = /** @type {Turn | undefined} */ (turn); next;) next = await this.#read(next)
     } catch (error) {
@@ -167,7 +194,8 @@ export class TurnView {
       announce('Turn failed.')
     } finally {
       this.#flush()
-      this.#state.textContent = ''
+      this.#meter.end()
+      this.#state.hidden = true
       this.node.removeAttribute('aria-busy')
       this.#context.onUpdate()
     }
@@ -192,9 +220,8 @@ export class TurnView {
     for await (const event of turn) {
       if (event.type === 'delta') this.#append(event.text)
       else if (event.type === 'reset') this.#reset(event.reason)
-      else if (event.type === 'retry') this.#state.textContent = `Retrying: ${event.error.message}`
-      else if (event.type === 'status')
-        this.#state.textContent = statusText(/** @type {{ Phase?: unknown }} */ (event.status))
+      else if (event.type === 'retry') this.#showState(`Retrying: ${event.error.message}`)
+      else if (event.type === 'status') this.#showStatus(event.status)
       else if (event.type === 'stopped') {
         this.#text = event.text
         savePartialAnswer(this.id, event.text)
@@ -216,13 +243,14 @@ export class TurnView {
   async #runTools(calls) {
     this.#turn = undefined
     this.#reset()
-    this.#state.textContent =
-      calls.length === 1 ? 'Waiting for a tool result.' : `Waiting for ${calls.length} tool results.`
-    announce(this.#state.textContent)
-    const cards = calls.map((call) => toolCard(call, this.#context.tools))
+    this.#showState(calls.length === 1 ? 'Waiting for a tool result.' : `Waiting for ${calls.length} tool results.`)
+    announce(this.#phase.textContent ?? '')
+    const cards = calls.map((call) => toolCard(call, this.#context.tools, this.#context.always))
     this.#cards.append(...cards.map(({ node }) => node))
     this.#context.onUpdate()
-    cards[0]?.focus()
+    // One after another, since a call can change what the next one reads.
+    for (const card of cards) await card.runIfAllowed()
+    cards.find(({ isOpen }) => isOpen())?.focus()
     const abandoned = /** @type {Promise<undefined>} */ (new Promise((resolve) => (this.#abandonTools = () => resolve(undefined))))
     const results = await Promise.race([Promise.all(cards.map(({ result }) => result)), abandoned])
     this.#abandonTools = undefined
@@ -231,7 +259,7 @@ export class TurnView {
       this.#notes.append(stoppedNote())
       return undefined
     }
-    this.#state.textContent = 'Tool results sent.'
+    this.#showState('Tool results sent.')
     return this.#context.session.submitToolResults(this.id, results)
   }
 
@@ -239,27 +267,9 @@ export class TurnView {
   #complete({ text, files, warnings, mode }) {
     this.#text = text
     this.#addWarnings(warnings)
-    if (files.length)
-      this.#notes.append(
-        el(
-          'ul',
-          { class: 'chips', 'aria-label': 'Files' },
-          files.map((file) => this.#fileItem(file)),
-        ),
-      )
+    if (files.length > 0) this.#notes.append(answerFiles(this.#context.connection.aptix, files))
     this.node.dataset.mode = mode
     announce(`Answer complete. ${text.slice(0, 200)}`)
-  }
-
-  /** @param {import('../javascript/src/wire.js').FileRef} file */
-  #fileItem({ Name, Url, SizeBytes }) {
-    const load = async () => download(await (await this.#context.aptix.open(Url)).blob(), Name)
-    return el(
-      'li',
-      {},
-      button(Name, () => load().catch((error) => this.#notes.append(errorMessage(error))), { class: 'ghost' }),
-      el('small', {}, formatBytes(SizeBytes)),
-    )
   }
 
   /** @param {string[]} warnings */
@@ -284,22 +294,41 @@ export class TurnView {
 
   /** @param {SessionTurn} turn */
   #renderFooter(turn) {
-    const details = [turn.Mode, turn.OpenAIModel, formatTokens(turn.Usage), formatCost(turn.Cost)].filter(Boolean).join(' · ')
-    const isOver = turn.Status.Id !== 'pending'
     fill(this.#sources, sourceList(turn))
-    fill(
-      this.#foot,
-      timestamp(turn.CreationDate),
-      details && el('span', {}, details),
-      el('a', { href: pageUrl('trace', this.#context.session.id, this.id) }, 'Trace'),
-      isOver && button('Rerun', () => this.#context.rerun(this.id, this.instruction), { class: 'ghost' }),
-    )
+    const texts = { instruction: () => this.instruction, answer: () => this.#text }
+    const { nodes, loadFeedback } = turnFooter(this.#context, turn, texts)
+    this.#loadFeedback = loadFeedback
+    fill(this.#foot, ...nodes)
+  }
+
+  /** @param {string} text */
+  #showState(text) {
+    this.#phase.textContent = text
+    this.#phase.classList.toggle('running', text !== '')
+    this.#state.hidden = false
+  }
+
+  /** @param {import('../javascript/src/events.js').Status} status */
+  #showStatus(status) {
+    this.#showState(statusText(status))
+    if (status.Round !== undefined && status.Round !== this.#round) {
+      this.#round = status.Round
+      this.#hasText = false
+    }
+    if (this.#runningTool) endTool(this.#runningTool)
+    this.#runningTool = undefined
+    if (status.Phase !== 'tool') return
+    this.#runningTool = runningTool(status.ToolName ?? 'a tool')
+    this.#cards.append(this.#runningTool)
   }
 
   /** @param {string} text */
   #append(text) {
     this.#text += text
-    this.#state.textContent = ''
+    this.#meter?.add(text.length)
+    this.#showState('')
+    if (!this.#hasText) saveFirstToken(this.id, this.#round)
+    this.#hasText = true
     this.#timer ??= setTimeout(() => this.#flush(), this.#renderIntervalMs)
   }
 
@@ -321,6 +350,7 @@ export class TurnView {
 
   /** @param {string} text */
   #render(text) {
+    this.#text = text
     const startedAt = performance.now()
     fill(this.#answer, markdown(text))
     // Render long answers less often, so that rendering takes at most a fifth of the time.

@@ -7,7 +7,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use llm::{
-    Observer,
+    Observer, Wire,
     accumulator::{Progress, StateOptions},
     reader::Reader,
     sse::{Decoder, Event, Limits},
@@ -24,7 +24,9 @@ fuzz_target!(|data: &[u8]| {
     for event in &whole.0 {
         assert!(event.data.len() <= LIMITS.event && !event.kind.contains(['\n', '\r']));
     }
-    assert_eq!(read(stream, stream.len().max(1)), read(stream, size));
+    for wire in Wire::ALL {
+        assert_eq!(read(wire, stream, stream.len().max(1)), read(wire, stream, size));
+    }
 });
 
 /// Returns the events, and true if the stream stayed within its limits.
@@ -37,8 +39,8 @@ fn decoded(stream: &[u8], size: usize) -> (Vec<Event>, bool) {
 }
 
 /// Returns the text, and the end of the stream.
-fn read(stream: &[u8], size: usize) -> (String, String) {
-    let mut reader = Reader::new(LIMITS, StateOptions::default(), 7);
+fn read(wire: Wire, stream: &[u8], size: usize) -> (String, String) {
+    let mut reader = Reader::new(LIMITS, wire, StateOptions::default(), 7);
     let mut text = String::new();
     for piece in stream.chunks(size) {
         let mut deltas = |delta: &str| text.push_str(delta);

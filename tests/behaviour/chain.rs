@@ -108,6 +108,7 @@ async fn provider_switch_sends_the_history() {
     let provider = |host: &str| local::Options {
         data: local::Data::Folder(folder.path().to_owned()),
         model: local::Model::Provider {
+            wire: agent::model::Wire::Responses,
             base_url: upstream.cloud.endpoints().model.replace("127.0.0.1", host),
             api_key: "key".to_owned(),
             name: Some("scripted".to_owned()),

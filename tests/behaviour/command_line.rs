@@ -33,12 +33,53 @@ async fn invalid_options_exit_with_2() {
         (&["console", "--api-url", "ftp://x"], "not an http or https URL"),
         (&["--ephemeral", "--model-name", "m"], "--model-name has no effect"),
         (&["contexts", "list", "--org", "", "--data", data], "--org"),
+        (&["init", data, "--name", "A b"], "Invalid agent name \"A b\""),
         (&["--no-such-option"], "--no-such-option"),
     ] {
         let (status, output, errors) = run(arguments).await;
         assert_eq!((status, output.as_str()), (Some(2), ""), "{arguments:?}: {errors}");
         assert!(errors.contains(why), "{arguments:?}: {errors}");
     }
+}
+
+#[tokio::test]
+async fn project_is_created_once_and_its_contexts_are_valid() {
+    let parent = tempfile::tempdir().unwrap();
+    let project = parent.path().join("clerk");
+    let system =
+        System::with(local::Options { data: Data::Folder(parent.path().join("data")), ..options() }).await;
+    for language in ["python", "javascript"] {
+        let folder = project.join(language);
+        let folder = folder.to_str().unwrap();
+        let init = ["init", folder, "--name", "clerk", "--language", language];
+        let (status, output, errors) = run(&init).await;
+        assert_eq!(status, Some(0), "{errors}");
+        assert!(output.contains("README.md has the next steps."), "{output}");
+        let (status, _, errors) = run(&init).await;
+        assert_eq!(status, Some(2), "{errors}");
+        assert!(errors.contains("exists already"), "{errors}");
+        let (contexts, data) = (format!("{folder}/contexts.json"), parent.path().join("data"));
+        let put = ["contexts", "put", &contexts, "--org", "acme", "--data", data.to_str().unwrap()];
+        let (status, _, errors) = run(&put).await;
+        assert_eq!(status, Some(0), "{errors}");
+    }
+    system.cloud.shutdown().await;
+}
+
+#[tokio::test]
+async fn completions_and_man_pages_name_the_commands() {
+    for shell in ["bash", "fish", "zsh", "powershell", "elvish"] {
+        let (status, script, errors) = run(&["completions", shell]).await;
+        assert_eq!(status, Some(0), "{errors}");
+        assert!(script.contains("aptix") && script.contains("contexts"), "{shell}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (status, _, errors) = run(&["man", folder.path().to_str().unwrap()]).await;
+    assert_eq!(status, Some(0), "{errors}");
+    for page in ["aptix.1", "aptix-chat.1", "aptix-contexts-put.1"] {
+        assert!(folder.path().join(page).is_file(), "{page}");
+    }
+    assert!(!folder.path().join("aptix-function.1").exists(), "the hidden command has no page");
 }
 
 #[tokio::test]

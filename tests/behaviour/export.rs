@@ -46,7 +46,8 @@ pub async fn full(system: &System, org: &str) -> Vec<Value> {
         let said = json!({"Rating": rating, "Label": "right", "Note": "Yes."}).to_string();
         client.send(Method::PUT, &format!("{}/feedback", turn_path(&first)), Some(said)).await.result();
     }
-    edit(&ada, &first, json!({"Name": "All of it", "Description": "Everything"})).await.result();
+    let change = json!({"Name": "All of it", "Description": "Everything", "Category": "docs"});
+    edit(&ada, &first, change).await.result();
     let again = json!({"SessionId": session, "TurnId": rerun["TurnId"]});
     let all = vec![first, changes, asks, fails, again];
     system.until_finalized(&session, all.len()).await;

@@ -1,9 +1,11 @@
 //! `PUT` and `GET …/turns/{TurnId}/feedback`.
 
+use contracts::paths;
+use futures::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Client, System, reading_tool, session_path, turn, turn_path};
+use crate::support::{Answer, Client, System, id, reading_tool, session_path, turn, turn_in, turn_path};
 
 async fn say(client: &Client, of: &Value, body: &Value) -> Answer {
     client.send(Method::PUT, &format!("{}/feedback", turn_path(of)), Some(body.to_string())).await
@@ -108,4 +110,77 @@ async fn feedback_on_an_open_foreign_or_unknown_turn_is_refused() {
         assert_eq!((foreign.status, &foreign.text), (404, &unknown.text));
     }
     assert!(ada.get(&session_path(&waits)).await.text.contains("pending"));
+}
+
+/// Returns the ratings that the session's reads show, which agree.
+async fn ratings(client: &Client, of: &Value) -> Value {
+    let read = client.get(&session_path(of)).await.result();
+    let list = client.get(paths::SESSIONS).await.result();
+    let summary = list["Items"].as_array().unwrap().iter().find(|item| item["Id"] == of["SessionId"]);
+    assert_eq!(read.get("Ratings"), summary.unwrap().get("Ratings"));
+    read["Ratings"].clone()
+}
+
+#[tokio::test]
+async fn session_counts_the_latest_rating_of_each_user_and_turn() {
+    let system = System::start().await;
+    let (ada, bob) = (system.client("acme", "ada"), system.client("acme", "bob"));
+    let first = turn("hello");
+    ada.execute(&first).await.result();
+    let second = turn_in(first["SessionId"].as_str().unwrap(), "go on");
+    assert_eq!(ratings(&ada, &first).await, Value::Null, "nobody rated it");
+    for (client, of, rating, expected) in [
+        (&ada, &first, 5, json!({"Count": 1, "Mean": 5.0})),
+        (&bob, &first, 2, json!({"Count": 2, "Mean": 3.5})),
+        // Replaced, and sent again.
+        (&ada, &first, 1, json!({"Count": 2, "Mean": 1.5})),
+        (&ada, &first, 1, json!({"Count": 2, "Mean": 1.5})),
+    ] {
+        say(client, of, &json!({"Rating": rating})).await.result();
+        assert_eq!(ratings(&bob, of).await, expected);
+    }
+    // A turn that runs meanwhile keeps what its writes didn't read.
+    let rated = async {
+        system.model_called(2).await;
+        say(&bob, &first, &json!({"Rating": 4})).await.result();
+    };
+    let slow = turn_in(first["SessionId"].as_str().unwrap(), "Slowly [[script: delay 300ms; say \"Done.\"]]");
+    let (answer, ()) = futures::join!(ada.execute(&slow), rated);
+    answer.result();
+    say(&ada, &slow, &json!({"Rating": 3})).await.result();
+    assert_eq!(ratings(&ada, &first).await, json!({"Count": 3, "Mean": 2.67}));
+    system.until_finalized(first["SessionId"].as_str().unwrap(), 2).await;
+    ada.execute(&second).await.result();
+    assert_eq!(ratings(&ada, &first).await, json!({"Count": 3, "Mean": 2.67}));
+    // A fork has turns of its own.
+    let fork = json!({"SessionId": id(), "TurnId": slow["TurnId"]});
+    let forked = ada.post(&format!("{}/fork", session_path(&first)), fork.to_string()).await.result();
+    assert_eq!(forked.get("Ratings"), None);
+}
+
+/// Rates a turn, again while other writes are in the way.
+async fn rate_until_stored(client: &Client, of: &Value, rating: u8) {
+    loop {
+        let answer = say(client, of, &json!({"Rating": rating})).await;
+        if ![409, 503].contains(&answer.status) {
+            answer.result();
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn concurrent_ratings_are_counted_once() {
+    let system = System::start().await;
+    let request = turn("hello");
+    system.client("acme", "ada").execute(&request).await.result();
+    let users = ["ada", "bob", "cleo"].map(|user| system.client("acme", user));
+    let all = users.iter().flat_map(|client| (1..=5).map(move |rating| (client, rating)));
+    join_all(all.map(|(client, rating)| rate_until_stored(client, &request, rating))).await;
+    let kept = said(&users[0], &request, "").await;
+    let sum: u64 =
+        kept["Items"].as_array().unwrap().iter().map(|item| item["Rating"].as_u64().unwrap()).sum();
+    let session = system.until_item(|item| item["SK"].as_s().is_ok_and(|key| key == "SESSION")).await;
+    let stored = |name: &str| session[name].as_n().unwrap().parse::<u64>().unwrap();
+    assert_eq!((stored("RatingCount"), stored("RatingSum")), (3, sum));
 }

@@ -153,7 +153,7 @@ async fn request_with_files_only_points_to_them() {
     ada.execute(&request).await.result();
     let parts = parts(&system.model_calls()[0]);
     let said = parts[0]["text"].as_str().unwrap();
-    assert!(said.ends_with(llm::builder::FILES_ONLY), "{said}");
+    assert!(said.ends_with(llm::prompt::FILES_ONLY), "{said}");
     assert!(parts[1]["text"].as_str().unwrap().contains("Words."));
 }
 

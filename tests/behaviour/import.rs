@@ -187,6 +187,43 @@ async fn sessions_imported_under_new_ids_keep_their_references() {
 }
 
 #[tokio::test]
+async fn imported_session_counts_the_feedback_of_its_document() {
+    let system = System::start().await;
+    let turns = full(&system, "acme").await;
+    let document = exported(&operator(&system, "acme"), &turns[0], "").await;
+    let (op, theirs) = (operator(&system, "other"), system.client("other", "ada"));
+    let stored = document["Stored"].as_array().unwrap();
+    let position = |start: &str| {
+        stored.iter().position(|item| item["Key"].as_str().unwrap().starts_with(start)).unwrap()
+    };
+    let (session, feedback) = (position("SESSION"), position("FEEDBACK#"));
+    // One from before sessions had sums, one whose sums are older than its feedback, and the document as it is.
+    for (number, change) in [json!(null), json!(99), stored[session]["RatingSum"].clone()].iter().enumerate()
+    {
+        let mut changed: Value = serde_json::from_str(&with_id(&document, &format!("copy{number}"))).unwrap();
+        if change.is_null() {
+            for (item, names) in [(session, ["RatingCount", "RatingSum"]), (feedback, ["CountedRating", "-"])]
+            {
+                let item = changed["Stored"][item].as_object_mut().unwrap();
+                names.iter().for_each(|name| drop(item.remove(*name)));
+            }
+        } else {
+            changed["Stored"][session]["RatingSum"] = change.clone();
+        }
+        import(&op, &changed.to_string(), "").await.result();
+        let copy = json!({"SessionId": format!("copy{number}"), "TurnId": turns[0]["TurnId"]});
+        let read = theirs.get(&session_path(&copy)).await.result();
+        let expected = json!({"Count": 2, "Mean": 3.5});
+        assert_eq!((&read["Ratings"], &read["Category"]), (&expected, &json!("docs")));
+        let rating = json!({"Rating": 3}).to_string();
+        let feedback = format!("{}/feedback", turn_path(&copy));
+        theirs.send(Method::PUT, &feedback, Some(rating)).await.result();
+        let read = theirs.get(&session_path(&copy)).await.result();
+        assert_eq!(read["Ratings"], json!({"Count": 2, "Mean": 2.5}), "ada's own rating was 5");
+    }
+}
+
+#[tokio::test]
 async fn invalid_import_is_refused_by_name_and_leaves_no_trace() {
     let system = System::start().await;
     let (ada, op, other) =
@@ -253,6 +290,12 @@ async fn invalid_import_is_refused_by_name_and_leaves_no_trace() {
         assert_eq!(both.status, 400, "{}", both.text);
         assert_eq!(both.errors()[0]["Details"], "[1].Session.Id", "{}", both.text);
     }
+    let change = |all: &mut Value| all["Stored"][session]["Category"] = json!("x".repeat(129));
+    refused(&change, &format!("[0].Stored[{session}].Category"), "at most 128 are allowed").await;
+    let feedback =
+        stored.iter().position(|item| item["Key"].as_str().unwrap().starts_with("FEEDBACK#")).unwrap();
+    let change = |all: &mut Value| all["Stored"][feedback]["Rating"] = json!(200);
+    refused(&change, &format!("[0].Stored[{feedback}].Rating"), "from 1 to 5").await;
     let without_last = |all: &mut Value| drop(all["Turns"].as_array_mut().unwrap().pop());
     refused(&without_last, "[0].Turns", "lacks the instruction.json").await;
     let is_head = |item: &Value| item["Key"].as_str().unwrap().starts_with("TURN#");

@@ -1,5 +1,6 @@
 //! Modes, section by section of AGN-011.
 
+use local::Function;
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -99,6 +100,33 @@ async fn section_3_3_follow_up_uses_session_mode_and_refuses_client_mode() {
     let calls = system.model_calls();
     assert_eq!(calls.len(), 3, "what was refused reached no model");
     assert!(said(&calls[2]).starts_with("[MODE: workflow_authoring]"));
+}
+
+#[tokio::test]
+async fn section_3_3_session_mode_overwrites_another_and_is_logged() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    // The session is in the old mode until its first turn is finalized, which the second turn's start does.
+    system.cloud.pause_finalizer().await;
+    let request =
+        turn(&format!("[[script: {}; then; say \"Ready.\"]]", change("workflow_authoring", false, "w")));
+    ada.execute(&request).await.result();
+    let next = turn_in(request["SessionId"].as_str().unwrap(), "go on with the secret");
+    assert_eq!(ada.execute(&next).await.result()["ModeDisplayName"], "Workflow Authoring");
+    assert_eq!(ada.get(&turn_path(&next)).await.result()["Mode"], "workflow_authoring");
+    assert!(said(&system.last_call()).starts_with("[MODE: workflow_authoring]"));
+    let later = turn_in(request["SessionId"].as_str().unwrap(), "and on");
+    ada.execute(&later).await.result();
+
+    let warns = |line: &Value| line["message"] == "mode overwritten";
+    let lines = system.logged(Function::Execute, "mode overwritten", warns).await;
+    assert_eq!(lines.len(), 1, "only the second turn was prepared for another mode: {lines:?}");
+    let warned = &lines[0];
+    assert_eq!(
+        (&warned["level"], &warned["requested_mode"], &warned["mode"], &warned["turn"]),
+        (&json!("WARN"), &json!("general"), &json!("workflow_authoring"), &next["TurnId"])
+    );
+    assert!(!warned.to_string().contains("secret"), "{warned}");
 }
 
 #[tokio::test]

@@ -1,16 +1,21 @@
 //! Feature table of providers. `scripts/providers` prints it; docs/guides/providers.md holds it.
 
+use local::Options;
 use serde_json::{Value, json};
 
 use crate::{
     client_tools::{results, submit},
     support::{
-        Client, System, answer_text, final_text_and_result, is_chained, mock_profile, turn_in, with_workspace,
+        Client, System, answer_text, final_text_and_result, is_chained, mock_profile, options, turn_in,
+        with_workspace,
     },
 };
 
 const PROVIDERS: [&str; 8] =
     ["openai", "openai-zdr", "azure", "openrouter", "vllm", "ollama", "lmstudio", "llamacpp"];
+
+/// The wires besides the Responses API, whose providers store no responses.
+const WIRES: [&str; 2] = ["chat-completions", "anthropic-messages"];
 
 const COLUMNS: [&str; 6] = [
     "second turn",
@@ -34,7 +39,14 @@ struct Talk {
 
 impl Talk {
     async fn with(provider: &str) -> Self {
-        let system = System::with(mock_profile(provider)).await;
+        let options = match WIRES.contains(&provider) {
+            false => mock_profile(provider),
+            true => {
+                let wire = ("OPENAI_WIRE".to_owned(), provider.to_owned());
+                Options { environment: [wire].into(), ..options() }
+            }
+        };
+        let system = System::with(options).await;
         let ada = system.client("acme", "ada");
         Self { system, ada, calls: 0 }
     }
@@ -119,7 +131,7 @@ fn table(rows: &[(&str, [usize; 6])]) -> String {
 #[tokio::test]
 async fn every_feature_works_with_every_provider_without_extra_calls() {
     let mut rows = Vec::new();
-    for provider in PROVIDERS {
+    for provider in PROVIDERS.into_iter().chain(WIRES) {
         rows.push((provider, Talk::with(provider).await.row(provider).await));
     }
     let table = table(&rows);

@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 
 use crate::{
     client_tools::{results, submit},
+    export::operator,
+    import::{import, text},
     support::{
         Answer, Client, LEASE, PATIENCE, System, options, session_path, turn, turn_in, turn_path,
         workspace_turn,
@@ -77,6 +79,11 @@ async fn ordinary(system: &System) {
     ada.send(Method::PUT, &format!("{}/feedback", turn_path(&first)), Some(json!({"Rating": 5}).to_string()))
         .await
         .result();
+    // The items of an import are written under a condition on its reservation.
+    let copied = turn("Copied");
+    ada.execute(&copied).await.result();
+    let document = text(&operator(system, "acme"), &copied).await;
+    import(&operator(system, "other"), &document, "").await.result();
     // Its objects have versions, and one of them was removed.
     let unwanted = turn("Unwanted");
     ada.execute(&unwanted).await.result();

@@ -20,6 +20,8 @@ use crate::support::{Client, PATIENCE, System, options};
 const COMMAND: &str = "WRITE_EVENTS=1 cargo test --locked -p aptix --test behaviour sample_events";
 /// Everything that is told of a request has this name, so that the same scenario is the same event.
 const CORRELATION: &str = "sample";
+/// The trace of every message that a function sends.
+const TRACEPARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
 const PLAIN: &str = r#"{"SessionId": "3f9c2b7ae1d84c6f9a5b0e6d7c8f1a23", "TurnId": "a1b2c3d4e5f60718293a4b5c6d7e8f90", "Instruction": "What does this function return for an empty list?", "InputArtifacts": [{"RelativePath": "src/total.rs", "FileName": "total.rs", "Contents": "pub fn total(items: &[u64]) -> u64 {\n    items.iter().sum()\n}\n", "Origin": "ide", "Language": "rust"}], "Language": "rust"}"#;
 const STREAMED: &str = r#"{"SessionId": "sample-stream", "TurnId": "turn-1", "Instruction": "Count to twenty. [[script: pace 20ms; words 20]]", "Streaming": true}"#;
@@ -172,6 +174,9 @@ fn timeless(mut event: Value, port: &str) -> Value {
     for (number, record) in records.into_iter().flatten().enumerate() {
         record["messageId"] = json!(format!("00000000-0000-4000-8000-{number:012}"));
         record["receiptHandle"] = json!(format!("receipt-{number}"));
+        if let Some(traceparent) = record.pointer_mut("/messageAttributes/traceparent/stringValue") {
+            *traceparent = json!(TRACEPARENT);
+        }
         record["attributes"]["SentTimestamp"] = json!("1767225660500");
         record["attributes"]["ApproximateFirstReceiveTimestamp"] = json!("1767225661500");
     }

@@ -63,18 +63,31 @@ async fn viewer_can_rename_and_describe_session_everywhere() {
 }
 
 #[tokio::test]
+async fn session_is_named_after_first_telling_line_of_instruction() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let request = turn("Hello!\n\n## Why does the `retry` wait twice?\n\n```rust\nretry()\n```");
+    ada.execute(&request).await.result();
+    let session = ada.get(&session_path(&request)).await.result();
+    assert_eq!(session["Name"], "Why does the retry wait twice?");
+}
+
+#[tokio::test]
 async fn invalid_change_is_refused_by_name_and_changes_nothing() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("first words");
     ada.execute(&request).await.result();
     for (body, code, about) in [
-        (json!({}), "MemberRequired", "Name, Description and Visibility"),
-        (json!({"Name": null}), "MemberRequired", "Name, Description and Visibility"),
+        (json!({}), "MemberRequired", "Name, Description, Category and Visibility"),
+        (json!({"Name": null}), "MemberRequired", "Name, Description, Category and Visibility"),
         (json!({"Name": " "}), "MemberInvalid", "Name"),
         (json!({"Name": "a\nb"}), "MemberInvalid", "Name"),
         (json!({"Name": "x".repeat(257)}), "MemberTooLarge", "Name"),
         (json!({"Description": "x".repeat(1_025)}), "MemberTooLarge", "Description"),
+        (json!({"Category": "two\nlines"}), "MemberInvalid", "Category"),
+        (json!({"Category": "x".repeat(129)}), "MemberTooLarge", "Category"),
+        (json!({"Category": {"Id": "billing"}}), "MemberInvalid", "Category"),
         (json!({"Visibility": "public"}), "MemberInvalid", "org, participants"),
         (json!({"Name": "ok", "Colour": "red"}), "MemberUnknown", "Colour"),
         (json!({"Name": "ok", "name": "ok"}), "MemberDuplicated", "Name"),
@@ -87,6 +100,50 @@ async fn invalid_change_is_refused_by_name_and_changes_nothing() {
     let refused = ada.raw(Method::PATCH, &session_path(&request), &text, b"Leases".to_vec()).await;
     assert_eq!((refused.status, refused.error().as_str()), (415, "UnsupportedMediaType"));
     assert_eq!(ada.get(&session_path(&request)).await.result()["Name"], "first words");
+}
+
+#[tokio::test]
+async fn category_is_shown_filtered_forked_and_removed() {
+    let system = System::start().await;
+    let (ada, bob, eve) =
+        (system.client("acme", "ada"), system.client("acme", "bob"), system.client("rival", "eve"));
+    let (request, other) = (turn("first words"), turn("first words elsewhere"));
+    ada.execute(&request).await.result();
+    ada.execute(&other).await.result();
+    assert_eq!(ada.get(&session_path(&request)).await.result().get("Category"), None);
+
+    let told = edit(&bob, &request, json!({"Category": " Billing & tax "})).await.result();
+    let read = ada.get(&session_path(&request)).await.result();
+    for shown in [&told, &read] {
+        assert_eq!((&shown["Category"], &shown["Name"]), (&json!("Billing & tax"), &json!("first words")));
+    }
+    let one = "category=Billing%20%26%20tax";
+    let session = session_of(&request);
+    let listed_one = ada.get(&format!("{}?{one}", paths::SESSIONS)).await.result();
+    assert_eq!((&listed_one["Items"][0], listed_one["Items"].as_array().unwrap().len()), (&told, 1));
+    for (query, expected) in [
+        ("?category=billing%20%26%20tax", vec![]),
+        ("?category=Billing", vec![]),
+        (&format!("?mode=workflow_authoring&{one}"), vec![]),
+        (&format!("?userId=ada&pageSize=1&{one}"), vec![session]),
+    ] {
+        assert_eq!(listed(&ada, query).await, expected, "{query}");
+    }
+    assert_eq!(listed(&ada, "?category=").await.len(), 2, "an empty filter is none");
+    assert!(listed(&eve, &format!("?{one}")).await.is_empty());
+    let found = ada.get(&format!("{}?q=words&{one}", paths::SEARCH)).await.result();
+    assert_eq!((&found["Items"][0]["Session"], found["Items"].as_array().unwrap().len()), (&told, 1));
+
+    // A fork goes on in its source's category, and the next turn leaves it as it is.
+    let fork = json!({"SessionId": crate::support::id(), "TurnId": request["TurnId"]});
+    let forked = bob.post(&format!("{}/fork", session_path(&request)), fork.to_string()).await.result();
+    assert_eq!(forked["Category"], "Billing & tax");
+    ada.execute(&turn_in(session, "go on")).await.result();
+    assert_eq!(edit(&ada, &request, json!({"Name": "Leases"})).await.result()["Category"], "Billing & tax");
+
+    let removed = edit(&ada, &request, json!({"Category": " "})).await.result();
+    assert_eq!(removed.get("Category"), None);
+    assert_eq!(listed(&ada, &format!("?{one}")).await, [fork["SessionId"].as_str().unwrap()]);
 }
 
 #[tokio::test]

@@ -1,6 +1,9 @@
 //! The three calling shapes, one turn (DD-001), and what an answer may not embed (AGN-033 §6.1).
 
-use contracts::paths::{self, EXECUTE};
+use contracts::{
+    paths::{self, EXECUTE},
+    request::limits::{MAX_BODY_BYTES, MAX_ESCAPED_BODY_BYTES, TOO_LARGE_FOR_GATEWAY, escaped_len},
+};
 use reqwest::Method;
 use serde_json::json;
 
@@ -168,5 +171,23 @@ async fn oversized_request_is_refused() {
     let large = turn(&"x".repeat(4 * 1024 * 1024));
     let refused = ada.execute(&large).await;
     assert_eq!((refused.status, refused.error().as_str()), (413, "PayloadTooLarge"));
+    assert!(system.has_no_trace().await);
+}
+
+#[tokio::test]
+async fn dense_json_below_4_mib_is_told_the_limit_it_exceeds() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    // A quote takes two bytes in the body, and four in the event.
+    let dense = |quotes: usize| json!({"SessionId": "dense", "Contents": "\"".repeat(quotes)}).to_string();
+    let fits = dense(MAX_ESCAPED_BODY_BYTES / 4 - 100);
+    assert!(escaped_len(&fits) <= MAX_ESCAPED_BODY_BYTES);
+    let answer = ada.post(EXECUTE, fits).await;
+    assert_eq!(answer.status, 400, "it reaches the function, which misses members: {}", answer.text);
+    let exceeds = dense(1_600_000);
+    assert!(exceeds.len() < MAX_BODY_BYTES && escaped_len(&exceeds) > 6 * 1024 * 1024);
+    let refused = ada.post(EXECUTE, exceeds).await;
+    assert_eq!((refused.status, refused.error().as_str()), (413, "PayloadTooLarge"));
+    assert_eq!(refused.errors()[0]["Message"], TOO_LARGE_FOR_GATEWAY);
     assert!(system.has_no_trace().await);
 }

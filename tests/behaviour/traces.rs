@@ -4,6 +4,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
+    time::{Duration, Instant},
 };
 
 use axum::{Router, body::Bytes, extract::State, routing::post};
@@ -14,7 +15,7 @@ use prost::Message;
 use reqwest::Method;
 use tokio::net::TcpListener;
 
-use crate::support::{System, options, turn};
+use crate::support::{PATIENCE, System, options, turn};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "00f067aa0ba902b7";
@@ -99,6 +100,30 @@ async fn spans_join_the_caller_trace_and_are_sent_before_the_response() {
     let sent = system.cloud.model().unwrap().requests().pop().unwrap()["headers"]["traceparent"].clone();
     assert_eq!(sent, format!("00-{TRACE}-{}-01", hex::encode(&call.span_id)));
     assert!(!format!("{:?}", collector.spans()).contains("Xanadu"), "no span tells contents (I14)");
+}
+
+#[tokio::test]
+async fn finalizer_continues_the_trace_of_the_request() {
+    let (collector, url) = Collector::start().await;
+    let system = System::with(traced(&url)).await;
+    let traceparent = format!("00-{TRACE}-{PARENT}-01");
+    let headers = [("content-type", "application/json"), ("traceparent", traceparent.as_str())];
+    let body = turn("Hello.").to_string().into_bytes();
+    system.client("acme", "ada").raw(Method::POST, "/api/ai/agent/execute", &headers, body).await.result();
+    let is_handled = |line: &serde_json::Value| line["kind"] == "turn_settled";
+    let lines = system.logged(local::Function::TurnFinalizer, "turn message handled", is_handled).await;
+    assert_eq!(lines[0]["trace_id"], TRACE, "{lines:?}");
+
+    // The finalizer's spans arrive when its invocation ends.
+    let until = Instant::now() + PATIENCE;
+    let server = collector.span("POST /api/ai/agent/execute");
+    while !collector.spans().iter().any(|span| span.name == "process a finalize message") {
+        assert!(Instant::now() < until, "no span of the finalizer");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let finalizer = collector.span("process a finalize message");
+    assert_eq!(hex::encode(&finalizer.trace_id), TRACE);
+    assert_ne!(finalizer.span_id, server.span_id);
 }
 
 #[tokio::test]

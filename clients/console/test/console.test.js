@@ -54,6 +54,7 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
     const name = await page.run(`${row}.querySelector('a').textContent`)
     await ui.press(`Rename ${name}`)
     await page.run(`document.querySelector('dialog input').value = 'The milk'`)
+    await page.run(`document.querySelector('dialog [name=category]').value = 'dairy'`)
     await page.run(`document.querySelector('dialog form').requestSubmit()`)
     await page.until(`!document.querySelector('dialog') && ${row}?.textContent.includes('The milk')`)
     await page.run(
@@ -62,6 +63,14 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
     await page.until(
       `document.querySelectorAll('.list tbody tr').length === 1 && document.querySelector('.list mark').textContent === 'milk'`,
     )
+    const categories = (/** @type {string} */ category) =>
+      `(() => { const form = document.querySelector('form.filters'); form.category.value = '${category}'; form.requestSubmit() })()`
+    await page.run(categories('cheese'))
+    await page.until(`document.body.textContent.includes('No sessions match.')`)
+    await page.run(categories('dairy'))
+    await page.until(`${row}?.querySelector('.tag').textContent === 'dairy'`)
+    await page.run(categories(''))
+    await page.until(`${row}?.textContent.includes('The milk')`)
     await ui.press('Delete The milk')
     await page.until(`document.querySelector('dialog')?.open`)
     await ui.press('Delete', 'dialog')

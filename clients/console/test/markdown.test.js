@@ -43,6 +43,7 @@ test('parser reads common Markdown of answers', () => {
     type: 'table',
     head: [[textNode('a')], [textNode('b')]],
     rows: [[[textNode('1')], []]],
+    align: [undefined, 'right'],
   })
   assert.deepEqual(first('> q\n> r'), { type: 'quote', children: [{ type: 'paragraph', children: [textNode('q\nr')] }] })
   assert.deepEqual(first('see https://a.b/c.'), {
@@ -51,6 +52,22 @@ test('parser reads common Markdown of answers', () => {
   })
   const numbered = first('3. x\n4. y')
   assert.equal(numbered?.type === 'list' && numbered.start, 3)
+})
+
+test('formulas are recognized and prices are text', () => {
+  const children = (/** @type {string} */ text) => /** @type {any} */ (first(text)).children
+  assert.deepEqual(children('an $O(n)$ and \\(x_1\\)'), [
+    textNode('an '),
+    { type: 'formula', text: 'O(n)' },
+    textNode(' and '),
+    { type: 'formula', text: 'x_1' },
+  ])
+  for (const text of ['between $5 and $10', 'a US$5 b$', '$ x $', '`$x$`']) {
+    assert.ok(!JSON.stringify(parse(text)).includes('formula'), text)
+  }
+  assert.deepEqual(first('$$\na + b\n$$'), { type: 'formula', text: 'a + b' })
+  assert.deepEqual(first('\\[ a \\]\nnext'), { type: 'formula', text: 'a' })
+  assert.equal(first('$$ never closed\n\nnext')?.type, 'paragraph')
 })
 
 test('only http, https and mailto URLs become links', () => {
@@ -134,12 +151,18 @@ const PIECES = [
   '"',
   "'",
   '=',
+  '$',
+  '$$',
+  '\\(',
+  '\\)',
+  '\\[',
 ]
 const TYPES = [
   'paragraph',
   'heading',
   'code',
   'quote',
+  'formula',
   'rule',
   'list',
   'table',
@@ -211,7 +234,7 @@ test('parsing takes linear time', () => {
     })
     return Math.min(...times)
   }
-  const kinds = ['a\n', 'a  \n', 'a\\\n', '*a\n', '- a\n', '> a\n', '# a\n', '- a\n  b\n\n', 'a | b\nc | -\n', '[a](', '***a', '`a ', '~~a *b* ', '_a b_c ']
+  const kinds = ['a\n', 'a  \n', 'a\\\n', '*a\n', '- a\n', '> a\n', '# a\n', '- a\n  b\n\n', 'a | b\nc | -\n', '[a](', '***a', '`a ', '~~a *b* ', '_a b_c ', '$a ', '$$a\n', '\\(a ']
   for (const kind of kinds) {
     const [half, full] = [90_000, 180_000].map((length) => measure(kind.repeat(length / kind.length)))
     // Short times are mostly those of the garbage collector.

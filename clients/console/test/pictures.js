@@ -1,6 +1,6 @@
 /**
  * Makes the pictures of the documentation: a screenshot of the chat page and a recording of `aptix chat`.
- * Run by scripts/pictures.
+ * Run by scripts/pictures; with the argument `console`, only the screenshot.
  *
  * The pictures show ordinary instructions. A proxy adds the script that the mock model plays for each of them.
  */
@@ -32,7 +32,7 @@ const REPLIES = {
     .afterTools()
     .pace(15)
     .say(
-      '`main.js` is the entry point. It does two things:\n\n1. It imports `greet` from **greet.js**.\n2. It prints a greeting for `world`.\n\n```js\nconsole.log(greet(\'world\'))\n```\n\nThere are no tests for it yet. I can add one, if you like.',
+      '`main.js` is the entry point. It imports `greet` from **greet.js** and prints a greeting:\n\n```js\n// Prints "Hello, world!"\nconsole.log(greet(\'world\'))\n```\n\n| File | Lines | Tests |\n|---|--:|---|\n| main.js | 3 | none yet |\n| greet.js | 12 | greet.test.js |\n\nI can add a test for it, if you like.',
     ),
   'Rename greet to hello in main.js.': script()
     .say('Renaming the import and its use.')
@@ -41,6 +41,9 @@ const REPLIES = {
     .pace(15)
     .say('Done: `main.js` now imports and calls `hello`. Rename the export in `greet.js` too.'),
 }
+
+/** Instructions of other sessions, which the sidebar lists. */
+const OTHERS = ['Compare DynamoDB and Postgres for leases', 'Write release notes for 0.3', 'Why is the build slow on CI?', 'Plan the move to ES modules']
 
 /** Forwards requests to the mock model, with the script for their instruction. */
 async function scriptedModel(/** @type {string} */ model) {
@@ -72,7 +75,8 @@ async function takeScreenshot(/** @type {Cloud} */ cloud) {
   const ui = await ConsolePage.open()
   ui.key = cloud.consoleKey
   const { page } = ui
-  await page.show({ width: 1200, height: 1000, scheme: 'light' })
+  await page.show({ width: 1200, height: 900, scheme: 'light' })
+  for (const instruction of OTHERS) await cloud.client().session().send(instruction).final()
   await ui.visit(cloud.api)
   await page.run(`(() => {
     const transfer = new DataTransfer()
@@ -85,7 +89,7 @@ async function takeScreenshot(/** @type {Cloud} */ cloud) {
   await page.until(`document.querySelectorAll('.tool').length === 1`)
   await ui.press('Run')
   await ui.press('Send result')
-  await page.until(`${newestTurn}?.querySelector('.answer')?.textContent.includes('if you like') && ${isIdle}`)
+  await page.until(`${newestTurn}?.querySelector('.answer')?.textContent.includes('if you like') && ${isIdle} && !!document.querySelector('.sidebar .current')`)
   const { data } = await page.send('Page.captureScreenshot', { format: 'png' })
   writeFileSync(join(images, 'console.png'), Buffer.from(data, 'base64'))
   await ui.end()
@@ -154,7 +158,7 @@ const proxy = await scriptedModel(model.model)
 const cloud = await Cloud.start('--model-base-url', proxy.url, '--model-name', 'scripted')
 try {
   await takeScreenshot(cloud)
-  await recordChat(cloud)
+  if (process.argv[2] !== 'console') await recordChat(cloud)
 } finally {
   await Promise.all([cloud.end(), model.end()])
   proxy.end()

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { bars, elapsed } from '../timeline.js'
+import { bars, elapsed, storageBars } from '../timeline.js'
 
 const at = (/** @type {number} */ ms) => new Date(Date.UTC(2026, 0, 1) + ms).toISOString()
 const turn = /** @type {import('../trace.js').TracedTurn} */ (
@@ -54,4 +54,14 @@ test('retrieval has a bar if the turn has sources', () => {
   const [retrieval] = bars({ ...turn, ChunkRefs: [chunk] }, [step])
   assert.deepEqual(retrieval, { label: 'Preparation and retrieval', kind: 'retrieval', from: 0, ms: 120 })
   assert.equal(bars({ ...turn, ChunkRefs: [] }, [step])[0]?.kind, 'model')
+})
+
+test("service's own work has bars before and after the others", () => {
+  const ended = /** @type {any} */ ({ ...turn, Status: { Id: 'completed' } })
+  const all = bars(ended, [{ Round: 1, Kind: 'answer', AskedDate: at(100), ModelMs: 300 }])
+  assert.deepEqual(storageBars(ended, all), {
+    before: [{ label: 'Accept and prepare', kind: 'storage', from: 0, ms: 100 }],
+    after: [{ label: 'Store the answer', kind: 'storage', from: 400, ms: 500 }],
+  })
+  assert.deepEqual(storageBars({ ...ended, Status: { Id: 'pending' } }, all).after, [])
 })

@@ -32,10 +32,10 @@ export { Turn } from './turn.js'
  */
 
 /**
- * Conditions on sessions: owned by or shared with a user, status of the last turn, current mode, and a time range of the
- * last activity.
+ * Conditions on sessions: owned by or shared with a user, status of the last turn, current mode, category, and a time
+ * range of the last activity.
  * @typedef {{
- *   userId?: string, status?: 'pending' | 'completed' | 'failed', mode?: string, from?: string, to?: string,
+ *   userId?: string, status?: 'pending' | 'completed' | 'failed', mode?: string, category?: string, from?: string, to?: string,
  *   includeDeleted?: boolean, pageSize?: number,
  * }} SessionFilter
  */
@@ -83,8 +83,8 @@ class Sessions {
 }
 
 /** @param {SessionFilter} filter */
-function filterQuery({ userId, status, mode, from, to, includeDeleted, pageSize }) {
-  return { userId, status, mode, from, to, includeDeleted: includeDeleted ? 'true' : undefined, pageSize }
+function filterQuery({ userId, status, mode, category, from, to, includeDeleted, pageSize }) {
+  return { userId, status, mode, category, from, to, includeDeleted: includeDeleted ? 'true' : undefined, pageSize }
 }
 
 /** Client of one caller. */

@@ -128,12 +128,12 @@ export class Session {
   }
 
   /**
-   * Updates the session's name, description or visibility.
-   * @param {{ name?: string, description?: string, visibility?: 'org' | 'participants' }} changes members that are absent stay as they are
+   * Updates the session's name, description, category or visibility. An empty description or category removes it.
+   * @param {{ name?: string, description?: string, category?: string, visibility?: 'org' | 'participants' }} changes members that are absent stay as they are
    * @returns {Promise<import('./wire.js').SessionSummary>}
    */
-  update({ name, description, visibility }) {
-    const body = JSON.stringify({ Name: name, Description: description, Visibility: visibility })
+  update({ name, description, category, visibility }) {
+    const body = JSON.stringify({ Name: name, Description: description, Category: category, Visibility: visibility })
     return this.#http.call('PATCH', paths.session(this.id), { body })
   }
 

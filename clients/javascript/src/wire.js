@@ -48,10 +48,13 @@
  *
  * @typedef {{ Amount: string, Currency: string }} Cost
  *
+ * Ratings of a session's turns: one per user and turn.
+ * @typedef {{ Count: number, Mean: number }} Ratings
+ *
  * A session in a list.
  * @typedef {{
  *   Id: string, Name: string, Key: string, IsPublic: boolean, LastUpdatedDate: string, TurnCount: number,
- *   Description?: string, LastTurnDate?: string, LastTurnStatus?: 'pending' | 'completed' | 'failed',
+ *   Description?: string, Category?: string, Ratings?: Ratings, LastTurnDate?: string, LastTurnStatus?: 'pending' | 'completed' | 'failed',
  *   AgentContextId?: string, AgentContextName?: string,
  *   ConversationContextId?: string, ConversationContextName?: string,
  *   Visibility?: 'org' | 'participants', IsDeleted?: boolean, DeletedDate?: string, KeptUntilDate?: string,
@@ -100,6 +103,7 @@
  * @typedef {{
  *   Id: string, Name: string, Mode: string, TurnCount: number, Turns: SessionTurn[], ContinuationToken?: string,
  *   OwnerUser: EntityHeader, CreationDate: string, LastUpdatedDate: string, TotalUsage?: Usage, TotalCosts?: Cost[],
+ *   Category?: string, Ratings?: Ratings,
  *   [member: string]: unknown,
  * }} AgentSession
  *

@@ -305,6 +305,14 @@ suite('stored sessions', { skip }, () => {
     await session.send('[[script: say "One."]]').final()
     await session.send('[[script: say "Two."]]').final()
     assert.equal((await session.update({ name: 'The lighthouse' })).Name, 'The lighthouse')
+    assert.equal((await session.update({ category: 'coast' })).Category, 'coast')
+    const inCategory = async (/** @type {string} */ category) => {
+      /** @type {string[]} */
+      const ids = []
+      for await (const { Id } of aptix.sessions.list({ category, userId: 'carol' })) ids.push(Id)
+      return ids
+    }
+    assert.deepEqual([await inCategory('coast'), await inCategory('inland')], [[session.id], []])
     const found = async () => {
       /** @type {string[]} */
       const ids = []

@@ -4,11 +4,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use aptix_client::{Api, Error, Event, Position, Request, Retry, Token};
 use axum::body::Body;
 use axum::extract::Request as HttpRequest;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use client::{Api, Error, Event, Position, Request, Retry, Token};
 use serde_json::{Value, json};
 
 /// Starts a server that returns these responses in order and records the `Last-Event-ID` of each request.

@@ -4,12 +4,13 @@ use lambda_runtime::Error;
 use runtime::ClaimNames;
 use settings::Env;
 
-use crate::{authorize::Authorizer, keys::Keys, mapping::ClaimMapping, token::Rules};
+use crate::{authorize::Authorizer, keys::Keys, mapping::ClaimMapping, token::Rules, usage::UsageKeys};
 
 pub(crate) fn start() -> Result<Authorizer, Error> {
     let mut env = Env::from_process();
     let names = ClaimNames::names(&mut env);
     let mapping = ClaimMapping::read(&mut env, names);
+    let usage = UsageKeys::read(&mut env);
     let rules = Rules::read(&mut env);
     let jwks = env.read(&settings::OIDC_JWKS_URL);
     let on_aws = env.is_on_aws();
@@ -21,5 +22,5 @@ pub(crate) fn start() -> Result<Authorizer, Error> {
     }
     env.finish()?;
     let keys = Keys::new(rules.issuer.clone(), jwks)?;
-    Ok(Authorizer { keys, rules, mapping })
+    Ok(Authorizer { keys, rules, mapping, usage })
 }

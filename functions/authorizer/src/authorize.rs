@@ -12,6 +12,7 @@ use crate::{
     keys::{KeyError, Keys},
     mapping::ClaimMapping,
     token::{self, Rules, TokenError},
+    usage::UsageKeys,
 };
 
 /// The request of API Gateway to an authorizer of type `TOKEN`.
@@ -35,6 +36,7 @@ pub(crate) struct Authorizer {
     pub(crate) keys: Keys,
     pub(crate) rules: Rules,
     pub(crate) mapping: ClaimMapping,
+    pub(crate) usage: UsageKeys,
 }
 
 impl Authorizer {
@@ -43,7 +45,10 @@ impl Authorizer {
     pub(crate) async fn answer(&self, request: AuthorizerRequest) -> Result<Value, Error> {
         let token = token::bearer(&request.authorization_token);
         match self.context(token).await {
-            Ok(context) => Ok(allow_policy(&request.method_arn, context)),
+            Ok(context) => {
+                let usage_key = self.usage.find(&context).map(str::to_owned);
+                Ok(allow_policy(&request.method_arn, context, usage_key))
+            }
             Err(TokenError::Key(KeyError::Unavailable(unavailable))) => {
                 tracing::error!(error = %causes(&unavailable), "{}", contracts::log::JWKS_FETCH_FAILED);
                 Err(unavailable.into())
@@ -66,18 +71,23 @@ impl Authorizer {
     }
 }
 
-/// Returns a policy that allows every route of the stage, since API Gateway caches it by token and not by route.
-fn allow_policy(method_arn: &str, context: Map<String, Value>) -> Value {
+/// Returns a policy that allows every route of the stage, since API Gateway caches it by token and not by route. The
+/// request counts against the usage key.
+fn allow_policy(method_arn: &str, context: Map<String, Value>, usage_key: Option<String>) -> Value {
     let mut parts = method_arn.splitn(3, '/');
     let stage = [parts.next(), parts.next()].map(Option::unwrap_or_default).join("/");
-    json!({
+    let mut policy = json!({
         "principalId": context.get(context_key::USER).and_then(Value::as_str).unwrap_or("caller"),
         "policyDocument": {
             "Version": "2012-10-17",
             "Statement": [{"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": format!("{stage}/*")}],
         },
         "context": context,
-    })
+    });
+    if let Some(key) = usage_key {
+        policy["usageIdentifierKey"] = Value::from(key);
+    }
+    policy
 }
 
 #[cfg(test)]
@@ -88,11 +98,14 @@ mod tests {
     fn policy_allows_only_the_stage() {
         let arn = "arn:aws:execute-api:eu-west-1:123456789012:a1b2/live/POST/api/ai/agent/execute";
         let context = json!({"user": "ada", "org": "acme"});
-        let answer = allow_policy(arn, context.as_object().unwrap().clone());
+        let claims = || context.as_object().unwrap().clone();
+        let answer = allow_policy(arn, claims(), None);
         let statement = &answer["policyDocument"]["Statement"][0];
         assert_eq!(statement["Resource"], "arn:aws:execute-api:eu-west-1:123456789012:a1b2/live/*");
         assert_eq!((&statement["Effect"], &answer["principalId"]), (&json!("Allow"), &json!("ada")));
-        assert_eq!(answer["context"], context);
+        assert_eq!((&answer["context"], answer.get("usageIdentifierKey")), (&context, None));
+        let limited = allow_policy(arn, claims(), Some("a-key".to_owned()));
+        assert_eq!(limited["usageIdentifierKey"], "a-key");
     }
 
     #[test]

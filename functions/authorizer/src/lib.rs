@@ -12,6 +12,7 @@ mod authorize;
 mod keys;
 mod mapping;
 mod token;
+mod usage;
 
 use std::{process::ExitCode, sync::Arc};
 

@@ -8,6 +8,7 @@ mod delete_session;
 mod fork_session;
 mod give_feedback;
 mod import_sessions;
+mod openai;
 mod rerun_turn;
 mod restore_session;
 mod run_turn;
@@ -41,5 +42,6 @@ async fn serve() -> Result<(), lambda_http::Error> {
         .route(paths::RESTORE.template(), post(restore_session::restore_session))
         .route(paths::FEEDBACK.template(), put(give_feedback::give_feedback))
         .route(paths::FORK.template(), post(fork_session::fork_session));
+    let routes = if app.serves_openai_api { routes.merge(openai::routes()) } else { routes };
     runtime::api::serve(routes.with_state(app), response_mode).await
 }

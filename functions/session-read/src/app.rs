@@ -23,6 +23,10 @@ pub(crate) struct App {
     pub(crate) keep_alive: KeepAlive,
     pub(crate) timing: Timing,
     pub(crate) response_mode: ResponseMode,
+    /// True if the OpenAI-compatible API is served.
+    pub(crate) serves_openai_api: bool,
+    /// The model for contexts that name none.
+    pub(crate) model: Arc<str>,
     tokens: PageTokens,
     claims: Arc<ClaimNames>,
 }
@@ -36,12 +40,24 @@ impl App {
         let claims = Arc::new(ClaimNames::read(&mut env));
         let response_mode = ResponseMode::read(&mut env);
         let tokens = PageTokens::read(&mut env);
+        let serves_openai_api = env.read(&settings::OPENAI_COMPATIBLE_API);
+        let model = env.read(&settings::OPENAI_MODEL).into();
         let index = session_index::Settings::read(&mut env);
         env.finish()?;
         let Clients { table, objects, secrets, .. } = Clients::load(&storage).await;
         let index = index.map(|index| index.index(&secrets, SessionIndexTimeouts::SEARCH)).transpose()?;
         let reader = Arc::new(SessionReader::new(table, objects));
-        Ok(Self { reader, index, keep_alive, timing, response_mode, tokens, claims })
+        Ok(Self {
+            reader,
+            index,
+            keep_alive,
+            timing,
+            response_mode,
+            serves_openai_api,
+            model,
+            tokens,
+            claims,
+        })
     }
 
     /// Decrypts the page token of a request. Returns `None` for the first page.

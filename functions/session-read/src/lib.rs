@@ -4,6 +4,7 @@
 
 mod app;
 mod exports;
+mod openai;
 mod parameters;
 mod payloads;
 mod sessions;
@@ -23,7 +24,8 @@ pub fn run() -> ExitCode {
 async fn serve() -> Result<(), lambda_http::Error> {
     let app = app::App::start().await?;
     let response_mode = app.response_mode;
-    runtime::api::serve(routes().with_state(app), response_mode).await
+    let routes = if app.serves_openai_api { routes().merge(openai::routes()) } else { routes() };
+    runtime::api::serve(routes.with_state(app), response_mode).await
 }
 
 fn routes() -> Router<app::App> {

@@ -6,7 +6,7 @@ use contracts::{
     Timestamp,
     id::UserId,
     read::TurnStatus,
-    request::limits::{DEFAULT_PAGE_SIZE, MAX_MODE_CHARS, MAX_PAGE_SIZE},
+    request::limits::{DEFAULT_PAGE_SIZE, MAX_CATEGORY_CHARS, MAX_MODE_CHARS, MAX_PAGE_SIZE},
 };
 use serde::{Deserialize, Deserializer, de::Error};
 use turns::{
@@ -114,6 +114,8 @@ struct SessionParameters {
     status: Option<TurnStatus>,
     #[serde(deserialize_with = "mode")]
     mode: Option<String>,
+    #[serde(deserialize_with = "category")]
+    category: Option<String>,
     #[serde(rename = "includeDeleted")]
     with_deleted: bool,
     #[serde(rename = "to", deserialize_with = "time_range")]
@@ -179,8 +181,16 @@ fn round<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
 }
 
 fn mode<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
-    let rule = format!("must have at most {MAX_MODE_CHARS} characters");
-    parse(from, |text| Some(text).filter(|mode| mode.chars().count() <= MAX_MODE_CHARS), rule)
+    short_text(from, MAX_MODE_CHARS)
+}
+
+fn category<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    short_text(from, MAX_CATEGORY_CHARS)
+}
+
+fn short_text<'de, D: Deserializer<'de>>(from: D, max_chars: usize) -> Result<Option<String>, D::Error> {
+    let rule = format!("must have at most {max_chars} characters");
+    parse(from, |text| Some(text).filter(|text| text.chars().count() <= max_chars), rule)
 }
 
 fn parse<'de, D: Deserializer<'de>, T>(
@@ -218,7 +228,11 @@ mod tests {
         assert_eq!(parse::<TurnsQuery>("order=").unwrap().filter.order, Order::OldestFirst);
         assert_eq!(parse::<ExportQuery>("payloads=links").unwrap().payloads, PayloadMode::Links);
         assert_eq!(parse::<ExportQuery>("").unwrap().payloads, PayloadMode::Inline);
+        let filter = parse::<SessionsQuery>("category=billing").unwrap().filter;
+        assert_eq!(filter.category.as_deref(), Some("billing"));
+        assert_eq!(parse::<SessionsQuery>("category=").unwrap().filter.category, None);
         let long = format!("mode={}", "x".repeat(MAX_MODE_CHARS + 1));
+        let long_category = format!("category={}", "x".repeat(MAX_CATEGORY_CHARS + 1));
         for (invalid, message) in [
             ("userId=..", "userId is a reserved word."),
             ("status=done", "status must be one of pending, completed, failed."),
@@ -226,6 +240,7 @@ mod tests {
             ("pageSize=abc", "pageSize must be a whole number from 1 to 100."),
             ("includeDeleted=yes", "includeDeleted must be true or false."),
             (&long, "mode must have at most 128 characters."),
+            (&long_category, "category must have at most 128 characters."),
         ] {
             assert_eq!(self::message::<SessionsQuery>(invalid), message);
         }

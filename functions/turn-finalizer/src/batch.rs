@@ -13,6 +13,7 @@ use contracts::{
 use futures::{StreamExt, stream};
 use lambda_runtime::LambdaEvent;
 use protocol::{id::SessionKey, queue_message::FinalizeMessage};
+use runtime::{Invocation, telemetry::traces};
 use tracing::{Instrument, Span, field::Empty};
 use turns::ports::Unavailable;
 
@@ -38,8 +39,10 @@ pub(crate) async fn handle(app: &App, event: LambdaEvent<SqsEvent>) -> SqsBatchR
     let LambdaEvent { payload, context } = event;
     let began = Instant::now();
     let budget = time_left(context.deadline).saturating_sub(RESERVE);
+    let invocation = Invocation::new(&context);
     let handled = stream::iter(payload.records).map(|message| {
         let span = message_span(&message, &context.request_id);
+        invocation.record(&span);
         handle_one(app, message, budget).instrument(span)
     });
     let handled: Vec<MessageResult> = handled.buffer_unordered(CONCURRENCY).collect().await;
@@ -79,21 +82,29 @@ impl IndexChanges {
 }
 
 /// Creates the span of a message, whose fields every log line has. The correlation id is the message id until the message
-/// names one. The span has level ERROR, so that no log level filters it out.
+/// names one. The span continues the sender's trace. It has level ERROR, so that no log level filters it out.
 fn message_span(message: &SqsMessage, request_id: &str) -> Span {
     let message_id = message.message_id.as_deref().unwrap_or_default();
-    tracing::error_span!(
+    let span = tracing::error_span!(
         "message",
         otel.name = "process a finalize message",
         otel.kind = "consumer",
+        trace_id = Empty,
         correlation = message_id,
         request_id,
+        cold_start = Empty,
+        function_version = Empty,
+        xray_trace_id = Empty,
         message_id,
         kind = Empty,
         org = Empty,
         session = Empty,
         turn = Empty,
-    )
+    );
+    let traceparent = message.message_attributes.get("traceparent");
+    let traceparent = traceparent.and_then(|attribute| attribute.string_value.as_deref());
+    traces::join(&span, traces::message_context(traceparent));
+    span
 }
 
 async fn handle_one(app: &App, message: SqsMessage, budget: Duration) -> MessageResult {

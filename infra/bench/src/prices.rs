@@ -15,6 +15,8 @@ const MODEL: Duration = Duration::from_secs(10);
 const FINALIZER: Duration = Duration::from_millis(200);
 /// Log volume of a turn, in GB.
 const LOG_GB: f64 = 3e-6;
+/// Volume of a line in the access log, in GB.
+const ACCESS_LOG_GB: f64 = 0.7e-6;
 
 /// Dollars per million requests or units.
 const GATEWAY: f64 = 3.5;
@@ -66,6 +68,7 @@ pub(crate) fn per_million(usage: &TurnUsage) -> Result<Vec<Metric>, Failure> {
         ("bucket, reads".to_owned(), OBJECTS_READ * usage.objects_read),
         ("queue: send, receive, delete".to_owned(), 3.0 * MESSAGES * usage.messages),
         ("logs".to_owned(), LOG * LOG_GB * 1e6),
+        ("access log".to_owned(), LOG * ACCESS_LOG_GB * 1e6),
     ];
     let sum: f64 = items.iter().map(|(_, dollars)| dollars).sum();
     let sizes = SIZES.map(|mb| (format!("total with {mb} MB"), sum - time(execute, turn) + time(mb, turn)));

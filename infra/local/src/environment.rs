@@ -84,7 +84,8 @@ pub(crate) fn for_functions(
             set(settings::OPENAI_API_KEY.name, "scripted");
             set(settings::OPENAI_MODEL.name, "scripted");
         }
-        Model::Provider { api_key, name, .. } => {
+        Model::Provider { api_key, name, wire, .. } => {
+            set(settings::OPENAI_WIRE.name, wire.name());
             set(settings::OPENAI_API_KEY.name, api_key);
             if let Some(name) = name {
                 set(settings::OPENAI_MODEL.name, name);

@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use agent::model::Wire;
+
 /// Default of [`Options::min_free_bytes`]: space for a few writes of the databases and their logs.
 const MIN_FREE_BYTES: u64 = 1 << 20;
 
@@ -98,8 +100,10 @@ pub struct Oidc {
 pub enum Model {
     /// The built-in mock model, which imitates this provider.
     Mock(mock_model::Provider),
-    /// A provider that speaks the Responses API.
+    /// A provider of models.
     Provider {
+        /// API that it offers.
+        wire: Wire,
         /// Base URL, including `/v1`.
         base_url: String,
         /// API key.

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use agent::model::Wire;
 use serde::Deserialize;
 
 /// Timeout of the request for the model list.
@@ -59,11 +60,23 @@ struct ListedModel {
 ///
 /// # Errors
 /// Fails if every turn would fail with this provider.
-pub async fn check_provider(base_url: &str, api_key: &str, model: Option<&str>) -> Result<(), Error> {
+pub async fn check_provider(
+    base_url: &str,
+    api_key: &str,
+    wire: Wire,
+    model: Option<&str>,
+) -> Result<(), Error> {
     let base_url = base_url.trim_end_matches('/');
     let unreachable = |_| Error::Unreachable(base_url.to_owned());
     let http = reqwest::Client::builder().timeout(TIMEOUT).build().map_err(unreachable)?;
-    let response = http.get(format!("{base_url}/models")).bearer_auth(api_key).send().await;
+    let request = http.get(format!("{base_url}/models"));
+    let request = match wire {
+        Wire::Responses | Wire::ChatCompletions => request.bearer_auth(api_key),
+        Wire::AnthropicMessages => {
+            request.header("x-api-key", api_key).header("anthropic-version", "2023-06-01")
+        }
+    };
+    let response = request.send().await;
     let response = response.map_err(unreachable)?;
     let status = response.status();
     let body = response.bytes().await.map_err(unreachable)?;
@@ -72,9 +85,11 @@ pub async fn check_provider(base_url: &str, api_key: &str, model: Option<&str>) 
     }
     let Some(model) = model.filter(|_| status.is_success()) else { return Ok(()) };
     let Ok(ModelList { data }) = serde_json::from_slice(&body) else { return Ok(()) };
-    // Ollama appends a tag to model names; `latest` is the default one.
-    let is_match =
-        |listed: &ListedModel| listed.id == model || listed.id.strip_suffix(":latest") == Some(model);
+    // Ollama appends a tag to model names; `latest` is the default one. Google's names have a prefix.
+    let is_match = |listed: &ListedModel| {
+        let id = listed.id.strip_prefix("models/").unwrap_or(&listed.id);
+        listed.id == model || id == model || id.strip_suffix(":latest") == Some(model)
+    };
     if data.is_empty() || data.iter().any(is_match) {
         return Ok(());
     }

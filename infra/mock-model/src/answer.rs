@@ -15,7 +15,8 @@ use crate::provider::{Chain, Key, Profile};
 use crate::refusal::Refusal;
 use crate::reply::{End, Reply, Status, Step};
 use crate::request::ModelRequest;
-use crate::script;
+use crate::wire::Wire;
+use crate::{chat, messages, script};
 
 /// The response to send.
 #[derive(Debug)]
@@ -33,12 +34,16 @@ pub(crate) enum Answer {
 /// Decides on the answer, and how long to wait before it.
 pub(crate) fn decide(
     profile: &'static Profile,
+    wire: Wire,
     memory: &Memory,
     headers: &HeaderMap,
     body: &Value,
 ) -> Result<(Duration, Answer), Refusal> {
-    authorize(profile, headers)?;
-    let asked = ModelRequest::read(profile, body)?;
+    let asked = match wire {
+        Wire::Responses => authorize(profile, headers).and_then(|()| ModelRequest::read(profile, body)),
+        Wire::Chat => authorize(profile, headers).and_then(|()| chat::read(profile, body)),
+        Wire::Messages => messages::authorize(headers).and_then(|()| messages::read(profile, body)),
+    }?;
     check_is_there(profile, memory, &asked)?;
     let mut replies = replies(memory, &asked)?.into_iter();
     let reply = replies.next().unwrap_or_else(|| unscripted(&asked));
@@ -53,7 +58,12 @@ pub(crate) fn decide(
     } else {
         let issued = issue(&asked, &reply);
         memory.keep_then(issued.response(), replies.collect());
-        played(&asked, &reply, plan::lay_out(&asked, &reply, issued, now()))
+        let plan = match wire {
+            Wire::Responses => plan::lay_out(&asked, &reply, issued, now()),
+            Wire::Chat => chat::lay_out(&asked, &reply, issued, now()),
+            Wire::Messages => messages::lay_out(&asked, &reply, issued),
+        };
+        played(&asked, &reply, plan)
     };
     Ok((reply.delay, answer))
 }
@@ -129,6 +139,11 @@ pub(crate) fn authorize(profile: &Profile, headers: &HeaderMap) -> Result<(), Re
     })
 }
 
+/// Refuses a request that has neither the key nor the version of the Messages API.
+pub(crate) fn authorize_messages(headers: &HeaderMap) -> Result<(), Refusal> {
+    messages::authorize(headers)
+}
+
 /// Returns the replies of the directive, or those that an earlier directive left for the tool results.
 fn replies(memory: &Memory, asked: &ModelRequest) -> Result<Vec<Reply>, Refusal> {
     let read = match script::read(&asked.instruction) {
@@ -174,12 +189,16 @@ fn drops(memory: &Memory, asked: &ModelRequest, reply: &Reply) -> bool {
 }
 
 fn due(memory: &Memory, asked: &ModelRequest, reply: &Reply) -> Option<Refusal> {
+    let overflow = match asked.wire {
+        Wire::Responses | Wire::Chat => asked.profile.overflow,
+        Wire::Messages => Some(messages::OVERFLOW),
+    };
     let is_due = |(index, status): &(usize, &Status)| {
         let is_meant = |only: &String| *only == asked.model || only == asked.profile.name;
         let applies = (!status.chained || asked.previous.is_some())
             && status.only.as_ref().is_none_or(is_meant)
             && status.over.is_none_or(|over| plan::input_words(asked) > over)
-            && (!status.overflow || asked.profile.overflow.is_some());
+            && (!status.overflow || overflow.is_some());
         applies
             && match status.times {
                 None => true,
@@ -188,7 +207,7 @@ fn due(memory: &Memory, asked: &ModelRequest, reply: &Reply) -> Option<Refusal> 
     };
     let mut statuses = reply.statuses.iter().enumerate();
     let (_, status) = statuses.find(is_due)?;
-    let overflow = asked.profile.overflow.filter(|_| status.overflow);
+    let overflow = overflow.filter(|_| status.overflow);
     Some(overflow.map_or_else(|| refusal(status), |words| words.refusal("", "")))
 }
 

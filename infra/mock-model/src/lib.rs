@@ -1,5 +1,5 @@
-//! A mock model provider for the local cloud and for tests. It implements the Responses API over HTTP, follows
-//! a script, and states in its answers that it is a mock.
+//! A mock model provider for the local cloud and for tests. It implements the Responses API, the Chat Completions API and
+//! Anthropic's Messages API over HTTP, follows a script, and states in its answers that it is a mock.
 //!
 //! It is strict where clients break: it refuses what the published API refuses (whatever does not fit
 //! the published schema of a request, a chained request that leaves a function call unanswered, a response id it never issued),
@@ -16,6 +16,11 @@
 //! # Routes
 //!
 //! - `POST /v1/responses`, plain JSON or `"stream": true`.
+//! - `POST /v1/chat/completions`, in chunks with `"stream": true`. Thoughts are `reasoning_content`; a model whose name has
+//!   `gemini` signs the call that follows, and refuses it without its signature. A model whose name has `mistral` refuses
+//!   `stream_options`, a user message after a tool's, and ids of calls without nine letters and digits.
+//! - `POST /v1/messages`, in events with `"stream": true`. Thoughts are signed, and refused if they are changed. A refusal
+//!   ends with the stop reason `refusal`.
 //! - `DELETE /v1/responses/{id}`: the response can't be continued any more. 404 if it is not stored.
 //! - `GET /v1/models`: one, `scripted`.
 //! - `POST /v1/embeddings`: vectors that are near each other where texts share words, the same each time.
@@ -97,11 +102,13 @@
 //! A directive that cannot be read is answered with 400 and the code `invalid_script`.
 
 mod answer;
+mod chat;
 mod deviations;
 mod echo;
 mod embedding;
 mod id;
 mod memory;
+mod messages;
 mod plan;
 mod play;
 mod provider;
@@ -113,6 +120,7 @@ mod schema;
 mod script;
 mod serve;
 mod validate;
+mod wire;
 
 pub use provider::{Provider, UnknownProvider};
 pub use recorder::{Embeddings, Moment, Recorder};

@@ -18,11 +18,12 @@ const MAX_BODY_BYTES: usize = 256 << 20;
 const MAX_MOMENTS: usize = 100_000;
 
 /// Headers with a key: only their presence is recorded, never the value.
-const KEYS: [&str; 2] = ["authorization", "api-key"];
+const KEYS: [&str; 3] = ["authorization", "api-key", "x-api-key"];
 
 /// Recorded headers.
-const HEADERS: [&str; 7] = [
+const HEADERS: [&str; 8] = [
     "accept",
+    "anthropic-version",
     "content-type",
     "openai-organization",
     "openai-project",

@@ -33,6 +33,8 @@ pub(crate) enum Layout {
     Flat,
     /// `{"error": "…"}`.
     Text,
+    /// `{"type": "error", "error": {"type", "message"}, "request_id"}`, of Anthropic's API.
+    Typed,
 }
 
 impl Refusal {
@@ -79,6 +81,21 @@ impl Refusal {
                 "object": "error", "message": message, "type": kind, "param": param, "code": status,
             }),
             Layout::Text => json!({ "error": message }),
+            Layout::Typed => json!({
+                "type": "error", "error": { "type": self.typed_kind(), "message": message },
+                "request_id": "req_mock",
+            }),
+        }
+    }
+
+    /// Returns the error type of Anthropic's API: that of the refusal, unless it is another API's.
+    fn typed_kind(&self) -> &str {
+        match (&*self.kind, self.status) {
+            ("server_error", 503 | 529) => "overloaded_error",
+            ("server_error", _) => "api_error",
+            ("invalid_request_error", 404) => "not_found_error",
+            ("invalid_request_error", 413) => "request_too_large",
+            (kind, _) => kind,
         }
     }
 

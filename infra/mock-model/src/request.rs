@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use crate::id::{Issued, encrypted};
 use crate::provider::{Chain, Profile};
 use crate::refusal::Refusal;
+use crate::wire::Wire;
 use crate::{schema, validate};
 
 /// A valid request.
@@ -12,6 +13,7 @@ use crate::{schema, validate};
 pub(crate) struct ModelRequest {
     /// The requested model.
     pub(crate) profile: &'static Profile,
+    pub(crate) wire: Wire,
     pub(crate) body: Map<String, Value>,
     pub(crate) model: String,
     pub(crate) stream: bool,
@@ -30,7 +32,7 @@ pub(crate) struct ModelRequest {
 impl ModelRequest {
     /// Checks the body as the provider does.
     pub(crate) fn read(profile: &'static Profile, body: &Value) -> Result<Self, Refusal> {
-        schema::check(body).map_err(Refusal::into_invalid_request)?;
+        schema::check(Wire::Responses, body).map_err(Refusal::into_invalid_request)?;
         let Some(body) = body.as_object() else {
             let message = "The body has to be a JSON object.";
             return Err(Refusal::invalid("invalid_type", "body", message).into_invalid_request());
@@ -61,6 +63,7 @@ impl ModelRequest {
         let flag = |name: &str| body.get(name).and_then(Value::as_bool);
         Ok(Self {
             profile,
+            wire: Wire::Responses,
             model,
             stream: flag("stream").unwrap_or(false),
             store: flag("store").unwrap_or(true) && matches!(profile.chain, Chain::Supported(_)),
@@ -91,11 +94,22 @@ impl ModelRequest {
         match self.body.get("tool_choice")? {
             Value::String(choice) if choice == "required" => {
                 let first = self.body.get("tools")?.as_array()?.first()?;
-                first.get("name")?.as_str()
+                name(first)
             }
-            choice => choice.get("name")?.as_str(),
+            choice => name(choice),
         }
     }
+
+    /// True if a stream has usage. The Chat Completions API sends it only if asked for.
+    pub(crate) fn asks_for_usage(&self) -> bool {
+        let options = self.body.get("stream_options");
+        options.and_then(|options| options.get("include_usage")) == Some(&Value::Bool(true))
+    }
+}
+
+/// Returns the name of a tool or of a choice, which the Chat Completions API keeps in `function`.
+fn name(tool: &Value) -> Option<&str> {
+    tool.get("name").or_else(|| tool.pointer("/function/name"))?.as_str()
 }
 
 fn previous(profile: &Profile, body: &Map<String, Value>) -> Result<Option<Issued>, Refusal> {
@@ -198,7 +212,8 @@ fn of_turn(items: &[Value]) -> (Option<&Value>, &[Value]) {
     }
 }
 
-fn texts(message: &Value) -> Vec<&str> {
+/// Returns the texts of a message.
+pub(crate) fn texts(message: &Value) -> Vec<&str> {
     match message.get("content") {
         Some(Value::String(text)) => vec![text],
         Some(Value::Array(parts)) => {
@@ -208,7 +223,8 @@ fn texts(message: &Value) -> Vec<&str> {
     }
 }
 
-fn read_message(parts: &[&str]) -> (Option<String>, String) {
+/// Returns the mode and the instruction of a message with these parts.
+pub(crate) fn read_message(parts: &[&str]) -> (Option<String>, String) {
     let split = parts.iter().find_map(|part| part.split_once("[INSTRUCTION]"));
     let Some((header, instruction)) = split else {
         return (None, parts.join("\n"));

@@ -1,4 +1,4 @@
-//! Validation against the published request schema, `schema/create-response.json`; see the README beside it.
+//! Validation against the published request schemas, `schema/*.json`; see the README beside them.
 //!
 //! The schema uses `anyOf` without a discriminator for kinds of items, parts and tools. For a value that matches
 //! none, the error is about the likeliest variant: the one with the same `type`, then the one with the fewest
@@ -12,17 +12,28 @@ use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
 use crate::refusal::Refusal;
+use crate::wire::Wire;
 
-/// Compiled once, on the first request.
-static SCHEMA: LazyLock<Result<Validator, String>> = LazyLock::new(|| {
-    let schema: Value = serde_json::from_str(include_str!("../schema/create-response.json"))
-        .map_err(|error| error.to_string())?;
+/// A schema that is compiled once, on its first request.
+type Schema = LazyLock<Result<Validator, String>>;
+
+static RESPONSE: Schema = LazyLock::new(|| compile(include_str!("../schema/create-response.json")));
+static COMPLETION: Schema = LazyLock::new(|| compile(include_str!("../schema/create-chat-completion.json")));
+static MESSAGE: Schema = LazyLock::new(|| compile(include_str!("../schema/create-message.json")));
+
+fn compile(text: &str) -> Result<Validator, String> {
+    let schema: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     jsonschema::options().build(&schema).map_err(|error| error.to_string())
-});
+}
 
 /// Refuses a body that violates the schema, with a JSON pointer to the violation.
-pub(crate) fn check(body: &Value) -> Result<(), Refusal> {
-    let schema = SCHEMA.as_ref().map_err(|error| Refusal {
+pub(crate) fn check(wire: Wire, body: &Value) -> Result<(), Refusal> {
+    let schema = match wire {
+        Wire::Responses => &RESPONSE,
+        Wire::Chat => &COMPLETION,
+        Wire::Messages => &MESSAGE,
+    };
+    let schema = schema.as_ref().map_err(|error| Refusal {
         status: 500,
         ..Refusal::invalid("schema", "", format!("The schema of requests can't be compiled: {error}"))
     })?;

@@ -17,7 +17,8 @@ use crate::memory::Memory;
 use crate::play;
 use crate::provider::Provider;
 use crate::recorder::{Moment, Recorder};
-use crate::refusal::Refusal;
+use crate::refusal::{Layout, Refusal};
+use crate::wire::Wire;
 
 const LARGEST_BODY: usize = 32 << 20;
 
@@ -33,6 +34,8 @@ pub fn router(provider: Provider, recorder: Recorder) -> Router {
     let model = Model { provider, recorder, memory: Arc::new(Memory::default()) };
     Router::new()
         .route("/v1/responses", post(responses))
+        .route("/v1/chat/completions", post(completions))
+        .route("/v1/messages", post(messages))
         .route("/v1/responses/{id}", delete(remove))
         .route("/v1/embeddings", post(embeddings))
         .route("/v1/models", get(models))
@@ -57,7 +60,8 @@ pub async fn serve(
 /// Lists the one model. Requests for any other name are answered too.
 async fn models(State(model): State<Model>, headers: HeaderMap) -> Response {
     let profile = model.provider.profile();
-    match answer::authorize(profile, &headers) {
+    let is_authorized = answer::authorize(profile, &headers);
+    match is_authorized.or_else(|refusal| answer::authorize_messages(&headers).map_err(|_| refusal)) {
         Ok(()) => Json(json!({ "object": "list", "data": [{ "id": "scripted", "object": "model" }] }))
             .into_response(),
         Err(refusal) => refusal.with_layout(profile.errors).into_response(),
@@ -73,7 +77,20 @@ async fn forget(State(model): State<Model>) -> StatusCode {
     StatusCode::NO_CONTENT
 }
 
-async fn responses(
+async fn responses(model: State<Model>, query: RawQuery, headers: HeaderMap, body: Bytes) -> Response {
+    reply(Wire::Responses, model, query, headers, body).await
+}
+
+async fn completions(model: State<Model>, query: RawQuery, headers: HeaderMap, body: Bytes) -> Response {
+    reply(Wire::Chat, model, query, headers, body).await
+}
+
+async fn messages(model: State<Model>, query: RawQuery, headers: HeaderMap, body: Bytes) -> Response {
+    reply(Wire::Messages, model, query, headers, body).await
+}
+
+async fn reply(
+    wire: Wire,
     State(model): State<Model>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
@@ -83,8 +100,9 @@ async fn responses(
     model.recorder.note(Moment::Received);
     model.recorder.record(query.as_deref(), &headers, &body, &json);
     let profile = model.provider.profile();
-    let refused = |refusal: Refusal| refusal.with_layout(profile.errors).into_response();
-    let (delay, answer) = match answer::decide(profile, &model.memory, &headers, &json) {
+    let layout = if wire == Wire::Messages { Layout::Typed } else { profile.errors };
+    let refused = |refusal: Refusal| refusal.with_layout(layout).into_response();
+    let (delay, answer) = match answer::decide(profile, wire, &model.memory, &headers, &json) {
         Ok(decided) => decided,
         Err(refusal) => {
             if refusal.invalid_request {

@@ -41,8 +41,10 @@ messages! {
     JWKS_FETCH_FAILED = "jwks fetch failed";
     JWKS_STALE = "jwks fetch failed, using the previous keys";
     MODEL_CALL_FAILED = "model call failed";
+    MODEL_SETTING_OMITTED = "model setting not sent";
     MODEL_UNREACHABLE = "model provider unreachable";
     MODE_CHANGED_REPEATEDLY = "mode changed repeatedly";
+    MODE_OVERWRITTEN = "mode overwritten";
     OUTCOME_NOT_STORED = "outcome not stored";
     OVERDUE_TURN_FAILED = "overdue turn failed";
     PARTIAL_ANSWER_UNREADABLE = "partial answer unreadable";

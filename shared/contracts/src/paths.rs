@@ -27,6 +27,8 @@ use crate::{
     id::{SessionId, TurnId},
 };
 
+/// The start of every path.
+pub const PREFIX: &str = "/api/ai/agent/";
 /// Runs a user turn or submits tool results.
 pub const EXECUTE: &str = "/api/ai/agent/execute";
 /// Submits tool results.
@@ -118,23 +120,40 @@ pub const ALL: [&str; 26] = [
 #[must_use]
 pub fn query_parameters(method: &str, template: &str) -> &'static [&'static str] {
     match (method, template) {
-        ("GET", SESSIONS) => {
-            &["userId", "includeDeleted", "status", "mode", "from", "to", "pageSize", "continuationToken"]
-        }
+        ("GET", SESSIONS) => &[
+            "userId",
+            "includeDeleted",
+            "status",
+            "mode",
+            "category",
+            "from",
+            "to",
+            "pageSize",
+            "continuationToken",
+        ],
         ("GET", SEARCH) => &[
             "q",
             "userId",
             "includeDeleted",
             "status",
             "mode",
+            "category",
             "from",
             "to",
             "pageSize",
             "continuationToken",
         ],
-        ("GET", EXPORT) => {
-            &["payloads", "userId", "includeDeleted", "status", "mode", "from", "to", "continuationToken"]
-        }
+        ("GET", EXPORT) => &[
+            "payloads",
+            "userId",
+            "includeDeleted",
+            "status",
+            "mode",
+            "category",
+            "from",
+            "to",
+            "continuationToken",
+        ],
         ("POST", IMPORT) => &["ids"],
         ("GET", template) if template == SESSION_EXPORT.0 => &["payloads"],
         ("GET", template) if template == SESSION.0 => &["order", "pageSize", "continuationToken"],
@@ -159,6 +178,12 @@ const TURN_PAYLOADS: [&str; 3] = [INSTRUCTION.0, ANSWER.0, FILE.0];
 
 /// Every payload of a turn, as API Gateway routes it. `{proxy+}` matches the rest of a path.
 pub const PAYLOADS: &str = "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/{proxy+}";
+
+/// The paths of the OpenAI-compatible API, as API Gateway routes them.
+pub const OPENAI: &str = "/v1/{proxy+}";
+
+/// The prefix of the paths of the OpenAI-compatible API.
+pub const OPENAI_PREFIX: &str = "/v1/";
 
 /// A path below a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

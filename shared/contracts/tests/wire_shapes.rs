@@ -9,7 +9,7 @@ use contracts::{
     read::{
         AgentSession, AgentSessionActiveFileRef, AgentSessionChunkRef, AgentSessionSummary, AgentSessionTurn,
         AgentSessionTurnSummary, Cost, EntityHeader, ForkedFrom, ListResponse, ModeChange, Participant,
-        PayloadLink, Score, StatusReason, TurnStatus, Visibility,
+        PayloadLink, Score, SessionRatings, StatusReason, TurnStatus, Visibility,
     },
     response::{ClientToolContinuation, FileRef, Final, Metadata, ToolCall, ToolOutcome, ToolResult},
 };
@@ -192,6 +192,7 @@ fn summary() -> AgentSessionSummary {
         name: "Explain.".to_owned(),
         key: "s1".to_owned(),
         description: None,
+        category: Some("billing".to_owned()),
         is_public: false,
         visibility: Visibility::Org,
         is_deleted: false,
@@ -205,6 +206,7 @@ fn summary() -> AgentSessionSummary {
         last_turn_status: Some(TurnStatus::Completed),
         last_turn_date: Some(at(9)),
         turn_count: 1,
+        ratings: SessionRatings::new(3, 13),
     }
 }
 
@@ -214,6 +216,7 @@ fn session() -> AgentSession {
         name: "Explain.".to_owned(),
         key: "s1".to_owned(),
         description: Some("About a.".to_owned()),
+        category: Some("billing".to_owned()),
         is_public: false,
         visibility: Visibility::Participants,
         owner_organization: EntityHeader::new("o1", "Aptix"),
@@ -246,6 +249,7 @@ fn session() -> AgentSession {
         mode_history_continuation_token: None,
         total_usage: Some(usage()),
         total_costs: vec![cost()],
+        ratings: SessionRatings::new(2, 9),
         participants: vec![Participant { user: user(), last_activity_date: at(9) }],
         turn_count: 2,
         turns: vec![pending_turn()],
@@ -395,6 +399,8 @@ fn read_session_list() {
         last_turn_status: None,
         last_turn_date: None,
         turn_count: 0,
+        category: None,
+        ratings: None,
         ..summary()
     };
     insta::assert_snapshot!(shape(&ListResponse::new(vec![summary(), bare], 2, Some("eyJ9".to_owned()))));

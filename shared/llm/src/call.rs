@@ -3,16 +3,17 @@
 //!
 //! Dropping the future of a call drops its connection, which cancels the generation upstream.
 
-use agent::model::{Error, Observer, Reply};
+use agent::model::{Error, Observer, Reply, Wire};
 use bytes::Bytes;
 use contracts::error::causes;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use reqwest::{Response, Url};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
 use crate::accumulator::{Progress, StateOptions};
-use crate::clock::Clock;
+use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
 use crate::error_info::ErrorInfo;
 use crate::error_response::ErrorResponse;
@@ -20,8 +21,7 @@ use crate::key::{ApiKey, KeySource};
 use crate::reader::Reader;
 use crate::retry::FailedAttempt;
 use crate::retry_loop::RetryLoop;
-use crate::trace;
-use crate::wire_capture;
+use crate::{trace, wire, wire_capture};
 
 /// The time limit for the end of a stream after its terminal event. Reading the end lets the connection be reused; it
 /// usually follows at once.
@@ -35,6 +35,8 @@ pub(crate) struct Endpoint<K, W> {
     pub(crate) keys: K,
     pub(crate) config: Config,
     pub(crate) clock: W,
+    /// Set once the provider has refused to be asked for usage, as Mistral's API did.
+    refuses_usage: AtomicBool,
 }
 
 /// The request of a call.
@@ -44,6 +46,26 @@ pub(crate) struct Call {
     pub(crate) body: Bytes,
     /// The conversation state that the request asks for.
     pub(crate) state: StateOptions,
+}
+
+impl<K> Endpoint<K, SystemClock> {
+    /// Creates an endpoint with the system clock.
+    pub(crate) fn new(http: reqwest::Client, url: Url, keys: K, config: Config) -> Self {
+        Self { http, url, keys, config, clock: SystemClock, refuses_usage: AtomicBool::new(false) }
+    }
+
+    /// Replaces the clock.
+    pub(crate) fn with_clock<W>(self, clock: W) -> Endpoint<K, W> {
+        let Self { http, url, keys, config, clock: SystemClock, refuses_usage } = self;
+        Endpoint { http, url, keys, config, clock, refuses_usage }
+    }
+}
+
+impl<K, W> Endpoint<K, W> {
+    /// True unless the provider has refused to be asked for usage.
+    pub(crate) fn asks_for_usage(&self) -> bool {
+        !self.refuses_usage.load(Ordering::Relaxed)
+    }
 }
 
 impl<K: KeySource, W: Clock> Endpoint<K, W> {
@@ -90,6 +112,7 @@ impl<K: KeySource, W: Clock> Endpoint<K, W> {
         let request = self
             .http
             .post(self.url.clone())
+            .headers(wire::headers(self.config.wire))
             .headers(self.config.headers(key).map_err(failed)?)
             .headers(trace::propagation_headers())
             .header(CONTENT_TYPE, "application/json")
@@ -105,11 +128,14 @@ impl<K: KeySource, W: Clock> Endpoint<K, W> {
         if !response.status().is_success() {
             let response = ErrorResponse::read(response).await;
             wire_capture::capture_error(observer, response.status, &response.body);
+            if self.config.wire == Wire::ChatCompletions && response.names("stream_options") {
+                self.refuses_usage.store(true, Ordering::Relaxed);
+            }
             return Err(response.into_attempt(prior_attempts, call.state.chained));
         }
         let info = ErrorInfo::from_headers(response.headers());
         let nonce = self.clock.jitter().to_bits();
-        let mut reader = Reader::new(self.config.limits, call.state, nonce);
+        let mut reader = Reader::new(self.config.limits, self.config.wire, call.state, nonce);
         let usage_before = observer.usage;
         let reply = self.read(&mut reader, response, observer).await.map_err(|error| FailedAttempt {
             has_output: reader.has_output(),

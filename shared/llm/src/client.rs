@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use agent::model::{Error, Model, Observer, Reply, Request};
 use bytes::Bytes;
-use tokio::time::timeout_at;
+use tokio::time::{Instant, timeout_at};
 use tracing::Instrument;
 
 pub use crate::config::{Config, ConfigError, Timeouts};
@@ -14,9 +14,9 @@ use crate::breaker::{Breaker, is_outage};
 use crate::call::{Call, Endpoint};
 use crate::clock::{Clock, SystemClock};
 use crate::key::{ApiKey, KeySource};
-use crate::{builder, trace, wire_capture};
+use crate::{trace, wire, wire_capture};
 
-/// A client of one Responses API. Each client has its own connection pool.
+/// A client of one provider. Each client has its own connection pool.
 #[derive(Debug)]
 pub struct Client<K = ApiKey, W = SystemClock> {
     endpoint: Endpoint<K, W>,
@@ -30,16 +30,15 @@ impl<K: KeySource> Client<K> {
     ///
     /// [`ConfigError`], which names the invalid setting.
     pub fn new(config: Config, keys: K) -> Result<Self, ConfigError> {
-        let url = config.endpoint_url("responses")?;
+        let url = config.endpoint_url(wire::operation(config.wire))?;
         let http = config.http_client()?;
         let breaker = Breaker::new(config.breaker);
-        Ok(Self { endpoint: Endpoint { http, url, keys, config, clock: SystemClock }, breaker })
+        Ok(Self { endpoint: Endpoint::new(http, url, keys, config), breaker })
     }
 
     /// Replaces the clock, for tests.
     pub fn with_clock<W: Clock>(self, clock: W) -> Client<K, W> {
-        let Self { endpoint: Endpoint { http, url, keys, config, clock: SystemClock }, breaker } = self;
-        Client { endpoint: Endpoint { http, url, keys, config, clock }, breaker }
+        Client { endpoint: self.endpoint.with_clock(clock), breaker: self.breaker }
     }
 }
 
@@ -50,20 +49,14 @@ impl<K: KeySource, W: Clock> Model for Client<K, W> {
         deadline: Duration,
         observer: &mut Observer<'_>,
     ) -> Result<Reply, Error> {
-        let mut body = builder::build(request);
-        if !self.endpoint.config.send_identifiers {
-            (body.prompt_cache_key, body.safety_identifier) = (None, None);
-        }
-        let body = serde_json::to_vec(&body).map_err(|_| Error::Malformed)?;
-        let call = Call { body: Bytes::from(body), state: StateOptions::from_request(request) };
+        let body = wire::body(&self.endpoint.config, request, self.endpoint.asks_for_usage())?;
         let now = self.endpoint.clock.now();
         let permit = self.breaker.acquire(now)?;
-        wire_capture::capture_request(observer, &call.body);
         let deadline_at = now + deadline.min(self.endpoint.config.timeouts.total);
         // A timeout says nothing about the provider: the caller may have had too little time left.
         let span = trace::call_span("chat", &request.model, self.endpoint.url.host_str());
-        let outcome = timeout_at(deadline_at, self.endpoint.call(&call, deadline_at, observer))
-            .instrument(span.clone());
+        let outcome =
+            timeout_at(deadline_at, self.call(request, body, deadline_at, observer)).instrument(span.clone());
         let Ok(reply) = outcome.await else {
             trace::record_error(&span, &Error::TimedOut);
             return Err(Error::TimedOut);
@@ -71,5 +64,36 @@ impl<K: KeySource, W: Clock> Model for Client<K, W> {
         trace::record_outcome(&span, reply.as_ref(), observer.usage);
         permit.record(reply.as_ref().is_err_and(is_outage), self.endpoint.clock.now());
         reply
+    }
+}
+
+impl<K: KeySource, W: Clock> Client<K, W> {
+    /// Sends the request. If the provider refuses to be asked for usage, sends it once more without.
+    async fn call(
+        &self,
+        request: &Request,
+        body: Bytes,
+        deadline: Instant,
+        observer: &mut Observer<'_>,
+    ) -> Result<Reply, Error> {
+        let asked = self.endpoint.asks_for_usage();
+        let reply = self.send(request, body, deadline, observer).await;
+        if asked && !self.endpoint.asks_for_usage() && matches!(reply, Err(Error::Rejected { .. })) {
+            let body = wire::body(&self.endpoint.config, request, false)?;
+            return self.send(request, body, deadline, observer).await;
+        }
+        reply
+    }
+
+    async fn send(
+        &self,
+        request: &Request,
+        body: Bytes,
+        deadline: Instant,
+        observer: &mut Observer<'_>,
+    ) -> Result<Reply, Error> {
+        let call = Call { body, state: StateOptions::from_request(request) };
+        wire_capture::capture_request(observer, &call.body);
+        self.endpoint.call(&call, deadline, observer).await
     }
 }

@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
-use agent::model::Error;
-use reqwest::{Url, header::HeaderMap, redirect};
+use agent::model::{Error, Wire};
+use reqwest::{
+    Url,
+    header::{HeaderMap, HeaderName},
+    redirect,
+};
 
 use crate::key::{ApiKey, KeyLocation};
 use crate::retry::Policy;
@@ -14,6 +18,8 @@ use crate::{breaker, sse};
 pub struct Config {
     /// The API's base URL. Requests append the operation, such as `/responses`, to its path and keep its query.
     pub base_url: String,
+    /// The API that the provider offers.
+    pub wire: Wire,
     /// The place of the key in a request.
     pub key_location: KeyLocation,
     /// Additional headers of every request.
@@ -31,6 +37,17 @@ pub struct Config {
 }
 
 impl Config {
+    /// Returns the defaults for a wire, which determines the place of the key. Identifiers are only sent on a wire whose
+    /// servers all accept them.
+    #[must_use]
+    pub fn for_wire(wire: Wire) -> Self {
+        let key_location = match wire {
+            Wire::Responses | Wire::ChatCompletions => KeyLocation::Bearer,
+            Wire::AnthropicMessages => KeyLocation::Header(HeaderName::from_static("x-api-key")),
+        };
+        Self { wire, key_location, send_identifiers: wire != Wire::ChatCompletions, ..Self::default() }
+    }
+
     /// Returns the host of the base URL, which identifies the provider and is no secret.
     ///
     /// # Errors
@@ -40,13 +57,16 @@ impl Config {
         self.endpoint_url("responses")?.host_str().map(str::to_owned).ok_or(ConfigError::BaseUrl)
     }
 
-    /// Returns the URL of an API operation.
+    /// Returns the URL of an API operation, whose name may have several segments.
     pub(crate) fn endpoint_url(&self, operation: &str) -> Result<Url, ConfigError> {
         let mut url = Url::parse(&self.base_url).map_err(|_| ConfigError::BaseUrl)?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(ConfigError::BaseUrl);
         }
-        url.path_segments_mut().map_err(|()| ConfigError::BaseUrl)?.pop_if_empty().push(operation);
+        url.path_segments_mut()
+            .map_err(|()| ConfigError::BaseUrl)?
+            .pop_if_empty()
+            .extend(operation.split('/'));
         Ok(url)
     }
 
@@ -76,6 +96,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             base_url: "https://api.openai.com/v1".to_owned(),
+            wire: Wire::default(),
             key_location: KeyLocation::default(),
             headers: HeaderMap::new(),
             send_identifiers: true,

@@ -3,7 +3,7 @@
 
 use reqwest::header::HeaderMap;
 
-use crate::wire::error::ErrorObject;
+use crate::error_object::ErrorObject;
 
 /// Headers with the request id, for support requests to the provider.
 const REQUEST_IDS: [&str; 5] =

@@ -7,10 +7,10 @@ use reqwest::Response;
 use tokio::time::timeout;
 
 use crate::error_info::ErrorInfo;
+use crate::error_object::ErrorObject;
 use crate::failure::{self, FailedResponse};
 use crate::retry::FailedAttempt;
 use crate::retry::headers::Advice;
-use crate::wire::error::ErrorObject;
 
 /// The time limit for reading an error body. On timeout, the error is classified without it.
 const BODY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -34,6 +34,11 @@ impl ErrorResponse {
         let info = ErrorInfo::from_headers(response.headers());
         let body = timeout(BODY_TIMEOUT, error_body(response)).await.unwrap_or_default();
         Self { status, body, advice, info }
+    }
+
+    /// True if the body names this member of a request.
+    pub(crate) fn names(&self, member: &str) -> bool {
+        memchr::memmem::find(&self.body, member.as_bytes()).is_some()
     }
 
     /// Converts the response into the failed attempt. `chained` is true if the request continued from a stored response.

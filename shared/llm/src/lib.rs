@@ -1,9 +1,10 @@
-//! A client for OpenAI-compatible Responses APIs: the adapter of [`agent::model::Model`].
+//! A client for the APIs of model providers: the adapter of [`agent::model::Model`].
 //!
-//! The decisions are pure: [`builder`] builds a request, [`sse`] decodes an event stream, [`accumulator`] turns its
-//! events into one reply, and [`failure`] classifies errors. [`retry`] decides whether to retry, and [`breaker`] whether
-//! to call at all. [`Client`] is the thin I/O layer around them. [`embeddings`] requests vectors from the same kind of
-//! provider, with the same retries.
+//! Each wire has a folder: [`responses`], [`chat_completions`] and [`anthropic_messages`]. Their decisions are pure: a
+//! `builder` builds a request, and an `accumulator` turns events into one reply. The rest is common to all wires:
+//! [`prompt`] has the texts of a request, [`sse`] decodes an event stream, and [`failure`] classifies errors. [`retry`]
+//! decides whether to retry, and [`breaker`] whether to call at all. [`Client`] is the thin I/O layer around them.
+//! [`embeddings`] requests vectors from an OpenAI-compatible provider, with the same retries.
 //!
 //! Out of scope: how a turn reacts to an error, rebuilding a lost chain, payload storage, and any provider's client
 //! library. Client libraries parse events into closed enums, so a new event type breaks the stream; our own wire types
@@ -12,28 +13,34 @@
 //! No prompt, answer, key or provider text reaches a log or an error (I14).
 
 pub mod accumulator;
+pub mod anthropic_messages;
 pub mod breaker;
-pub mod builder;
 mod call;
+pub mod chat_completions;
 pub mod client;
 pub mod clock;
 pub mod config;
 pub mod embeddings;
 pub mod error_info;
+pub mod error_object;
 mod error_response;
 pub mod failure;
 pub mod key;
+pub mod prompt;
 pub mod providers;
 pub mod reader;
+pub mod responses;
 pub mod retry;
 mod retry_loop;
 pub mod sse;
 pub mod stored_responses;
+pub mod tool_calls;
 mod trace;
-pub mod wire;
+pub mod usage;
+mod wire;
 mod wire_capture;
 
-pub use agent::model::{Error, Observer};
+pub use agent::model::{Error, Observer, Wire};
 pub use client::{Client, Config};
 pub use key::ApiKey;
 pub use providers::Providers;

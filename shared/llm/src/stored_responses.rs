@@ -40,13 +40,14 @@ impl<K: KeySource> StoredResponses<K> {
         Ok(Self { http, url, keys, config })
     }
 
-    /// Deletes a response. Succeeds if it doesn't exist.
+    /// Deletes a response. Succeeds if it doesn't exist, as on a wire without stored responses.
     ///
     /// # Errors
     ///
     /// The classified error of the provider.
     pub async fn delete(&self, id: &str) -> Result<(), Error> {
-        let Some(url) = self.response_url(id) else { return Ok(()) };
+        let stores = self.config.wire.continues_responses();
+        let Some(url) = self.response_url(id).filter(|_| stores) else { return Ok(()) };
         let deadline = Instant::now() + TIMEOUT;
         let message = "a stored response was not removed";
         let mut retries = RetryLoop::start(&self.keys, &SystemClock, &self.config, deadline, message).await?;

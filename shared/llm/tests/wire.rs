@@ -13,15 +13,19 @@ use agent::model::{
     Reasoning, Reply, ReplyItem, Request, Tool, ToolOutput,
 };
 use contracts::response::ToolOutcome;
-use llm::{ApiKey, Client, Config};
+use llm::{ApiKey, Client, Config, Wire};
 use mock_model::{Provider, Recorder};
 use tokio::net::TcpListener;
 
 async fn client() -> Client {
+    client_of(Wire::Responses).await
+}
+
+async fn client_of(wire: Wire) -> Client {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
     tokio::spawn(mock_model::serve(listener, Provider::default(), Recorder::default()));
-    Client::new(Config { base_url: base, ..Config::default() }, ApiKey::new("key")).unwrap()
+    Client::new(Config { base_url: base, ..Config::for_wire(wire) }, ApiKey::new("key")).unwrap()
 }
 
 async fn send(client: &Client, request: &Request) -> Reply {
@@ -48,6 +52,7 @@ fn full() -> Request {
             }),
             service_tier: Some(ServiceTier::Flex),
             parallel_tool_calls: Some(false),
+            unfenced_json: false,
             hosted_tools: vec![
                 HostedTool::WebSearch {
                     search_context_size: Some(SearchContextSize::Low),
@@ -183,4 +188,31 @@ async fn request_with_replayed_rounds_matches_the_published_schema() {
     request.tool_choice = None;
     let reply = send(&client, &request).await;
     assert!(reply.text.contains("mock model"), "{}", reply.text);
+}
+
+/// Both kinds of request that the wires without stored responses have: a first one, and one with results.
+#[tokio::test]
+async fn full_requests_of_stateless_wires_match_the_published_schemas() {
+    for wire in [Wire::ChatCompletions, Wire::AnthropicMessages] {
+        let client = client_of(wire).await;
+        let mut request = full();
+        request.settings.hosted_tools.clear();
+        let called = send(&client, &request).await;
+        assert_eq!(called.calls.len(), 1, "{wire:?}: the forced tool is called");
+        let output = |call: &FunctionCall| ToolOutput {
+            call: call.clone(),
+            outcome: ToolOutcome::ErrorMessage("gone".to_owned()),
+        };
+        if let Chain::Initial { history, .. } = &mut request.chain {
+            history.push(HistoryItem::Message(request.message));
+            history.push(HistoryItem::Reply(called.calls.iter().cloned().map(ReplyItem::Call).collect()));
+        }
+        let tool_outputs = called.calls.iter().map(output).collect();
+        let update = Some("[MODE_INSTRUCTIONS: general]".to_owned());
+        request.message = Message { tool_outputs, update, ..Message::in_mode("general") };
+        request.tool_choice = None;
+        let reply = send(&client, &request).await;
+        assert!(reply.text.contains("mock model"), "{wire:?}: {}", reply.text);
+        assert!(!reply.is_stored, "{wire:?}");
+    }
 }

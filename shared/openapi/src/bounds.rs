@@ -8,9 +8,9 @@ use utoipa::openapi::{
 
 use crate::NamedSchema;
 use contracts::request::limits::{
-    MAX_ARTIFACTS, MAX_CONDITIONS, MAX_DESCRIPTION_CHARS, MAX_ERROR_MESSAGE_CHARS, MAX_IMAGES,
-    MAX_INSTRUCTION_CHARS, MAX_LABEL_CHARS, MAX_MODE_CHARS, MAX_NOTE_CHARS, MAX_RESULT_JSON_CHARS,
-    MAX_SAFE_INTEGER, MAX_SOLUTION_CONTEXT_CHARS, MAX_TOOL_RESULTS, MAX_VALUES,
+    MAX_ARTIFACTS, MAX_CATEGORY_CHARS, MAX_CONDITIONS, MAX_DESCRIPTION_CHARS, MAX_ERROR_MESSAGE_CHARS,
+    MAX_IMAGES, MAX_INSTRUCTION_CHARS, MAX_LABEL_CHARS, MAX_MODE_CHARS, MAX_NOTE_CHARS,
+    MAX_RESULT_JSON_CHARS, MAX_SAFE_INTEGER, MAX_SOLUTION_CONTEXT_CHARS, MAX_TOOL_RESULTS, MAX_VALUES,
 };
 
 #[derive(Clone, Copy)]
@@ -34,6 +34,7 @@ const BOUNDS: &[(&str, &str, Max)] = &[
     ("FeedbackRequest", "Note", Max::Chars(MAX_NOTE_CHARS)),
     ("RerunRequest", "Mode", Max::Chars(MAX_MODE_CHARS)),
     ("SessionEdit", "Description", Max::Chars(MAX_DESCRIPTION_CHARS)),
+    ("SessionEdit", "Category", Max::Chars(MAX_CATEGORY_CHARS)),
     ("ToolContinuation", "ToolResults", Max::Items(MAX_TOOL_RESULTS)),
     ("ReturnedResult", "ExecutionMs", Max::Number(MAX_SAFE_INTEGER)),
     ("ReturnedResult", "ResultJson", Max::Chars(MAX_RESULT_JSON_CHARS)),

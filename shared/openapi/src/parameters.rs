@@ -10,7 +10,8 @@ use contracts::{
     id::MAX_ID_CHARS,
     read::TurnStatus,
     request::limits::{
-        DEFAULT_PAGE_SIZE, MAX_MODE_CHARS, MAX_PAGE_SIZE, MAX_QUERY_CHARS, MAX_SOLUTION_CONTEXT_CHARS,
+        DEFAULT_PAGE_SIZE, MAX_CATEGORY_CHARS, MAX_MODE_CHARS, MAX_PAGE_SIZE, MAX_QUERY_CHARS,
+        MAX_SOLUTION_CONTEXT_CHARS,
     },
     stream::EventId,
 };
@@ -30,6 +31,7 @@ pub(crate) enum Param {
     User,
     Status,
     Mode,
+    Category,
     From,
     To,
     Order,
@@ -95,6 +97,9 @@ impl Param {
             Self::User => ("userId", ParameterIn::Query, user().into()),
             Self::Status => ("status", ParameterIn::Query, status().into()),
             Self::Mode => ("mode", ParameterIn::Query, text().max_length(Some(MAX_MODE_CHARS)).into()),
+            Self::Category => {
+                ("category", ParameterIn::Query, text().max_length(Some(MAX_CATEGORY_CHARS)).into())
+            }
             Self::From => ("from", ParameterIn::Query, instant().into()),
             Self::To => ("to", ParameterIn::Query, instant().into()),
             Self::Order => ("order", ParameterIn::Query, order().into()),
@@ -156,6 +161,7 @@ impl Param {
             }
             Self::Status => "Only turns with this status, or sessions whose last turn has it.".into(),
             Self::Mode => "Only sessions that are in this mode, or turns that began in it.".into(),
+            Self::Category => "Only sessions of this category, in exactly this spelling.".into(),
             Self::From => {
                 "Only items from this time on: a session by its last activity (with `userId`, by that user's \
                 activity), a turn by its creation."

@@ -35,6 +35,8 @@ pub(crate) struct SessionEdit {
     name: Option<SessionName>,
     /// Description. An empty text removes it.
     description: Option<String>,
+    /// Category, one line. An empty text removes it.
+    category: Option<String>,
     /// Visibility within the org.
     visibility: Option<Visibility>,
 }

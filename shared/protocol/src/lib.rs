@@ -16,6 +16,7 @@ pub mod link;
 pub mod payload;
 pub mod purge;
 pub mod queue_message;
+pub mod ratings;
 pub mod session;
 pub mod stream_position;
 pub mod timing;

@@ -15,6 +15,7 @@ use crate::{
     cost::Cost,
     id::{AttemptId, SessionKey},
     payload::StoredRequest,
+    ratings::Ratings,
 };
 
 /// The maximum number of currencies in a session's cost.
@@ -32,6 +33,8 @@ pub struct Session {
     pub name: String,
     /// A user's description of the session.
     pub description: Option<String>,
+    /// A user's category of the session, by which lists can be filtered.
+    pub category: Option<String>,
     /// The part of the org that may see it.
     pub visibility: Visibility,
     /// The time of the last edit, deletion or restore.
@@ -67,6 +70,8 @@ pub struct Session {
     pub usage: Usage,
     /// The cost of all finalized turns, with one entry per currency. Turns without prices are not included.
     pub costs: Vec<Cost>,
+    /// The ratings of its turns. Only feedback changes them.
+    pub ratings: Ratings,
     /// The contexts, fixed by the first turn.
     pub contexts: Contexts,
     /// The latched hints.
@@ -274,6 +279,7 @@ impl Session {
             rev: self.rev,
             name: String::new(),
             description: None,
+            category: None,
             visibility: Visibility::Participants,
             edited: self.edited,
             deleted: self.deleted.clone(),
@@ -291,6 +297,7 @@ impl Session {
             mode: String::new(),
             usage: Usage::default(),
             costs: Vec::new(),
+            ratings: Ratings::default(),
             contexts: Contexts::default(),
             hints: Hints::default(),
             solution: None,

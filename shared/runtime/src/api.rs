@@ -17,9 +17,10 @@ use axum::{
 use contracts::{Error, ErrorCode, request::limits::MAX_BODY_BYTES};
 use lambda_http::RequestExt;
 use settings::Env;
+use tower::ServiceExt;
 use tower_http::{catch_panic::CatchPanicLayer, set_header::SetResponseHeaderLayer};
 
-use crate::{Reply, buffered, correlation, negotiation, nodelay_responder, query, span};
+use crate::{Reply, base_path, buffered, correlation, negotiation, nodelay_responder, query, span};
 
 /// The delivery mode of HTTP responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +69,7 @@ pub fn with_middleware(routes: Router) -> Router {
         .layer(CatchPanicLayer::custom(panicked))
         .layer(middleware::from_fn(query::reject_unknown_params))
         .layer(middleware::from_fn(negotiation::negotiate_plain_text));
-    span::with_span(routes)
+    let routes = span::with_span(routes)
         .layer(middleware::from_fn(with_request_id))
         .layer(middleware::from_fn(correlation::propagate))
         .layer(SetResponseHeaderLayer::if_not_present(
@@ -86,7 +87,9 @@ pub fn with_middleware(routes: Router) -> Router {
         .layer(SetResponseHeaderLayer::if_not_present(
             header::X_CONTENT_TYPE_OPTIONS,
             HeaderValue::from_static("nosniff"),
-        ))
+        ));
+    // A layer would run after the routing, which needs the path.
+    Router::new().fallback_service(routes.map_request(base_path::strip))
 }
 
 /// The time that the function has left for this request. One minute if the deadline is unknown.

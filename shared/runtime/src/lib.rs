@@ -3,10 +3,12 @@
 //! Deliberately absent: rules about turns, and adapters. This crate knows only the contract and HTTP.
 
 pub mod api;
+mod base_path;
 mod buffered;
 pub mod caller;
 pub mod correlation;
 pub mod download;
+mod invocation;
 pub mod keep_alive;
 pub mod last_event;
 pub mod negotiation;
@@ -24,6 +26,8 @@ mod timing;
 
 pub use caller::{AuthenticatedCaller, ClaimNames, LEFT_OUT_CLAIM, context_key};
 pub use correlation::Correlation;
+pub use invocation::Invocation;
 pub use process::run;
 pub use reply::{CachePolicy, IfNoneMatch, Reply};
+pub use span::record_turn;
 pub use timing::timing;

@@ -23,12 +23,12 @@ use futures::{StreamExt, future, stream};
 use http::StatusCode;
 use http_body::{Frame, SizeHint};
 use lambda_http::RequestExt;
-use opentelemetry::trace::{Status, TraceContextExt};
+use opentelemetry::trace::Status;
 use protocol::Caller;
 use tracing::{Instrument, Span, field::Empty};
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
-use crate::{Correlation, telemetry::traces};
+use crate::{Correlation, Invocation, telemetry::traces};
 
 /// Adds the request span to the routes and logs one wide event at its end: ids and sizes, no content (I14).
 pub(crate) fn with_span(routes: Router) -> Router {
@@ -69,6 +69,9 @@ fn request_span(request: &Request) -> Span {
         trace_id = Empty,
         correlation = Empty,
         request_id = Empty,
+        cold_start = Empty,
+        function_version = Empty,
+        xray_trace_id = Empty,
         method = %request.method(),
         path,
         org = Empty,
@@ -77,13 +80,7 @@ fn request_span(request: &Request) -> Span {
         turn = Empty,
         attempt = Empty,
     );
-    // Without a tracer there is no trace to belong to.
-    let _ = span.set_parent(traces::parent_context(request.headers()));
-    let context = span.context();
-    let trace = context.span().span_context().clone();
-    if trace.is_valid() {
-        span.record("trace_id", tracing::field::display(trace.trace_id()));
-    }
+    traces::join(&span, traces::parent_context(request.headers()));
     span.set_attribute("http.request.method", request.method().to_string());
     span.set_attribute("http.route", path.to_owned());
     if let Some(Correlation(id)) = request.extensions().get() {
@@ -91,6 +88,7 @@ fn request_span(request: &Request) -> Span {
     }
     if let Some(context) = request.lambda_context_ref() {
         span.record("request_id", context.request_id.as_str());
+        Invocation::new(context).record(&span);
     }
     span
 }
@@ -105,8 +103,8 @@ pub(crate) fn record_session(session: &SessionId) {
     Span::current().record("session", session.as_str());
 }
 
-/// Records the turn on the current span.
-pub(crate) fn record_turn(session: &SessionId, turn: &TurnId) {
+/// Records the turn on the current span, for a request that names it in a form of its own.
+pub fn record_turn(session: &SessionId, turn: &TurnId) {
     Span::current().record("session", session.as_str()).record("turn", turn.as_str());
 }
 

@@ -84,14 +84,45 @@ impl<S: Stream<Item = Event> + Send + 'static> IntoResponse for EventStream<S> {
             is_finished: false,
         };
         let opening = stream::once(ready(Bytes::from_static(RETRY.as_bytes())));
-        let body = opening.chain(stream::unfold(sse, SseBody::next)).map(Ok::<_, Infallible>);
-        let mut response = Response::new(Body::from_stream(body));
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
-        response
+        event_stream(opening.chain(stream::unfold(sse, SseBody::next)))
     }
+}
+
+/// Events of another protocol, each formatted as a server-sent event. The stream ends with them.
+#[derive(Debug)]
+pub struct TextEvents<S> {
+    events: S,
+    keep_alive: KeepAlive,
+}
+
+impl<S: Stream<Item = String> + Send + 'static> TextEvents<S> {
+    /// Creates a response with these events.
+    pub fn new(events: S, keep_alive: KeepAlive) -> Self {
+        Self { events, keep_alive }
+    }
+}
+
+impl<S: Stream<Item = String> + Send + 'static> IntoResponse for TextEvents<S> {
+    fn into_response(self) -> Response {
+        let heartbeat = self.keep_alive.heartbeat;
+        let body = stream::unfold(Box::pin(self.events), move |mut events| async move {
+            match timeout(heartbeat, events.next()).await {
+                Err(_) => Some((Bytes::from_static(HEARTBEAT.as_bytes()), events)),
+                Ok(event) => Some((event?.into(), events)),
+            }
+        });
+        event_stream(body)
+    }
+}
+
+/// Returns a response with the chunks of an event stream.
+fn event_stream(chunks: impl Stream<Item = Bytes> + Send + 'static) -> Response {
+    let mut response = Response::new(Body::from_stream(chunks.map(Ok::<_, Infallible>)));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
+    response
 }
 
 /// A 204 response: the client already has the `result`. This status also stops an `EventSource` from reconnecting.
@@ -175,6 +206,15 @@ mod tests {
     async fn stream_without_result_asks_client_to_reconnect() {
         let text = chunk(stream::iter([event(1, Kind::Reset(Reset::default()))])).await;
         assert_eq!(text, "retry: 1000\nid: 1\nevent: reset\ndata: {}\n\nretry: 1000\n");
+    }
+
+    #[tokio::test]
+    async fn text_events_end_with_the_last_one() {
+        let events = stream::iter(["event: a\ndata: 1\n\n".to_owned(), "data: 2\n\n".to_owned()]);
+        let response = TextEvents::new(events, KeepAlive::default()).into_response();
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
+        assert_eq!(body, "event: a\ndata: 1\n\ndata: 2\n\n");
     }
 
     #[tokio::test]

@@ -70,6 +70,8 @@ pub struct App {
     pub keep_alive: KeepAlive,
     /// The response mode of the function.
     pub response_mode: ResponseMode,
+    /// True if the OpenAI-compatible API is served.
+    pub serves_openai_api: bool,
     claims: Arc<ClaimNames>,
 }
 
@@ -94,6 +96,7 @@ impl App {
         let keep_alive = KeepAlive::read(&mut env);
         let claims = Arc::new(ClaimNames::read(&mut env));
         let response_mode = ResponseMode::read(&mut env);
+        let serves_openai_api = env.read(&settings::OPENAI_COMPATIBLE_API);
         env.finish()?;
 
         let Clients { table, objects, queue, secrets } = Clients::load(&storage).await;
@@ -122,6 +125,7 @@ impl App {
             reader: Arc::new(reader),
             keep_alive,
             response_mode,
+            serves_openai_api,
             claims,
         })
     }
@@ -179,14 +183,16 @@ fn connect(
     resolved: providers::ResolvedProviders,
 ) -> Result<(Providers, llm::Providers<CachedKey>), lambda_http::Error> {
     let providers::ResolvedProviders { providers, default } = resolved;
-    let (mut ids, mut clients) = (BTreeMap::new(), BTreeMap::new());
+    let (mut ids, mut wires, mut clients) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     for (name, (config, key)) in providers {
         key.prefetch();
         let host = config.provider_host()?;
-        ids.insert(name.clone(), provider_id(Some(name.as_str()).filter(|name| !name.is_empty()), &host));
+        let id = provider_id(Some(name.as_str()).filter(|name| !name.is_empty()), &host);
+        wires.insert(id.clone(), config.wire);
+        ids.insert(name.clone(), id);
         clients.insert(name, llm::Client::new(config, key)?);
     }
-    let ids = Providers { default: ids.get(&default).cloned().unwrap_or_default(), named: ids };
+    let ids = Providers { default: ids.get(&default).cloned().unwrap_or_default(), named: ids, wires };
     Ok((ids, llm::Providers { clients, default }))
 }
 

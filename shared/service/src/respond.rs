@@ -6,17 +6,17 @@ use agent::outcome;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use contracts::{
-    AgentExecuteRequest,
+    AgentExecuteRequest, UserTurn,
     id::{SessionId, TurnId},
     request::RerunRequest,
     stream::EventId,
 };
-use futures::FutureExt;
+use futures::{FutureExt, future::BoxFuture};
 use protocol::{Caller, correlation::CorrelationId};
 use runtime::{Reply, keep_alive::KeepAliveJson, stream::EventStream};
 use tracing::{Instrument, Span};
 use turns::{
-    flow::Invocation,
+    flow::{Invocation, StartConditions},
     refusal::Refusal,
     stream::{self, ResponseStart, StartTimeouts},
 };
@@ -28,6 +28,8 @@ use crate::app::{App, error_reply};
 pub enum TurnRequest {
     /// A user turn or a tool continuation.
     Execute(AgentExecuteRequest),
+    /// A user turn with conditions on its start.
+    Conditional(Box<UserTurn>, StartConditions),
     /// A rerun of a turn.
     Rerun {
         /// The session of the turn.
@@ -44,8 +46,9 @@ impl TurnRequest {
     fn is_streaming(&self) -> bool {
         match self {
             Self::Execute(AgentExecuteRequest::UserTurn(turn)) => turn.streaming,
+            Self::Conditional(turn, _) => turn.streaming,
             Self::Execute(AgentExecuteRequest::ToolContinuation(_)) => false,
-            Self::Rerun { request, .. } => request.streaming,
+            Self::Rerun { request, .. } => request.input.streaming,
         }
     }
 }
@@ -62,6 +65,32 @@ pub async fn respond(
     last_event_id: Option<EventId>,
     budget: Duration,
 ) -> Result<Response, Reply> {
+    let keep_alive = app.keep_alive;
+    match start(app, caller, correlation, request, last_event_id, budget).await {
+        // A client that reconnects after the last event gets the result again.
+        ResponseStart::Complete(response) | ResponseStart::AlreadyDelivered(response) => {
+            Ok(buffered(Ok(response)).into_response())
+        }
+        ResponseStart::Refused(refusal) => Err(error_reply(refusal)),
+        ResponseStart::Pending(work) => {
+            Ok(KeepAliveJson::new(work.map(late_body), keep_alive).into_response())
+        }
+        ResponseStart::Streaming(events) => Ok(EventStream::new(events, keep_alive).into_response()),
+    }
+}
+
+/// The rest of the work on a turn, which goes on without anybody who waits for it.
+pub type Work = BoxFuture<'static, Result<outcome::Response, Refusal>>;
+
+/// Runs a request for at most `budget`, and returns the start of its response.
+pub async fn start(
+    app: &App,
+    caller: Caller,
+    correlation: CorrelationId,
+    request: TurnRequest,
+    last_event_id: Option<EventId>,
+    budget: Duration,
+) -> ResponseStart<Work> {
     let (writer, feed) = stream::open(request.is_streaming(), last_event_id);
     let (turns, keep_alive) = (Arc::clone(&app.turns), app.keep_alive);
     let invocation = Invocation { budget, correlation: Some(correlation) };
@@ -73,6 +102,9 @@ pub async fn respond(
             TurnRequest::Execute(AgentExecuteRequest::ToolContinuation(results)) => {
                 turns.resume(&caller, &results, &invocation, &writer).await
             }
+            TurnRequest::Conditional(turn, conditions) => {
+                turns.execute_if(&caller, &turn, &conditions, &invocation, &writer).await
+            }
             TurnRequest::Rerun { session, turn, request } => {
                 turns.rerun(&caller, session, turn, &request, &invocation, &writer).await
             }
@@ -83,17 +115,7 @@ pub async fn respond(
     // Resumes a panic of the task here, where panics are handled.
     let work = work.map(|ended| ended.unwrap_or_else(|panicked| resume_unwind(panicked.into_panic())));
     let timeouts = StartTimeouts { streamed: keep_alive.heartbeat, buffered: keep_alive.whitespace_after };
-    match feed.start(work, timeouts).await {
-        // A client that reconnects after the last event gets the result again.
-        ResponseStart::Complete(response) | ResponseStart::AlreadyDelivered(response) => {
-            Ok(buffered(Ok(response)).into_response())
-        }
-        ResponseStart::Refused(refusal) => Err(error_reply(refusal)),
-        ResponseStart::Pending(work) => {
-            Ok(KeepAliveJson::new(work.map(late_body), keep_alive).into_response())
-        }
-        ResponseStart::Streaming(events) => Ok(EventStream::new(events, keep_alive).into_response()),
-    }
+    feed.start(work.boxed(), timeouts).await
 }
 
 fn buffered(result: Result<outcome::Response, Refusal>) -> Reply {

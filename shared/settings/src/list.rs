@@ -73,6 +73,10 @@ settings! {
             "Remove the gateway's stage from request paths before routing",
             Flag, DefaultsTo("false"), HTTP_HANDLERS, SetBy::Template,
         );
+        OPENAI_COMPATIBLE_API: Flag, DefaultsTo = (
+            "Serve the OpenAI-compatible API under `/v1`",
+            Flag, DefaultsTo("true"), HTTP_HANDLERS, SetBy::Template,
+        );
         PAGE_TOKEN_KEY: Text, Required = (
             "Key that encrypts page tokens. Changing it invalidates outstanding tokens",
             Text, Required, &[SESSION_READ], SetBy::Template,
@@ -137,6 +141,14 @@ settings! {
             "Tenants of client applications whose tokens name none: `{\"client id\":\"org\"}`",
             Text, Optional("not set: such tokens are refused"), TOKEN_VERIFIERS, SetBy::Template,
         );
+        USAGE_KEYS: Text, Optional = (
+            "API keys that requests of an org or a user count against: `{\"org\":\"key\",\"org/user\":\"key\"}`",
+            Text, Optional("not set: all count against `SHARED_USAGE_KEY`"), TOKEN_VERIFIERS, SetBy::Template,
+        );
+        SHARED_USAGE_KEY: Text, Optional = (
+            "API key that requests of all other callers count against",
+            Text, Optional("not set: the gateway limits no caller"), TOKEN_VERIFIERS, SetBy::Template,
+        );
     }
     "Sessions" {
         SESSION_VISIBILITY: OneOf, DefaultsTo = (
@@ -165,12 +177,17 @@ settings! {
     "Model" {
         OPENAI_MODEL: Text, DefaultsTo = (
             "Model for contexts that name none",
-            Text, DefaultsTo("gpt-5"), MODEL_CALLERS, SetBy::Template,
+            Text, DefaultsTo("gpt-5"), HTTP_HANDLERS, SetBy::Template,
         );
         CONVERSATION_STATE: OneOf, DefaultsTo = (
             "Where conversation state is kept for contexts that don't choose: at the provider, locally, or \
             decided automatically",
             OneOf(&["auto", "provider", "local"]), DefaultsTo("auto"), MODEL_CALLERS, SetBy::Template,
+        );
+        OPENAI_WIRE: OneOf, DefaultsTo = (
+            "API of the provider at `OPENAI_BASE_URL`",
+            OneOf(&["responses", "chat-completions", "anthropic-messages"]), DefaultsTo("responses"), PROVIDERS,
+            SetBy::Anyone,
         );
         OPENAI_BASE_URL: Url, DefaultsTo = (
             "Base URL of the model API. `/responses` is appended to the path, and a query is kept",

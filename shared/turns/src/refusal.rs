@@ -87,6 +87,9 @@ pub enum Refusal {
     /// The requested model isn't one of these, which the context allows.
     #[error("the model is not offered")]
     ModelNotOffered(Vec<String>),
+    /// The turn that the new one has to follow isn't the session's last.
+    #[error("another turn is the last")]
+    NotLastTurn,
     /// The caller has no such session.
     #[error("no such session")]
     SessionNotFound,
@@ -141,6 +144,7 @@ impl Refusal {
             | Self::InputRemoved
             | Self::ModeNotOffered(_)
             | Self::ModelNotOffered(_)
+            | Self::NotLastTurn
             | Self::SessionNotFound
             | Self::TurnNotFound
             | Self::PayloadNotFound
@@ -241,6 +245,10 @@ impl Refusal {
             ),
             Self::ModeNotOffered(offered) => not_offered("Mode", offered),
             Self::ModelNotOffered(named) => not_offered("Model", named),
+            Self::NotLastTurn => Error::new(
+                ErrorCode::TurnIdConflict,
+                "Another turn of this session is newer than the one to go on from. Fork the session from that turn.",
+            ),
             Self::SessionNotFound => ErrorCode::SessionNotFound.into(),
             Self::TurnNotFound => ErrorCode::TurnNotFound.into(),
             Self::PayloadNotFound => ErrorCode::PayloadNotFound.into(),

@@ -9,7 +9,8 @@ use contracts::{
     read::{
         AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, Cost, EntityHeader,
         ForkedFrom, IndexedSession, ListResponse, ModeChange as ModeEntry, Participant as ParticipantEntry,
-        PurgeReport, PurgeState, StatusReason, TurnFeedback, UpstreamResponse, UpstreamResponses,
+        PurgeReport, PurgeState, SessionRatings, StatusReason, TurnFeedback, UpstreamResponse,
+        UpstreamResponses,
     },
 };
 
@@ -74,6 +75,7 @@ pub fn session(
         name: session.name.clone(),
         key: session.key.session.to_string(),
         description: session.description.clone(),
+        category: session.category.clone(),
         is_public: false,
         visibility: session.visibility,
         owner_organization: names.org(&session.key.org),
@@ -100,6 +102,7 @@ pub fn session(
         mode_history_continuation_token: modes.continuation_token,
         total_usage: Some(session.usage),
         total_costs: session.costs.iter().map(cost).collect(),
+        ratings: ratings(session),
         participants: participants.iter().map(|of| participant(session, of)).collect(),
         turn_count: session.turn_count,
         turns,
@@ -125,6 +128,10 @@ pub fn feedback(feedback: Feedback) -> TurnFeedback {
         creation_date: feedback.created,
         last_updated_date: feedback.at,
     }
+}
+
+fn ratings(session: &Session) -> Option<SessionRatings> {
+    SessionRatings::new(session.ratings.count, session.ratings.sum)
 }
 
 fn cost(cost: &protocol::cost::Cost) -> Cost {
@@ -157,6 +164,7 @@ pub fn session_summary(session: &Session, names: &Names) -> AgentSessionSummary 
         name: session.name.clone(),
         key: session.key.session.to_string(),
         description: session.description.clone(),
+        category: session.category.clone(),
         is_public: false,
         visibility: session.visibility,
         is_deleted: session.deleted.is_some(),
@@ -170,6 +178,7 @@ pub fn session_summary(session: &Session, names: &Names) -> AgentSessionSummary 
         last_turn_status: session.last_turn.as_ref().map(|last| last.status),
         last_turn_date: session.last_turn.as_ref().map(|last| last.at),
         turn_count: session.turn_count,
+        ratings: ratings(session),
     }
 }
 
@@ -262,7 +271,7 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
     }
 }
 
-fn reason(turn: &Turn) -> StatusReason {
+pub(crate) fn reason(turn: &Turn) -> StatusReason {
     match &turn.state {
         State::Running { .. } => StatusReason::Running,
         State::AwaitingTools { .. } => StatusReason::WaitingForTools,

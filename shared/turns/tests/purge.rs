@@ -27,7 +27,7 @@ use testkit::{
     build,
     deployment::{ClientRequest, Deployment, ProcessOutcome, SessionEdit, Settings},
     fault::Fault,
-    schedule::Faults,
+    schedule::{Faults, Latency},
 };
 use turns::{
     ports::{Indexed, Payloads, Store},
@@ -45,7 +45,10 @@ fn key() -> SessionKey {
 
 /// Creates a session of two users with finished turns, and a second session.
 fn deployment() -> Deployment {
-    let mut deployment = Deployment::new(Settings::quiet());
+    with_sessions(Deployment::new(Settings::quiet()))
+}
+
+fn with_sessions(mut deployment: Deployment) -> Deployment {
     for (user, session, turn) in [("ada", "s", "t1"), ("bob", "s", "t2"), ("ada", "other", "t1")] {
         let sent = ClientRequest::new(user, session, turn, "What is a lease?");
         let process = deployment.execute(&sent, BUDGET, Faults::None);
@@ -143,6 +146,20 @@ fn purge_completes_and_counts_once_after_any_fault() {
         }
     }
     println!("{effects} effects, {} faults each", Fault::ALL.len());
+}
+
+#[test]
+fn purge_completes_under_random_latency() {
+    for seed in 0..10 {
+        let deployment = Deployment::new(Settings { seed, latency: Latency::Random, ..Settings::quiet() });
+        // The latency stays random, and is at most some milliseconds.
+        deployment.schedule.clock().stop_faults();
+        let mut deployment = with_sessions(deployment);
+        order_purge(&mut deployment, Faults::None);
+        sweep_until_done(&mut deployment);
+        let report = audit(&deployment);
+        assert_eq!((report.items["turns"], report.provider_responses_removed), (2, 2), "seed {seed}");
+    }
 }
 
 #[test]

@@ -171,6 +171,13 @@ impl World {
 
     /// Runs a turn whose model replies make these calls.
     fn run(&self, sent: &ClientRequest, replies: &[&[(&str, Value)]]) -> Value {
+        let answer = self.run_unfinalized(sent, replies);
+        poll_to_end(self.finalizer.finalize(&sent.turn())).unwrap();
+        answer
+    }
+
+    /// Does the same, and leaves the turn settled.
+    fn run_unfinalized(&self, sent: &ClientRequest, replies: &[&[(&str, Value)]]) -> Value {
         let calls = replies.iter().enumerate().map(|(round, calls)| {
             let call = |(place, (name, arguments)): (usize, &(&str, Value))| FunctionCall {
                 call_id: format!("call_{round}_{place}"),
@@ -190,7 +197,6 @@ impl World {
                 poll_to_end(self.executor.resume(&sent.caller, &results, &invocation, &Writer::silent()));
             body = next.unwrap().to_bytes();
         }
-        poll_to_end(self.finalizer.finalize(&sent.turn())).unwrap();
         serde_json::from_slice(&body).unwrap()
     }
 
@@ -307,6 +313,25 @@ fn chunks_found_by_search_tool_are_listed() {
     );
     assert_eq!(world.searches()[1].org, build::ORG);
     assert_eq!(ids(&world.listed_chunks(&sent)), ["id of Where?", "id of Lease"]);
+}
+
+#[test]
+fn search_after_unfinalized_mode_change_has_hints_of_new_mode() {
+    let world = World::new(None);
+    let change = json!({"mode": "ddr_authoring", "branch": false, "reason": "It is a decision."});
+    let first = ClientRequest::new("ann", "s", "t1", "First?");
+    world.run_unfinalized(&first, &[&[("agent_change_mode", change)]]);
+    let next = ClientRequest::new("ann", "s", "t2", "Second?");
+    world.run(&next, &[&[("search_context", json!({ "query": "Lease" }))]]);
+    assert_eq!(world.table.contents().heads[&next.turn()].mode, "ddr_authoring");
+    let hints = [Hint::new("Subtype", "ddr"), Hint::new("LabelSlugs", "ddr")];
+    let searches = world.searches();
+    let [.., of_turn, of_tool] = &searches[..] else { panic!("{searches:?}") };
+    for (search, question) in [(of_turn, "Second?"), (of_tool, "Lease")] {
+        assert_eq!((search.question.as_str(), &search.hints[..]), (question, &hints[..]));
+    }
+    assert_eq!(world.embedded().len(), 3, "the question is embedded once");
+    assert_eq!(ids(&world.listed_chunks(&next)), ["id of Second?", "id of Lease"]);
 }
 
 #[test]

@@ -119,9 +119,11 @@ fn all(one_or_more: &Yaml) -> Vec<String> {
     }
 }
 
-/// Returns a text, or the target of a `!GetAtt`, `!Sub` or `!Ref`, with logical names in place of ARNs.
+/// Returns a text, or the target of a `!GetAtt`, `!Sub` or `!Ref`, with logical names in place of ARNs. Of an `!If`, the
+/// resource of the stack itself, which precedes an existing one.
 fn said(value: &Yaml) -> String {
     let text = match value {
+        Yaml::Tagged(tagged) if tagged.tag == "If" => return said(&tagged.value[1]),
         Yaml::Tagged(tagged) if tagged.tag == "GetAtt" => {
             return tagged.value.as_str().unwrap().replace(".Arn", "");
         }

@@ -121,6 +121,16 @@ impl NamedProvider {
         self.recorder.bodies()
     }
 
+    /// Returns the reasons of requests that violate the published schema or a rule of the API.
+    pub fn invalid_requests(&self) -> Vec<String> {
+        self.recorder.invalid_requests()
+    }
+
+    /// Returns the number of replies that were not read to the end.
+    pub fn abandoned(&self) -> usize {
+        self.recorder.abandoned()
+    }
+
     /// Returns its requests: query, headers and bodies.
     pub fn requests(&self) -> Vec<Value> {
         self.recorder.requests()

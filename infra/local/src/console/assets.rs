@@ -1,4 +1,4 @@
-//! Static files of the console, embedded from `clients` without a build step.
+//! Static files of the console, embedded from `clients` without a build step. Libraries of others are in its folder `vendor`.
 
 use axum::Router;
 use axum::http::{HeaderName, HeaderValue, header};
@@ -6,6 +6,9 @@ use axum::routing::get;
 
 /// Path of the page.
 const PAGE: &str = "console/index.html";
+
+/// Libraries of others, loaded on demand. `clients/console/vendor/packages.json` has their checksums.
+const VENDOR: &str = "console/vendor/";
 
 /// Embeds files of `clients` together with their paths.
 macro_rules! files {
@@ -16,35 +19,70 @@ macro_rules! files {
 
 /// Every file of the console, and the files of the SDK, which run in a browser without a bundler.
 const FILES: &[(&str, &str)] = &files![
+    "console/activity.js",
     "console/agents.js",
+    "console/always.js",
+    "console/answer-files.js",
     "console/attachments.js",
+    "console/branches.js",
+    "console/chat.css",
     "console/chat.js",
+    "console/compare.js",
     "console/composer.js",
     "console/connection.js",
     "console/curl.js",
     "console/diff.js",
     "console/dom.js",
+    "console/drafts.js",
+    "console/feedback.js",
+    "console/first-tokens.js",
     "console/format.js",
     "console/handoff.js",
+    "console/highlight.js",
     "console/icon.svg",
+    "console/icons.js",
     "console/identity.js",
     "console/index.html",
+    "console/instruction.js",
     "console/local.js",
     "console/main.js",
     "console/markdown-blocks.js",
     "console/markdown-inline.js",
     "console/markdown.js",
+    "console/maths.js",
+    "console/menu.js",
+    "console/meter.js",
     "console/model-io.js",
+    "console/page-tools.js",
+    "console/pages.css",
+    "console/palette.js",
     "console/partial-answers.js",
+    "console/picker.js",
     "console/playground.js",
+    "console/preview.js",
+    "console/saved-theme.js",
+    "console/session-actions.js",
+    "console/session-groups.js",
+    "console/session-match.js",
     "console/sessions.js",
+    "console/shortcuts.js",
+    "console/sidebar.js",
     "console/sources.js",
     "console/step-view.js",
     "console/style.css",
+    "console/theme.js",
     "console/timeline.js",
+    "console/title.js",
     "console/tool-card.js",
     "console/trace.js",
+    "console/turn-footer.js",
+    "console/turn-log.js",
     "console/turn-view.js",
+    "console/vendor/highlight-license.txt",
+    "console/vendor/highlight.min.js",
+    "console/vendor/katex-license.txt",
+    "console/vendor/katex.min.js",
+    "console/welcome.js",
     "console/workspace.js",
     "javascript/src/errors.js",
     "javascript/src/events.js",
@@ -83,6 +121,7 @@ fn headers(path: &str, policy: Option<HeaderValue>) -> axum::http::HeaderMap {
         Some("html") => "text/html; charset=utf-8",
         Some("css") => "text/css; charset=utf-8",
         Some("svg") => "image/svg+xml",
+        Some("txt") => "text/plain; charset=utf-8",
         _ => "text/javascript; charset=utf-8",
     };
     let fixed: [(HeaderName, &'static str); 5] = [
@@ -94,7 +133,16 @@ fn headers(path: &str, policy: Option<HeaderValue>) -> axum::http::HeaderMap {
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     ];
     let fixed = fixed.map(|(name, value)| (name, HeaderValue::from_static(value)));
-    fixed.into_iter().chain(policy.map(|policy| (header::CONTENT_SECURITY_POLICY, policy))).collect()
+    let page = policy.map(|policy| (header::CONTENT_SECURITY_POLICY, policy));
+    let preloads = page.as_ref().and_then(|_| HeaderValue::from_str(&preloads()).ok());
+    fixed.into_iter().chain(page).chain(preloads.map(|links| (header::LINK, links))).collect()
+}
+
+/// Returns the page's `Link` header. The browser requests all modules at once, instead of one import after another.
+fn preloads() -> String {
+    let modules =
+        FILES.iter().map(|(path, _)| path).filter(|path| path.ends_with(".js") && !path.starts_with(VENDOR));
+    modules.map(|path| format!("</{path}>; rel=modulepreload")).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -105,7 +153,7 @@ mod tests {
     use super::*;
 
     /// Folders whose files are not served.
-    const UNSERVED: [&str; 2] = ["/test", "/node_modules"];
+    const UNSERVED: [&str; 3] = ["/test", "/node_modules", "/vendor"];
 
     fn files(folder: &str) -> BTreeSet<String> {
         let clients = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients");
@@ -117,12 +165,15 @@ mod tests {
     #[test]
     fn all_console_files_and_imported_modules_are_served() {
         let served: BTreeSet<String> = FILES.iter().map(|(path, _)| (*path).to_owned()).collect();
-        let all: BTreeSet<String> =
-            files("console").into_iter().filter(|name| !name.ends_with(".json")).collect();
+        let all: BTreeSet<String> = ["console", "console/vendor"]
+            .into_iter()
+            .flat_map(files)
+            .filter(|name| !name.ends_with(".json"))
+            .collect();
         let console: BTreeSet<String> =
             served.iter().filter(|name| name.starts_with("console/")).cloned().collect();
         assert_eq!(console, all);
-        for (path, text) in FILES {
+        for (path, text) in FILES.iter().filter(|(path, _)| !path.starts_with(VENDOR)) {
             let folder = path.rsplit_once('/').unwrap().0;
             for import in text.lines().filter_map(|line| line.split_once(" from '.").map(|(_, rest)| rest)) {
                 let (up, rest) = import.split_once('/').unwrap();
@@ -136,8 +187,22 @@ mod tests {
     }
 
     #[test]
+    fn page_preloads_its_modules_but_no_library() {
+        let page = headers(PAGE, Some(HeaderValue::from_static("default-src 'none'")));
+        let links = page.get(header::LINK).unwrap().to_str().unwrap();
+        assert!(links.contains("</console/main.js>; rel=modulepreload"));
+        assert!(
+            links.contains("</javascript/src/index.js>")
+                && !links.contains("vendor")
+                && !links.contains(".css")
+        );
+        assert!(!headers("console/main.js", None).contains_key(header::LINK));
+    }
+
+    #[test]
     fn page_has_no_inline_code_and_scripts_never_build_markup() {
-        for (path, text) in FILES {
+        // The page's policy enforces the same at run time, for libraries too.
+        for (path, text) in FILES.iter().filter(|(path, _)| !path.starts_with(VENDOR)) {
             if path.ends_with(".html") {
                 assert!(
                     !text.contains("<style") && !text.contains("style=") && !text.contains(" on"),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+use contracts::request::limits::TOO_LARGE_FOR_GATEWAY;
 use contracts::{Error, ErrorCode, InvokeResult};
 
 use crate::lambda::InvokeError;
@@ -12,7 +13,10 @@ use crate::token::Rejection;
 /// Request headers that a browser may send.
 const ALLOWED_HEADERS: &str = "authorization,content-type,accept,if-none-match,last-event-id,x-correlation-id,\
     x-aptix-session-id,x-aptix-turn-id,x-aptix-solution-context,x-aptix-workspace-id,x-aptix-repo,\
-    x-aptix-language,x-aptix-streaming,x-aptix-agent-context-id,x-aptix-conversation-context-id";
+    x-aptix-language,x-aptix-streaming,x-aptix-agent-context-id,x-aptix-conversation-context-id,\
+    idempotency-key,openai-organization,openai-project,x-stainless-lang,x-stainless-package-version,\
+    x-stainless-os,x-stainless-arch,x-stainless-runtime,x-stainless-runtime-version,\
+    x-stainless-retry-count,x-stainless-timeout,x-stainless-helper-method";
 /// Response headers that a browser may read.
 const EXPOSED_HEADERS: &str = "retry-after,x-amzn-requestid,x-correlation-id";
 
@@ -68,7 +72,7 @@ impl Refusal {
                 Error::new(ErrorCode::MethodNotAllowed, message)
             }
             Self::Incomplete => Error::new(ErrorCode::BodyMissing, "The request body is incomplete."),
-            Self::PayloadTooLarge => ErrorCode::PayloadTooLarge.into(),
+            Self::PayloadTooLarge => Error::new(ErrorCode::PayloadTooLarge, TOO_LARGE_FOR_GATEWAY),
             Self::TooManyRequests => {
                 Error::new(ErrorCode::TooManyRequests, "Too many requests at a time: try again in a second.")
                     .with_retry_after(Duration::from_secs(1))

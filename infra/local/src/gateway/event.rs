@@ -143,8 +143,13 @@ mod tests {
     use super::*;
     use crate::function::Function;
     use axum::http::Request;
+    use contracts::request::limits::{MAX_EVENT_OVERHEAD_BYTES, escaped_len};
 
     fn event(request: Request<&[u8]>) -> Value {
+        serde_json::from_slice(&written(request)).unwrap()
+    }
+
+    fn written(request: Request<&[u8]>) -> Vec<u8> {
         let (request, body) = request.into_parts();
         let route = Route {
             resource: "/sessions/{SessionId}",
@@ -152,15 +157,24 @@ mod tests {
             parameters: vec![("SessionId".to_owned(), "s%201".to_owned())],
         };
         let caller = json!({"claims": {"sub": "ada"}});
-        let event = build(&Parts {
+        build(&Parts {
             request: &request,
             body,
             route: &route,
             caller: &caller,
             request_id: "r1",
             host: ([127, 0, 0, 1], 9000).into(),
-        });
-        serde_json::from_slice(&event).unwrap()
+        })
+    }
+
+    #[test]
+    fn event_exceeds_its_body_by_less_than_the_reserve() {
+        // As large as a gateway takes headers, and as long as they become.
+        let header = "\"".repeat(10_240);
+        let body = "{\"a\":\"\\n\"}".repeat(1_000);
+        let request = Request::post("/sessions/s1").header("x-quotes", header).body(body.as_bytes()).unwrap();
+        let rest = written(request).len() - escaped_len(&body);
+        assert!((40_000..MAX_EVENT_OVERHEAD_BYTES).contains(&rest), "{rest}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::function::Function;
 /// A resource of the REST API: its path as API Gateway writes it, and the function of each method.
 struct Resource(&'static str, &'static [(&'static str, Function)]);
 
-const RESOURCES: [Resource; 22] = [
+const RESOURCES: [Resource; 23] = [
     Resource(paths::EXECUTE, &[("POST", Function::Execute)]),
     Resource(paths::TOOL_RESULTS, &[("POST", Function::ToolContinuation)]),
     Resource(paths::SESSIONS, &[("GET", Function::SessionRead)]),
@@ -34,6 +34,10 @@ const RESOURCES: [Resource; 22] = [
     Resource(paths::CANCEL.template(), &[("POST", Function::Execute)]),
     Resource(paths::FEEDBACK.template(), &[("GET", Function::SessionRead), ("PUT", Function::Execute)]),
     Resource(paths::RERUN.template(), &[("POST", Function::Execute)]),
+    Resource(
+        paths::OPENAI,
+        &[("GET", Function::SessionRead), ("POST", Function::Execute), ("DELETE", Function::Execute)],
+    ),
 ];
 
 /// A request's route.

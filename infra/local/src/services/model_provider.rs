@@ -32,7 +32,7 @@ impl ModelProvider {
         }
     }
 
-    /// Returns the base URL of the Responses API.
+    /// Returns the base URL of the API.
     pub(crate) fn base_url(&self) -> &str {
         &self.base_url
     }

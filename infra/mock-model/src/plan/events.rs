@@ -41,6 +41,16 @@ impl Events {
         events
     }
 
+    /// No event yet, of a wire without sequence numbers.
+    pub(crate) fn bare() -> Self {
+        Self { sequence: None, untyped: false, emissions: Vec::new() }
+    }
+
+    /// Adds an event without a name.
+    pub(crate) fn data(&mut self, data: &Value) {
+        self.emissions.push(Emission::Text(format!("data: {data}\n\n").into()));
+    }
+
     /// Adds an event with the next sequence number.
     pub(crate) fn push<V: Into<Value>, const N: usize>(&mut self, kind: &str, members: [(&str, V); N]) {
         let mut event = Map::new();

@@ -13,9 +13,9 @@ use crate::id::Issued;
 use crate::provider::Echo;
 use crate::reply::{End, Reply, Step, Usage};
 use crate::request::ModelRequest;
-use events::Events;
 
-pub(crate) use events::Emission;
+pub(crate) use events::{Emission, Events};
+pub(crate) use items::deltas;
 
 /// A whole answer.
 #[derive(Debug)]
@@ -143,13 +143,34 @@ fn finished(mut response: Map<String, Value>, output: Vec<Value>, usage: Value, 
     Value::Object(response)
 }
 
-fn usage(asked: &ModelRequest, output: &[Value], stated: Usage) -> Value {
-    let (input, output, cached, written, reasoning) = match stated {
-        Usage::None => return Value::Null,
+/// The token counts of a reply.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Counts {
+    pub(crate) input: u64,
+    pub(crate) output: u64,
+    pub(crate) cached: u64,
+    pub(crate) written: u64,
+    pub(crate) reasoning: u64,
+}
+
+/// Counts the tokens of a reply with this output, unless the script states them. None if the script asks for no usage.
+pub(crate) fn counts(asked: &ModelRequest, output: &Value, stated: Usage) -> Option<Counts> {
+    match stated {
+        Usage::None => None,
         Usage::Stated { input, output, cached, written, reasoning } => {
-            (input, output, cached, written, reasoning)
+            Some(Counts { input, output, cached, written, reasoning })
         }
-        Usage::Counted => (input_words(asked), output.iter().map(words).sum(), 0, 0, 0),
+        Usage::Counted => {
+            let (input, output) = (input_words(asked), words(output));
+            Some(Counts { input, output, cached: 0, written: 0, reasoning: 0 })
+        }
+    }
+}
+
+fn usage(asked: &ModelRequest, output: &[Value], stated: Usage) -> Value {
+    let output = Value::Array(output.to_vec());
+    let Some(Counts { input, output, cached, written, reasoning }) = counts(asked, &output, stated) else {
+        return Value::Null;
     };
     json!({
         "input_tokens": input,
@@ -162,7 +183,7 @@ fn usage(asked: &ModelRequest, output: &[Value], stated: Usage) -> Value {
 
 /// Returns the number of words in the request, a stand-in for its tokens.
 pub(crate) fn input_words(asked: &ModelRequest) -> u64 {
-    let parts = ["instructions", "input", "tools"].iter();
+    let parts = ["instructions", "input", "tools", "system", "messages"].iter();
     parts.filter_map(|part| asked.body.get(*part)).map(words).sum()
 }
 

@@ -9,7 +9,7 @@ mod profiles;
 use std::fmt;
 use std::str::FromStr;
 
-pub(crate) use profile::{Chain, Echo, Framing, Key, Profile};
+pub(crate) use profile::{Chain, Echo, ErrorTemplate, Framing, Key, Profile};
 use profiles::PROFILES;
 
 /// A known provider of the Responses API.

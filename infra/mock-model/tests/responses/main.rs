@@ -8,6 +8,7 @@ mod faults;
 mod providers;
 mod refusals;
 mod replies;
+mod wires;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};

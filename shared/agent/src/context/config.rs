@@ -63,7 +63,8 @@ impl AgentConfig {
     pub fn target(&self, effective: &ResolvedContext) -> Target {
         let Route { provider, model, prices: _ } = &effective.route;
         let (model, provider) = (model.clone(), self.providers.id(provider.as_deref()));
-        Target { model, provider, policy: effective.chain, is_stateless: false }
+        let policy = self.providers.state_policy(&provider, effective.chain);
+        Target { model, provider, policy, is_stateless: false }
     }
 
     /// Returns the sources that a turn with these settings searches; none without retrieval.

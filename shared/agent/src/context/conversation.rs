@@ -129,6 +129,7 @@ impl ConversationContext {
             service_tier: self.service_tier,
             parallel_tool_calls: self.parallel_tool_calls,
             hosted_tools: self.hosted_tools.clone(),
+            unfenced_json: false,
         }
     }
 }

@@ -21,6 +21,7 @@ mod resolved;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod turn_options;
 #[cfg(test)]
 mod validation_tests;
 
@@ -32,3 +33,4 @@ pub use fallback::Fallback;
 pub use parse::parse_documents;
 pub use resolved::ResolvedContext;
 pub use schema::schema;
+pub use turn_options::{MAX_OPTION_TOOLS, check_options};

@@ -29,6 +29,12 @@ pub enum Error {
     /// The deployment has no provider of that name.
     #[error("this deployment has no model provider of that name")]
     UnknownProvider,
+    /// The wire of the provider can't carry a feature that the context asks for.
+    #[error("the model provider's API has no {feature}")]
+    UnsupportedFeature {
+        /// The feature, as the context names it.
+        feature: &'static str,
+    },
     /// The provider doesn't know the model.
     #[error("the model provider does not know the model")]
     ModelNotFound,

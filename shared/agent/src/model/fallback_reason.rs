@@ -19,6 +19,7 @@ pub fn classify(error: &Error, has_output: bool) -> Option<FallbackReason> {
         | Error::Unauthenticated
         | Error::ModelNotFound
         | Error::UnknownProvider
+        | Error::UnsupportedFeature { .. }
         | Error::ChainLost
         | Error::Rejected { .. }
         | Error::Incomplete

@@ -16,6 +16,7 @@ pub mod providers;
 mod reply;
 mod request;
 pub mod route;
+mod wire;
 
 pub use error::Error;
 pub use identifiers::Identifiers;
@@ -24,3 +25,4 @@ pub use observer::{Observer, RawPayloads};
 pub use port::Model;
 pub use reply::{FunctionCall, HostedCall, Reasoning, Reply, ReplyItem, ToolOutput};
 pub use request::{Chain, HistoryItem, Request, Tool};
+pub use wire::Wire;

@@ -36,13 +36,17 @@ pub struct ModelSettings {
     /// The tools that the provider runs itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosted_tools: Vec<HostedTool>,
+    /// Set if an answer in JSON isn't put into a fence.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unfenced_json: bool,
 }
 
 impl ModelSettings {
     /// Returns the format of the answer.
     #[must_use]
     pub fn answer_format(&self) -> AnswerFormat {
-        if self.text_format.is_some() { AnswerFormat::Json } else { AnswerFormat::Markdown }
+        let is_fenced = self.text_format.is_some() && !self.unfenced_json;
+        if is_fenced { AnswerFormat::Json } else { AnswerFormat::Markdown }
     }
 }
 

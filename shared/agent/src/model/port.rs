@@ -4,7 +4,7 @@ use std::{future::Future, time::Duration};
 
 use crate::model::{Error, Observer, Reply, Request};
 
-/// A language model behind a Responses API.
+/// A language model behind a provider's API.
 pub trait Model: Send + Sync {
     /// Requests one reply. Everything that becomes known during the call goes to `observer`, with or without a reply.
     ///

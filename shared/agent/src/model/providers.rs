@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use protocol::chain::provider_id;
+use protocol::chain::{ConversationStatePolicy, provider_id};
+
+use crate::model::Wire;
 
 /// The default provider, and the others that contexts may name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,13 +13,15 @@ pub struct Providers {
     pub default: String,
     /// Ids of the other providers in records, by name.
     pub named: BTreeMap<String, String>,
+    /// Wires by id. A provider that is missing here has the default wire.
+    pub wires: BTreeMap<String, Wire>,
 }
 
 impl Providers {
     /// Creates the configuration of a deployment with one provider.
     #[must_use]
     pub fn single(id: &str) -> Self {
-        Self { default: id.to_owned(), named: BTreeMap::new() }
+        Self { default: id.to_owned(), named: BTreeMap::new(), wires: BTreeMap::new() }
     }
 
     /// Returns the id of a provider in records. For a name that the deployment doesn't have, the id has no host.
@@ -27,5 +31,35 @@ impl Providers {
             None => self.default.clone(),
             Some(name) => self.named.get(name).cloned().unwrap_or_else(|| provider_id(Some(name), "")),
         }
+    }
+
+    /// Returns the wire of the provider with this id.
+    #[must_use]
+    pub fn wire(&self, id: &str) -> Wire {
+        self.wires.get(id).copied().unwrap_or_default()
+    }
+
+    /// Returns the policy on conversation state for the provider with this id: a context's own, unless the provider's wire
+    /// can't continue from a response. Then the history is always kept here.
+    #[must_use]
+    pub fn state_policy(&self, id: &str, policy: ConversationStatePolicy) -> ConversationStatePolicy {
+        match self.wire(id).continues_responses() {
+            true => policy,
+            false => ConversationStatePolicy::Local,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wire_without_response_ids_keeps_history_local() {
+        let wires = [("claude@h".to_owned(), Wire::AnthropicMessages)].into();
+        let providers = Providers { wires, ..Providers::single("h") };
+        let policy = ConversationStatePolicy::Provider;
+        assert_eq!(providers.state_policy("claude@h", policy), ConversationStatePolicy::Local);
+        assert_eq!(providers.state_policy("h", policy), policy);
     }
 }

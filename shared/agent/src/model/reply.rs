@@ -32,7 +32,7 @@ pub struct Reply {
 pub enum ReplyItem {
     /// Text.
     Text(String),
-    /// Encrypted reasoning.
+    /// Reasoning.
     Reasoning(Reasoning),
     /// A call of one of the provider's tools.
     Hosted(HostedCall),
@@ -60,18 +60,18 @@ impl HostedCall {
     }
 }
 
-/// The model's reasoning, encrypted so that only its provider can read it.
+/// The model's reasoning, which only its provider can use. Most providers encrypt or sign it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Reasoning {
     /// Number of the reply's function calls before it.
     pub calls_before: usize,
-    /// The provider's id of the item.
+    /// The provider's id of the item, or its name on a wire without ids.
     pub id: String,
     /// The provider's summary, as received.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub summary: Vec<serde_json::Value>,
-    /// The encrypted content.
+    /// The content: encrypted, signed, or as the provider returned it.
     pub encrypted: String,
 }
 

@@ -10,6 +10,9 @@ pub const MAX_EXCERPT_CHARS: usize = 1_024;
 /// Maximum length of a session's name, in Unicode scalar values.
 const MAX_NAME_CHARS: usize = 80;
 
+/// Minimum length of a sentence that is a name by itself, in Unicode scalar values. Shorter ones can be abbreviations.
+const MIN_SENTENCE_CHARS: usize = 16;
+
 /// Returns the head of a text: at most [`MAX_EXCERPT_CHARS`] scalar values, truncated at a grapheme boundary.
 #[must_use]
 pub fn excerpt_of(text: &str) -> Excerpt {
@@ -17,11 +20,88 @@ pub fn excerpt_of(text: &str) -> Excerpt {
     Excerpt { text: head.to_owned(), is_truncated: head.len() < text.len() }
 }
 
-/// Returns a session's default name: the first non-blank line of its first instruction.
+/// Returns a session's default name: the first line of its first instruction that says something, without Markdown.
+///
+/// Code blocks and greetings are skipped if another line follows. A longer line is cut after its first sentence, or
+/// else after a word.
+///
+/// # Examples
+/// ```
+/// use agent::text::excerpt::session_name;
+///
+/// assert_eq!(session_name(Some("Hi!\n\n## Fix the `build`")), "Fix the build");
+/// ```
 #[must_use]
 pub fn session_name(instruction: Option<&str>) -> String {
-    let line = instruction.unwrap_or_default().lines().map(str::trim).find(|line| !line.is_empty());
-    head(line.unwrap_or("Untitled session"), MAX_NAME_CHARS).to_owned()
+    let text = instruction.unwrap_or_default();
+    let lines = || text.lines().map(plain_line).filter(|line| line.contains(char::is_alphanumeric));
+    let line = prose_lines(text).map(plain_line).find(|line| is_telling(line)).or_else(|| lines().next());
+    // An instruction without letters and digits is its own name.
+    let line = line.or_else(|| text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned));
+    shorten(&line.unwrap_or_else(|| "Untitled session".to_owned()))
+}
+
+/// Greetings that are no subject, in lower case.
+const GREETINGS: [&str; 10] = [
+    "hi",
+    "hello",
+    "hey",
+    "hi there",
+    "hello there",
+    "hey there",
+    "good morning",
+    "good afternoon",
+    "good evening",
+    "dear all",
+];
+
+/// Returns the lines outside of fenced code blocks.
+fn prose_lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_code = false;
+    text.lines().filter(move |line| {
+        let is_fence = ["```", "~~~"].iter().any(|fence| line.trim_start().starts_with(fence));
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    })
+}
+
+/// Removes the marks of Markdown: headings, quotes, list items, emphasis and code.
+fn plain_line(line: &str) -> String {
+    let body =
+        line.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '#' | '>' | '-' | '*' | '+'));
+    let body = match body.split_once(". ") {
+        Some((number, rest)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => rest,
+        _ => body,
+    };
+    body.replace("**", "").replace('`', "").trim().to_owned()
+}
+
+fn is_telling(line: &str) -> bool {
+    let words = line.trim_end_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    !words.is_empty() && !GREETINGS.contains(&words.as_str())
+}
+
+/// Shortens a line to [`MAX_NAME_CHARS`]: after its first sentence, after a word, or at a grapheme boundary.
+fn shorten(line: &str) -> String {
+    let cut = head(line, MAX_NAME_CHARS);
+    if cut.len() == line.len() {
+        return line.to_owned();
+    }
+    let sentence = cut.char_indices().find_map(|(at, c)| {
+        let (before, rest) = cut.split_at(at);
+        let is_followed_by_space = rest.strip_prefix(c).is_some_and(|after| after.starts_with(' '));
+        let is_end = matches!(c, '.' | '?' | '!') && is_followed_by_space || matches!(c, '。' | '？' | '！');
+        let is_stop = matches!(c, '.' | '。');
+        let end = if is_stop { at } else { at + c.len_utf8() };
+        (is_end && before.chars().count() >= MIN_SENTENCE_CHARS).then_some(end)
+    });
+    if let Some(end) = sentence {
+        return cut.split_at(end).0.to_owned();
+    }
+    let cut = head(line, MAX_NAME_CHARS - 1);
+    let end = cut.rfind(char::is_whitespace).filter(|&end| end > cut.len() / 2).unwrap_or(cut.len());
+    let words = cut.split_at(end).0;
+    format!("{}…", words.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | ':' | '.')))
 }
 
 #[cfg(test)]
@@ -46,8 +126,41 @@ mod tests {
     }
 
     #[test]
-    fn session_name_is_first_non_blank_line() {
-        assert_eq!(session_name(Some("\n  Fix the build \nplease")), "Fix the build");
+    fn session_name_is_first_telling_line() {
+        for (instruction, name) in [
+            ("\n  Fix the build \nplease", "Fix the build"),
+            ("Hello!\n\nFix the build.", "Fix the build."),
+            ("Hello", "Hello"),
+            ("## Fix the **slow** `build`\nIt takes an hour.", "Fix the slow build"),
+            ("- first\n- second", "first"),
+            ("1. Fix it", "Fix it"),
+            ("```rust\nfn main() {}\n```\nWhat does this do?", "What does this do?"),
+            ("```rust\nfn main() {}\n```", "rust"),
+            ("> quoted\nanswer", "quoted"),
+            ("???", "???"),
+            ("2 + 2", "2 + 2"),
+        ] {
+            assert_eq!(session_name(Some(instruction)), name, "{instruction:?}");
+        }
         assert_eq!(session_name(None), "Untitled session");
+        assert_eq!(session_name(Some(" \n ")), "Untitled session");
+    }
+
+    #[test]
+    fn long_session_name_ends_after_sentence_or_word() {
+        let more = "and much more about it ".repeat(10);
+        assert_eq!(
+            session_name(Some(&format!("Why does the retry wait twice? {more}"))),
+            "Why does the retry wait twice?"
+        );
+        assert_eq!(
+            session_name(Some(&format!("Move the cache into its own crate. {more}"))),
+            "Move the cache into its own crate"
+        );
+        let name = session_name(Some(&format!("Compare, e.g. with a table, {more}")));
+        assert_eq!(name, "Compare, e.g. with a table, and much more about it and much more about it and…");
+        let long_word = session_name(Some(&"é".repeat(200)));
+        assert_eq!(long_word, format!("{}…", "é".repeat(79)));
+        assert!(session_name(Some(&"word ".repeat(100))).chars().count() <= MAX_NAME_CHARS);
     }
 }

@@ -1,14 +1,14 @@
 //! Responses of the read API: sessions, turns, payloads and reports.
 //!
 //! These types hold data only. The code that fills them decides what the caller may see. An absent value is an
-//! absent member, never null. Deliberately absent: server state (phase, owner, lease, fingerprint), and the
-//! `EntityBase` members that have no meaning here (category, ratings).
+//! absent member, never null. Deliberately absent: server state (phase, owner, lease, fingerprint).
 
 mod cost;
 mod export;
 mod list;
 mod payload;
 mod purge;
+mod ratings;
 mod score;
 mod search;
 mod session;
@@ -29,6 +29,7 @@ pub use payload::{PayloadAnswer, PayloadLink, PayloadValue};
 pub use purge::{
     IndexedSession, PurgeReport, PurgeState, SessionDeletion, UpstreamResponse, UpstreamResponses,
 };
+pub use ratings::{MeanRating, SessionRatings};
 pub use score::Score;
 pub use search::{FoundSession, MatchedIn, SearchMark, SearchMatch};
 pub use session::{AgentSession, AgentSessionSummary, ForkedFrom, ModeChange, Participant, Visibility};

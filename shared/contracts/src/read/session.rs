@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AgentSessionTurn, Cost, EntityHeader, TurnStatus};
+use super::{AgentSessionTurn, Cost, EntityHeader, SessionRatings, TurnStatus};
 use crate::{
     id::{AgentContextId, ConversationContextId, SessionId, TurnId},
     timestamp::Timestamp,
@@ -40,6 +40,9 @@ pub struct AgentSession {
     /// Description.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub description: Option<String>,
+    /// Category, as a user set it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub category: Option<String>,
     /// True if users outside the org may see it.
     pub is_public: bool,
     /// Visibility within the org.
@@ -99,6 +102,9 @@ pub struct AgentSession {
     /// Total cost of all finished turns, one entry per currency. Absent without prices.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub total_costs: Vec<Cost>,
+    /// Ratings of the turns. Absent without ratings.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ratings: Option<SessionRatings>,
     /// Users who took part, at most 100.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub participants: Vec<Participant>,
@@ -170,6 +176,9 @@ pub struct AgentSessionSummary {
     /// Description.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub description: Option<String>,
+    /// Category, as a user set it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub category: Option<String>,
     /// True if users outside the org may see it.
     pub is_public: bool,
     /// Visibility within the org.
@@ -204,4 +213,7 @@ pub struct AgentSessionSummary {
     pub last_turn_date: Option<Timestamp>,
     /// Number of turns.
     pub turn_count: u64,
+    /// Ratings of the turns. Absent without ratings.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ratings: Option<SessionRatings>,
 }

@@ -51,6 +51,8 @@ struct UserTurnForm<'a> {
     agent_context_id: Option<&'a AgentContextId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     conversation_context_id: Option<&'a ConversationContextId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    options: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -114,6 +116,7 @@ impl<'a> UserTurnForm<'a> {
             streaming,
             agent_context_id: turn.agent_context_id.as_ref(),
             conversation_context_id: turn.conversation_context_id.as_ref(),
+            options: turn.options.as_ref().map(|options| options.to_text()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The top-level members of a request, as a table: the members that each scenario requires, allows and forbids.
 
 use super::{
-    artifact::{self, Artifact},
+    artifact,
     body::{parse_body, parse_json, validate},
     execute::{AgentExecuteRequest, ToolContinuation, UserTurn},
     field_table::{
@@ -9,11 +9,13 @@ use super::{
         Presence::{self, Forbidden, Optional, Required},
         Scenario, peek, read_object,
     },
-    image::{self, ClipboardImage},
+    image,
     json::Json,
     limits::{MAX_ARTIFACTS, MAX_IMAGES, MAX_INSTRUCTION_CHARS, MAX_SOLUTION_CONTEXT_CHARS},
-    rag::{self, RagCondition},
-    tool_results, uniqueness,
+    rag, tool_results,
+    turn_input::TurnInput,
+    turn_options::TurnOptions,
+    uniqueness,
     value::{boolean, hint, id, list, text},
     violations::{Location, Violations},
 };
@@ -28,17 +30,9 @@ use crate::{
 pub(crate) struct Draft {
     session_id: Option<SessionId>,
     turn_id: Option<TurnId>,
-    instruction: Option<String>,
-    input_artifacts: Vec<Artifact>,
-    clipboard_images: Vec<ClipboardImage>,
+    input: TurnInput,
     // Set if an input was present but invalid, so that it isn't also reported as missing.
     input_refused: bool,
-    rag_scope: Vec<RagCondition>,
-    solution_context_text: Option<String>,
-    workspace_id: Option<String>,
-    repo: Option<String>,
-    language: Option<String>,
-    streaming: bool,
     agent_context_id: Option<AgentContextId>,
     conversation_context_id: Option<ConversationContextId>,
     tool_results: Option<NonEmpty<ToolResult>>,
@@ -61,39 +55,39 @@ pub(crate) const FIELDS: &[Field<Draft>] = &[
     }),
     Field::new("Instruction", Optional, Forbidden, |json, at, draft, violations| {
         match text(json, MAX_INSTRUCTION_CHARS, at, violations) {
-            Some(text) => draft.instruction = non_blank(text),
+            Some(text) => draft.input.instruction = non_blank(text),
             None => draft.input_refused = true,
         }
     }),
     Field::new("InputArtifacts", Optional, Forbidden, |json, at, draft, violations| {
         match list(json, MAX_ARTIFACTS, at, violations, artifact::read) {
-            Some(artifacts) => draft.input_artifacts = artifacts,
+            Some(artifacts) => draft.input.input_artifacts = Some(artifacts),
             None => draft.input_refused = true,
         }
     }),
     Field::new("ClipboardImages", Optional, Forbidden, |json, at, draft, violations| {
         match list(json, MAX_IMAGES, at, violations, image::read) {
-            Some(images) => draft.clipboard_images = images,
+            Some(images) => draft.input.clipboard_images = Some(images),
             None => draft.input_refused = true,
         }
     }),
     Field::new("RagScope", Optional, Forbidden, |json, at, draft, violations| {
-        draft.rag_scope = rag::read(json, at, violations).unwrap_or_default();
+        draft.input.rag_scope = rag::read(json, at, violations);
     }),
     Field::new("SolutionContextText", Optional, Forbidden, |json, at, draft, violations| {
-        draft.solution_context_text = text(json, MAX_SOLUTION_CONTEXT_CHARS, at, violations).map(str::to_owned);
+        draft.input.solution_context_text = text(json, MAX_SOLUTION_CONTEXT_CHARS, at, violations).map(str::to_owned);
     }),
     Field::new("WorkspaceId", Optional, Forbidden, |json, at, draft, violations| {
-        draft.workspace_id = hint(json, at, violations);
+        draft.input.workspace_id = hint(json, at, violations);
     }),
     Field::new("Repo", Optional, Forbidden, |json, at, draft, violations| {
-        draft.repo = hint(json, at, violations);
+        draft.input.repo = hint(json, at, violations);
     }),
     Field::new("Language", Optional, Forbidden, |json, at, draft, violations| {
-        draft.language = hint(json, at, violations);
+        draft.input.language = hint(json, at, violations);
     }),
     Field::new("Streaming", Optional, Forbidden, |json, at, draft: &mut Draft, violations| {
-        draft.streaming = boolean(json, at, violations).unwrap_or_default();
+        draft.input.streaming = boolean(json, at, violations).unwrap_or_default();
     })
     .with_alternative(STREAM_TOOL_RESULTS),
     Field::new("AgentContextId", Optional, Forbidden, |json, at, draft, violations| {
@@ -152,7 +146,9 @@ impl UserTurn {
     /// # Errors
     /// Every violation. Text that this crate wrote has none.
     pub fn from_canonical(json: &[u8]) -> Result<Self, Vec<Error>> {
-        validate(&parse_json(json)?, stored_user_turn)
+        let mut json = parse_json(json)?;
+        let options = TurnOptions::take(&mut json)?;
+        validate(&json, stored_user_turn).map(|turn| Self { options, ..turn })
     }
 }
 
@@ -200,9 +196,9 @@ pub(crate) fn user_turn(json: &Json<'_>, violations: &mut Violations) -> Option<
 fn stored_user_turn(json: &Json<'_>, violations: &mut Violations) -> Option<UserTurn> {
     let mut draft = Draft::default();
     read_object(json, FIELDS, Scenario::UserTurn, &Location::ROOT, &mut draft, violations);
-    let has_input = draft.instruction.is_some()
-        || !draft.input_artifacts.is_empty()
-        || !draft.clipboard_images.is_empty();
+    let has_input = draft.input.instruction.is_some()
+        || draft.input.input_artifacts.as_ref().is_some_and(|artifacts| !artifacts.is_empty())
+        || draft.input.clipboard_images.as_ref().is_some_and(|images| !images.is_empty());
     if !has_input && !draft.input_refused && matches!(json, Json::Object(_)) {
         violations.add(
             ErrorCode::InputRequired,
@@ -212,19 +208,9 @@ fn stored_user_turn(json: &Json<'_>, violations: &mut Violations) -> Option<User
         );
     }
     Some(UserTurn {
-        session_id: draft.session_id?,
-        turn_id: draft.turn_id?,
-        instruction: draft.instruction,
-        input_artifacts: draft.input_artifacts,
-        clipboard_images: draft.clipboard_images,
-        rag_scope: draft.rag_scope,
-        solution_context_text: draft.solution_context_text,
-        workspace_id: draft.workspace_id,
-        repo: draft.repo,
-        language: draft.language,
-        streaming: draft.streaming,
         agent_context_id: draft.agent_context_id,
         conversation_context_id: draft.conversation_context_id,
+        ..UserTurn::new(draft.session_id?, draft.turn_id?, draft.input)
     })
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{artifact::Artifact, image::ClipboardImage, rag::RagCondition};
+use super::{artifact::Artifact, image::ClipboardImage, rag::RagCondition, turn_options::TurnOptions};
 use crate::{
     id::{AgentContextId, ConversationContextId, SessionId, TurnId},
     non_empty::NonEmpty,
@@ -52,6 +52,8 @@ pub struct UserTurn {
     pub agent_context_id: Option<AgentContextId>,
     /// The id of the conversation context.
     pub conversation_context_id: Option<ConversationContextId>,
+    /// Settings of this turn from another API of the service. No client of this one can send them.
+    pub options: Option<Box<TurnOptions>>,
 }
 
 /// Tool results for a waiting turn. Created only by parsing.

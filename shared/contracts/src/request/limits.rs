@@ -7,6 +7,28 @@
 /// The whole body, in bytes. Lambda limits the serialized event to 6 MB, and base64 adds a third.
 pub const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 
+/// The whole body as a JSON string ([`escaped_len`]), in bytes. Gateways pass a text on in that form, within an event of
+/// 6 MB. The rest of an event takes at most [`MAX_EVENT_OVERHEAD_BYTES`].
+pub const MAX_ESCAPED_BODY_BYTES: usize = 6 * 1024 * 1024 - MAX_EVENT_OVERHEAD_BYTES;
+
+/// The rest of an event: headers and query, which a gateway limits to 10,240 bytes and passes on twice, and claims.
+pub const MAX_EVENT_OVERHEAD_BYTES: usize = 64 * 1024;
+
+/// The message of a gateway that refuses a body. It can't tell which of the two limits was exceeded.
+pub const TOO_LARGE_FOR_GATEWAY: &str = "The body is too large. It may have 4 MiB, and 6,225,920 bytes as a JSON string, in \
+    which quotes, backslashes and line ends take two.";
+
+/// Returns the length of a text as a JSON string, without its quotes.
+#[must_use]
+pub fn escaped_len(body: &str) -> usize {
+    let length = |byte: u8| match byte {
+        b'"' | b'\\' | 0x08 | b'\t' | b'\n' | 0x0c | b'\r' => 2,
+        0..0x20 => 6,
+        _ => 1,
+    };
+    body.bytes().map(length).sum()
+}
+
 /// The parts of a form. More than all members, artifacts and images together.
 pub const MAX_FORM_PARTS: usize = 128;
 
@@ -91,6 +113,9 @@ pub const MAX_SESSION_NAME_CHARS: usize = 256;
 /// A session's `Description`. Short, because it is written at every start and end of a turn.
 pub const MAX_DESCRIPTION_CHARS: usize = 1_024;
 
+/// A session's `Category`.
+pub const MAX_CATEGORY_CHARS: usize = 128;
+
 /// A payload that is returned inline, in bytes. As large as a request body, and in base64 below the limit of a
 /// buffered response.
 pub const MAX_INLINE_BYTES: u64 = 4 * 1024 * 1024;
@@ -109,3 +134,23 @@ pub const MAX_PAGE_SIZE: u32 = 100;
 
 /// The largest absolute value of an integer that every JSON reader keeps exactly: 2^53 − 1.
 pub const MAX_SAFE_INTEGER: i64 = 9_007_199_254_740_991;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escaped_length_is_that_of_the_json_string() {
+        let every: String = (0_u8..0x80).map(char::from).chain("äß€🦀".chars()).collect();
+        for text in ["", "plain", r#"{"a":"\"b\\"}"#, "two\r\nlines\t", every.as_str()] {
+            assert_eq!(escaped_len(text) + 2, serde_json::to_string(text).unwrap().len(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn gateway_message_names_both_limits() {
+        let digits: String = TOO_LARGE_FOR_GATEWAY.chars().filter(|char| *char != ',').collect();
+        assert!(digits.contains(&format!("{} MiB", MAX_BODY_BYTES / (1024 * 1024))));
+        assert!(digits.contains(&format!("{MAX_ESCAPED_BODY_BYTES} bytes")));
+    }
+}

@@ -1,18 +1,19 @@
 //! Requests that start from an existing turn: reruns and forks.
 
 use super::{
-    artifact::{self, Artifact},
+    artifact,
     body::{parse_body, validate},
     envelope::non_blank,
     execute::UserTurn,
     field_table::{Field, Scenario, read_object},
-    image::{self, ClipboardImage},
+    image,
     json::Json,
     limits::{
         MAX_ARTIFACTS, MAX_IMAGES, MAX_INSTRUCTION_CHARS, MAX_MODE_CHARS, MAX_MODEL_CHARS,
         MAX_SESSION_NAME_CHARS, MAX_SOLUTION_CONTEXT_CHARS,
     },
-    rag::{self, RagCondition},
+    rag,
+    turn_input::TurnInput,
     uniqueness,
     value::{boolean, hint, id, line, list, text},
     violations::{Location, Violations},
@@ -24,35 +25,17 @@ use crate::{
 };
 
 /// A request to rerun a turn as a new turn, with some members replaced. Created only by parsing.
-///
-/// An absent member is that of the original turn, unless it says otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RerunRequest {
     /// The id of the new turn, chosen by the client.
     pub turn_id: TurnId,
-    /// The new instruction.
-    pub instruction: Option<String>,
-    /// The new files.
-    pub input_artifacts: Option<Vec<Artifact>>,
-    /// The new pasted images.
-    pub clipboard_images: Option<Vec<ClipboardImage>>,
-    /// The new conditions on retrieved chunks.
-    pub rag_scope: Option<Vec<RagCondition>>,
-    /// The new solution context of the session. Empty removes it.
-    pub solution_context_text: Option<String>,
-    /// The workspace that a client reports.
-    pub workspace_id: Option<String>,
-    /// The repository that a client reports.
-    pub repo: Option<String>,
-    /// The language that a client reports.
-    pub language: Option<String>,
+    /// The new input.
+    pub input: TurnInput,
     /// The model to use, one of those that the conversation context allows. Absent: the context's default.
     pub model: Option<String>,
     /// The key of the mode of this turn alone. Absent: that of the original turn.
     pub mode: Option<String>,
-    /// True if the answer is streamed. Affects delivery only.
-    pub streaming: bool,
 }
 
 /// A request to fork a session from one of its turns. Created only by parsing.
@@ -70,17 +53,9 @@ pub struct ForkRequest {
 #[derive(Default)]
 struct RerunDraft {
     turn_id: Option<TurnId>,
-    instruction: Option<String>,
-    input_artifacts: Option<Vec<Artifact>>,
-    clipboard_images: Option<Vec<ClipboardImage>>,
-    rag_scope: Option<Vec<RagCondition>>,
-    solution_context_text: Option<String>,
-    workspace_id: Option<String>,
-    repo: Option<String>,
-    language: Option<String>,
+    input: TurnInput,
     model: Option<String>,
     mode: Option<String>,
-    streaming: bool,
 }
 
 #[rustfmt::skip]
@@ -90,32 +65,32 @@ const RERUN_FIELDS: &[Field<RerunDraft>] = &[
     }),
     Field::optional("Instruction", |json, at, draft, violations| {
         if let Some(text) = text(json, MAX_INSTRUCTION_CHARS, at, violations) {
-            draft.instruction = non_blank(text);
-            if draft.instruction.is_none() {
+            draft.input.instruction = non_blank(text);
+            if draft.input.instruction.is_none() {
                 violations.invalid(at, "must say something; leave it out to ask the same again");
             }
         }
     }),
     Field::optional("InputArtifacts", |json, at, draft, violations| {
-        draft.input_artifacts = list(json, MAX_ARTIFACTS, at, violations, artifact::read);
+        draft.input.input_artifacts = list(json, MAX_ARTIFACTS, at, violations, artifact::read);
     }),
     Field::optional("ClipboardImages", |json, at, draft, violations| {
-        draft.clipboard_images = list(json, MAX_IMAGES, at, violations, image::read);
+        draft.input.clipboard_images = list(json, MAX_IMAGES, at, violations, image::read);
     }),
     Field::optional("RagScope", |json, at, draft, violations| {
-        draft.rag_scope = rag::read(json, at, violations);
+        draft.input.rag_scope = rag::read(json, at, violations);
     }),
     Field::optional("SolutionContextText", |json, at, draft, violations| {
-        draft.solution_context_text = text(json, MAX_SOLUTION_CONTEXT_CHARS, at, violations).map(str::to_owned);
+        draft.input.solution_context_text = text(json, MAX_SOLUTION_CONTEXT_CHARS, at, violations).map(str::to_owned);
     }),
     Field::optional("WorkspaceId", |json, at, draft, violations| {
-        draft.workspace_id = hint(json, at, violations);
+        draft.input.workspace_id = hint(json, at, violations);
     }),
     Field::optional("Repo", |json, at, draft, violations| {
-        draft.repo = hint(json, at, violations);
+        draft.input.repo = hint(json, at, violations);
     }),
     Field::optional("Language", |json, at, draft, violations| {
-        draft.language = hint(json, at, violations);
+        draft.input.language = hint(json, at, violations);
     }),
     Field::optional("Model", |json, at, draft, violations| {
         draft.model = line(json, MAX_MODEL_CHARS, at, violations).map(str::to_owned);
@@ -124,7 +99,7 @@ const RERUN_FIELDS: &[Field<RerunDraft>] = &[
         draft.mode = line(json, MAX_MODE_CHARS, at, violations).map(str::to_owned);
     }),
     Field::optional("Streaming", |json, at, draft, violations| {
-        draft.streaming = boolean(json, at, violations).unwrap_or_default();
+        draft.input.streaming = boolean(json, at, violations).unwrap_or_default();
     }),
 ];
 
@@ -183,17 +158,18 @@ impl UserTurn {
     /// Applies a rerun request: the same turn under a new id, with the changes.
     #[must_use]
     pub fn with_rerun(self, rerun: &RerunRequest) -> Self {
+        let input = rerun.input.clone();
         Self {
             turn_id: rerun.turn_id.clone(),
-            instruction: rerun.instruction.clone().or(self.instruction),
-            input_artifacts: rerun.input_artifacts.clone().unwrap_or(self.input_artifacts),
-            clipboard_images: rerun.clipboard_images.clone().unwrap_or(self.clipboard_images),
-            rag_scope: rerun.rag_scope.clone().unwrap_or(self.rag_scope),
-            solution_context_text: rerun.solution_context_text.clone().or(self.solution_context_text),
-            workspace_id: rerun.workspace_id.clone().or(self.workspace_id),
-            repo: rerun.repo.clone().or(self.repo),
-            language: rerun.language.clone().or(self.language),
-            streaming: rerun.streaming,
+            instruction: input.instruction.or(self.instruction),
+            input_artifacts: input.input_artifacts.unwrap_or(self.input_artifacts),
+            clipboard_images: input.clipboard_images.unwrap_or(self.clipboard_images),
+            rag_scope: input.rag_scope.unwrap_or(self.rag_scope),
+            solution_context_text: input.solution_context_text.or(self.solution_context_text),
+            workspace_id: input.workspace_id.or(self.workspace_id),
+            repo: input.repo.or(self.repo),
+            language: input.language.or(self.language),
+            streaming: input.streaming,
             ..self
         }
     }
@@ -203,20 +179,8 @@ fn rerun(json: &Json<'_>, violations: &mut Violations) -> Option<RerunRequest> {
     let mut draft = RerunDraft::default();
     read_object(json, RERUN_FIELDS, Scenario::Rerun, &Location::ROOT, &mut draft, violations);
     uniqueness::check(json, violations);
-    Some(RerunRequest {
-        turn_id: draft.turn_id?,
-        instruction: draft.instruction,
-        input_artifacts: draft.input_artifacts,
-        clipboard_images: draft.clipboard_images,
-        rag_scope: draft.rag_scope,
-        solution_context_text: draft.solution_context_text,
-        workspace_id: draft.workspace_id,
-        repo: draft.repo,
-        language: draft.language,
-        model: draft.model,
-        mode: draft.mode,
-        streaming: draft.streaming,
-    })
+    let RerunDraft { turn_id, input, model, mode } = draft;
+    Some(RerunRequest { turn_id: turn_id?, input, model, mode })
 }
 
 fn fork(json: &Json<'_>, violations: &mut Violations) -> Option<ForkRequest> {
@@ -239,7 +203,7 @@ mod tests {
     fn rerun_holds_changed_members() {
         let rerun = RerunRequest::parse(br#"{"turnId":"t2","Mode":"general","Streaming":true}"#).unwrap();
         assert_eq!((rerun.turn_id.as_str(), rerun.mode.as_deref()), ("t2", Some("general")));
-        assert!(rerun.streaming && rerun.instruction.is_none() && rerun.model.is_none());
+        assert!(rerun.input.streaming && rerun.input.instruction.is_none() && rerun.model.is_none());
     }
 
     #[test]

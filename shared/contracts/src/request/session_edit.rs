@@ -1,10 +1,10 @@
-//! Changes to a session's name, description or visibility.
+//! Changes to a session's name, description, category or visibility.
 
 use super::{
     body::{parse_body, validate},
     field_table::{Field, Scenario, read_object},
     json::Json,
-    limits::{MAX_DESCRIPTION_CHARS, MAX_SESSION_NAME_CHARS},
+    limits::{MAX_CATEGORY_CHARS, MAX_DESCRIPTION_CHARS, MAX_SESSION_NAME_CHARS},
     value::{line, text, word},
     violations::{Location, Violations},
 };
@@ -21,6 +21,8 @@ pub struct SessionEdit {
     pub name: Option<String>,
     /// The new description. An empty text removes it.
     pub description: Option<String>,
+    /// The new category. An empty text removes it.
+    pub category: Option<String>,
     /// The new visibility.
     pub visibility: Option<Visibility>,
 }
@@ -32,6 +34,9 @@ const FIELDS: &[Field<SessionEdit>] = &[
     Field::optional("Description", |json, at, edit, violations| {
         edit.description =
             text(json, MAX_DESCRIPTION_CHARS, at, violations).map(|text| text.trim().to_owned());
+    }),
+    Field::optional("Category", |json, at, edit, violations| {
+        edit.category = category(json, at, violations);
     }),
     Field::optional("Visibility", |json, at, edit, violations| {
         edit.visibility = word(json, &Visibility::ALL, at, violations);
@@ -54,7 +59,7 @@ impl SessionEdit {
     /// assert_eq!((edit.description, edit.visibility), (None, Some(Visibility::Participants)));
     ///
     /// let errors = SessionEdit::parse(br#"{}"#).expect_err("nothing is to be changed");
-    /// assert!(errors[0].message.contains("Name, Description and Visibility"));
+    /// assert!(errors[0].message.contains("Name, Description, Category and Visibility"));
     /// ```
     pub fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
         validate(&parse_body(body)?, edit)
@@ -65,8 +70,16 @@ fn edit(json: &Json<'_>, violations: &mut Violations) -> Option<SessionEdit> {
     let mut edit = SessionEdit::default();
     read_object(json, FIELDS, Scenario::UserTurn, &Location::ROOT, &mut edit, violations);
     if violations.is_clean() && edit == SessionEdit::default() {
-        let rule = "must hold at least one of Name, Description and Visibility";
+        let rule = "must hold at least one of Name, Description, Category and Visibility";
         violations.add(ErrorCode::MemberRequired, &Location::ROOT, rule);
     }
     Some(edit)
+}
+
+/// Reads one line, or an empty text.
+fn category(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<String> {
+    match text(json, MAX_CATEGORY_CHARS, at, violations)?.trim() {
+        "" => Some(String::new()),
+        category => line(json, MAX_CATEGORY_CHARS, at, violations).map(|_| category.to_owned()),
+    }
 }

@@ -99,13 +99,13 @@ impl Breaker {
 impl Permit<'_> {
     /// Records the outcome of the call. Any response other than an outage closes the breaker.
     pub fn record(mut self, was_outage: bool, now: Instant) {
-        let (service, probed) = (self.breaker.service, self.probe_at.take().is_some());
+        let (upstream, probed) = (self.breaker.service, self.probe_at.take().is_some());
         let Policy { failures, pause } = self.breaker.policy;
         let mut state = self.breaker.state();
         let failed = match *state {
             _ if !was_outage => {
                 if probed {
-                    tracing::info!(service, "{}", contracts::log::BREAKER_CLOSED);
+                    tracing::info!(upstream, "{}", contracts::log::BREAKER_CLOSED);
                 }
                 *state = State::Closed { failed: 0 };
                 return;
@@ -119,7 +119,7 @@ impl Permit<'_> {
             false => State::Closed { failed },
             true => {
                 let seconds = pause.as_secs();
-                tracing::error!(service, failed, seconds, "{}", contracts::log::BREAKER_OPENED);
+                tracing::error!(upstream, failed, seconds, "{}", contracts::log::BREAKER_OPENED);
                 State::Open { until: now + pause }
             }
         };

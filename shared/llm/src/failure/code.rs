@@ -8,7 +8,9 @@ use agent::model::Error;
 /// the error would have had on its own.
 pub(super) fn classify_code(code: &str, retry_after: Option<Duration>) -> Option<Error> {
     Some(match code {
-        "insufficient_quota" | "billing_hard_limit_reached" | "billing_not_active" => Error::QuotaExceeded,
+        "insufficient_quota" | "billing_hard_limit_reached" | "billing_not_active" | "billing_error" => {
+            Error::QuotaExceeded
+        }
         "rate_limit_exceeded" | "rate_limit_error" | "too_many_requests" | "RESOURCE_EXHAUSTED" => {
             Error::RateLimited { retry_after }
         }

@@ -5,7 +5,7 @@ use agent::model::Error;
 
 /// Phrases of error messages in lower case, and the error of each. The first match wins. docs/guides/providers.md lists
 /// their providers.
-const PHRASES: [(&[&str], Error); 5] = [
+const PHRASES: [(&[&str], Error); 6] = [
     (
         &[
             "previous_response_id",
@@ -33,6 +33,7 @@ const PHRASES: [(&[&str], Error); 5] = [
             "reduce the length",
             "reduce the prompt",
             "prompt token count",
+            "exceed context limit",
         ],
         Error::ContextTooLong,
     ),
@@ -59,10 +60,16 @@ const PHRASES: [(&[&str], Error); 5] = [
             "file_data",
             "process image",
             "decode image",
+            "image exceeds",
+            "process pdf",
+            "pdf specified",
+            "unknown variant `file`",
+            "content type 'file'",
         ],
         Error::AttachmentRefused,
     ),
     (&["is not a valid model"], Error::ModelNotFound),
+    (&["credit balance is too low"], Error::QuotaExceeded),
 ];
 
 /// Classifies an error message.
@@ -73,9 +80,12 @@ pub(super) fn classify(message: &str) -> Option<Error> {
     Some(error.clone())
 }
 
-/// True if the message says that there is no such model.
-pub(super) fn names_unknown_model(message: &str) -> bool {
+/// True if the message says that there is no such model. `kind` is the error's type: Anthropic's message for a missing
+/// model is its name.
+pub(super) fn names_unknown_model(message: &str, kind: Option<&str>) -> bool {
     let message = message.to_ascii_lowercase();
-    message.contains("model")
-        && ["does not exist", "not found", "unknown model"].iter().any(|end| message.contains(end))
+    let is_named = kind == Some("not_found_error") && message.starts_with("model:");
+    is_named
+        || message.contains("model")
+            && ["does not exist", "not found", "unknown model"].iter().any(|end| message.contains(end))
 }

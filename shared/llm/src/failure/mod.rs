@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use agent::model::Error;
 
-use crate::wire::error::ErrorObject;
-use crate::wire::event::IncompleteDetails;
+use crate::error_object::ErrorObject;
 
 mod code;
 mod message;
@@ -59,9 +58,9 @@ pub fn classify_failed(error: Option<&ErrorObject>) -> Error {
     classified.unwrap_or(Error::UNAVAILABLE)
 }
 
-/// Classifies a `response.incomplete` event.
-pub fn classify_incomplete(details: Option<&IncompleteDetails>) -> Error {
-    match details.and_then(|details| details.reason.as_deref()) {
+/// Classifies a response that stopped early, by its reason.
+pub fn classify_incomplete(reason: Option<&str>) -> Error {
+    match reason {
         Some("content_filter") => Error::ContentFiltered,
         _ => Error::Incomplete,
     }
@@ -72,8 +71,8 @@ fn classify_error(error: &ErrorObject, retry_after: Option<Duration>) -> Option<
     let code = error.code.as_deref().and_then(|code| code::classify_code(code, retry_after));
     let message = || error.message.as_deref().and_then(message::classify);
     let kind = || error.kind.as_deref().and_then(|kind| code::classify_code(kind, retry_after));
-    let model =
-        || error.message.as_deref().is_some_and(message::names_unknown_model).then_some(Error::ModelNotFound);
+    let names_unknown_model = |message: &str| message::names_unknown_model(message, error.kind.as_deref());
+    let model = || error.message.as_deref().is_some_and(names_unknown_model).then_some(Error::ModelNotFound);
     // Some servers use `invalid_prompt` for any rejected request, OpenAI for policy violations. The message decides; if
     // it doesn't, the request was rejected.
     let prompt =

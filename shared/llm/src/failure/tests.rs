@@ -260,3 +260,35 @@ fn provider_text_never_leaks() {
         assert!(!format!("{error} {error:?}").contains("secret"));
     }
 }
+
+#[test]
+fn errors_of_other_wires_are_recognized() {
+    let typed = |kind: &str, message: &str| {
+        format!(
+            r#"{{"type":"error","error":{{"type":"{kind}","message":"{message}"}},"request_id":"req_1"}}"#
+        )
+    };
+    let invalid = |message: &str| typed("invalid_request_error", message);
+    for (status, body, expected) in [
+        // Anthropic.
+        (404, typed("not_found_error", "model: claude-9"), Error::ModelNotFound),
+        (404, typed("not_found_error", "Not found"), Error::Rejected { status: 404 }),
+        (529, typed("overloaded_error", "Overloaded"), Error::UNAVAILABLE),
+        (413, typed("request_too_large", "Request exceeds the maximum size"), Error::ContextTooLong),
+        (402, typed("billing_error", "Billing"), Error::QuotaExceeded),
+        (400, invalid("Your credit balance is too low to access the API."), Error::QuotaExceeded),
+        (
+            400,
+            invalid("input length and `max_tokens` exceed context limit: 9 + 9 > 10"),
+            Error::ContextTooLong,
+        ),
+        (400, invalid("messages.0.content.1: image exceeds 5 MB maximum"), Error::AttachmentRefused),
+        (400, invalid("The PDF specified was not valid."), Error::AttachmentRefused),
+        (400, invalid("max_tokens: Field required"), Error::Rejected { status: 400 }),
+        // Servers of the Chat Completions API without files.
+        (400, invalid("messages[1]: unknown variant `file`, expected `text`"), Error::AttachmentRefused),
+        (400, invalid("messages.0: content type 'file' is not supported"), Error::AttachmentRefused),
+    ] {
+        assert_eq!(classify_body(status, false, &body), expected, "{body}");
+    }
+}

@@ -1,10 +1,11 @@
 //! Turns the bytes of a stream into a reply: decodes events and accumulates them. Pure.
 
-use agent::model::{Error, Observer, Reply};
+use agent::model::{Error, Observer, Reply, Wire};
 
-use crate::accumulator::{Accumulator, Progress, StateOptions};
+use crate::accumulator::{Accumulate, Progress, StateOptions};
+use crate::error_object::ErrorObject;
 use crate::sse::{self, Decoder};
-use crate::wire::error::ErrorObject;
+use crate::wire;
 
 /// The most bytes of a stream. Many times the longest answer, since every word has its own event and the terminal event
 /// repeats the text.
@@ -14,14 +15,14 @@ const MAX_BYTES: usize = 256 << 20;
 #[derive(Debug)]
 pub struct Reader {
     decoder: Decoder,
-    accumulator: Accumulator,
+    accumulator: Box<dyn Accumulate>,
     bytes: usize,
 }
 
 impl Reader {
     /// Creates a reader for the response to a request with this `state`. Pass a different nonce for each response.
-    pub fn new(limits: sse::Limits, state: StateOptions, nonce: u64) -> Self {
-        Self { decoder: Decoder::new(limits), accumulator: Accumulator::new(state, nonce), bytes: 0 }
+    pub fn new(limits: sse::Limits, wire: Wire, state: StateOptions, nonce: u64) -> Self {
+        Self { decoder: Decoder::new(limits), accumulator: wire::accumulator(wire, state, nonce), bytes: 0 }
     }
 
     /// True if any text was emitted.
@@ -39,8 +40,7 @@ impl Reader {
         self.accumulator.error()
     }
 
-    /// Reads a chunk and emits its text. Ignores data after the terminal event. A stream that ends before
-    /// [`Progress::Complete`] has no reply.
+    /// Reads a chunk and emits its text. Ignores data after the terminal event.
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ impl Reader {
     pub fn finish(&mut self, observer: &mut Observer<'_>) -> Result<Reply, Error> {
         match self.push(b"\n\n", observer)? {
             Progress::Complete(reply) => Ok(reply),
-            Progress::Pending => Err(Error::Malformed),
+            Progress::Pending => self.accumulator.finish(observer),
         }
     }
 
@@ -84,7 +84,7 @@ impl Reader {
         let body = std::str::from_utf8(body).map_err(|_| Error::Malformed)?;
         match self.accumulator.push("", body, observer)? {
             Progress::Complete(reply) => Ok(reply),
-            Progress::Pending => Err(Error::Malformed),
+            Progress::Pending => self.accumulator.finish(observer),
         }
     }
 }

@@ -1,7 +1,7 @@
 use super::headers::Advice;
 use super::*;
+use crate::error_object::ErrorObject;
 use crate::failure::{FailedResponse, classify_response};
-use crate::wire::error::ErrorObject;
 
 const LONG: Duration = Duration::from_secs(600);
 

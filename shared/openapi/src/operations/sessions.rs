@@ -17,9 +17,9 @@ pub(super) const OPERATIONS: &[Row] = &[
         tag: "Sessions",
         summary: "Fork a session",
         description: "Creates a session that continues from a completed turn of this session. The model knows \
-            everything up to that turn, and the earlier turns stay in this session. Contexts, hints and the \
-            solution context are copied from this session's current state; the mode is that at the end of the \
-            turn. The client chooses `SessionId`, which makes the request idempotent.",
+            everything up to that turn, and the earlier turns stay in this session. Category, contexts, hints \
+            and the solution context are copied from this session's current state; the mode is that at the end \
+            of the turn. The client chooses `SessionId`, which makes the request idempotent.",
         parameters: &[Param::Session],
         body: Some(Body::Json("ForkRequest")),
         response: ResponseKind::Json("AgentSession"),
@@ -41,6 +41,7 @@ pub(super) const OPERATIONS: &[Row] = &[
             Param::IncludeDeleted,
             Param::Status,
             Param::Mode,
+            Param::Category,
             Param::From,
             Param::To,
             Param::PageSize,
@@ -75,6 +76,7 @@ pub(super) const OPERATIONS: &[Row] = &[
             Param::IncludeDeleted,
             Param::Status,
             Param::Mode,
+            Param::Category,
             Param::From,
             Param::To,
             Param::PageSize,
@@ -119,9 +121,9 @@ pub(super) const OPERATIONS: &[Row] = &[
         path: paths::SESSION.template(),
         tag: "Sessions",
         summary: "Update a session",
-        description: "Changes the name, the description or the visibility of a session. Members that are \
-            absent stay unchanged. Anyone who can see a session may change its name and description; only its \
-            owner and operators may change its visibility. Returns the session's summary.",
+        description: "Changes the name, the description, the category or the visibility of a session. Members \
+            that are absent stay unchanged. Anyone who can see a session may change its name, description and \
+            category; only its owner and operators may change its visibility. Returns the session's summary.",
         parameters: &[Param::Session],
         body: Some(Body::Json("SessionEdit")),
         response: ResponseKind::Json("AgentSessionSummary"),
@@ -216,6 +218,7 @@ pub(super) const OPERATIONS: &[Row] = &[
             Param::IncludeDeleted,
             Param::Status,
             Param::Mode,
+            Param::Category,
             Param::From,
             Param::To,
             Param::ContinuationToken,

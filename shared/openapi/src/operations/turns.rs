@@ -106,7 +106,7 @@ pub(super) const OPERATIONS: &[Row] = &[
         tag: "Turns",
         summary: "Submit feedback",
         description: "Submits the caller's feedback on a turn that has ended. Replaces the user's earlier \
-            feedback on the turn.",
+            feedback on the turn. The session's `Ratings` count it once.",
         parameters: &[Param::Session, Param::Turn],
         body: Some(Body::Json("FeedbackRequest")),
         response: ResponseKind::Json("TurnFeedback"),

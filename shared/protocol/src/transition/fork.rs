@@ -10,6 +10,7 @@ use crate::{
     change::{Commit, SessionChange},
     detail::{Participant, Report},
     id::SessionKey,
+    ratings::Ratings,
     session::{Session, SolutionContext},
     turn::{Turn, Verdict},
 };
@@ -26,7 +27,7 @@ pub struct ForkRequest {
 }
 
 /// Returns the transaction that creates a fork. `turn` is a turn of `source`, `report` is its report and `mode` is
-/// the mode after it. Contexts, hints and the solution context are the source's latest: they are settings, not turns.
+/// the mode after it. Category, contexts, hints and the solution context are the source's latest: they are settings, not turns.
 ///
 /// # Errors
 /// Returns an error if the turn is not completed.
@@ -60,6 +61,7 @@ pub fn fork(
         rev: 1,
         name: name.unwrap_or_else(|| source.name.clone()),
         description: None,
+        category: source.category.clone(),
         // The fork shows its source's content, so it has the same audience.
         visibility: source.visibility,
         edited: None,
@@ -75,6 +77,8 @@ pub fn fork(
         mode,
         usage: Usage::default(),
         costs: Vec::new(),
+        // Feedback on the turns before the fork stays the source's.
+        ratings: Ratings::default(),
         solution: source.solution.clone().map(|latched| SolutionContext {
             session: latched.session.or_else(|| Some(source.key.session.clone())),
             ..latched

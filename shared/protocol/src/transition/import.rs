@@ -90,10 +90,13 @@ pub fn action(
             // The service itself finalizes what it imported.
             let is_restored =
                 purge.is_some_and(of_document) && (was_free || is_unedited(stored, document.session));
-            // An import takes no response chain along.
-            let is_same =
-                Session { rev: stored.rev, chain: stored.chain.clone(), ..document.session.clone() }
-                    == *stored;
+            // An import takes no response chain along, and ratings may have come since.
+            let is_same = Session {
+                rev: stored.rev,
+                chain: stored.chain.clone(),
+                ratings: stored.ratings,
+                ..document.session.clone()
+            } == *stored;
             if is_restored || is_same { Action::AlreadyImported } else { Action::Conflict }
         }
         (Some(stored), Some(purge)) => match purge.stage {

@@ -21,6 +21,8 @@ pub struct Edit {
     pub name: Option<String>,
     /// The new description. An empty text removes it.
     pub description: Option<String>,
+    /// The new category. An empty text removes it.
+    pub category: Option<String>,
     /// The new visibility.
     pub visibility: Option<Visibility>,
 }
@@ -44,6 +46,9 @@ pub fn edit(session: &Session, edit: &Edit, now: Timestamp) -> Result<Option<Com
     }
     if let Some(description) = &edit.description {
         after.description = Some(description.clone()).filter(|text| !text.is_empty());
+    }
+    if let Some(category) = &edit.category {
+        after.category = Some(category.clone()).filter(|text| !text.is_empty());
     }
     after.visibility = edit.visibility.unwrap_or(session.visibility);
     Ok((after != *session).then(|| commit(session, after, now)))
@@ -115,6 +120,13 @@ mod tests {
         assert_eq!(described.description.as_deref(), Some("Why"));
         let removed = edit(&described, &about(""), at(12)).unwrap().unwrap().session.after;
         assert_eq!(removed.description, None);
+
+        let category = |text: &str| Edit { category: Some(text.to_owned()), ..Edit::default() };
+        let sorted = edit(&removed, &category("billing"), at(13)).unwrap().unwrap().session.after;
+        assert_eq!(sorted.category.as_deref(), Some("billing"));
+        assert_eq!(edit(&sorted, &category("billing"), at(14)), Ok(None));
+        let removed = edit(&sorted, &category(""), at(15)).unwrap().unwrap().session.after;
+        assert_eq!(removed.category, None);
     }
 
     #[test]

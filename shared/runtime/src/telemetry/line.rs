@@ -18,7 +18,10 @@ use super::metrics::Metrics;
 
 /// Merges an event's fields with those of all its spans, so that a search needs only the name of a field. Inner spans
 /// override outer ones, and the event overrides all. Debug spans of libraries never override anything.
+#[derive(Default)]
 pub(crate) struct FlatJson {
+    /// The function's name, which every line has.
+    pub(crate) service: Option<&'static str>,
     /// The metrics to add, if the deployment has any.
     pub(crate) metrics: Option<Metrics>,
 }
@@ -63,6 +66,9 @@ where
         let mut timestamp = String::new();
         SystemTime.format_time(&mut Writer::new(&mut timestamp))?;
         let level = event.metadata().level().as_str();
+        if let Some(service) = self.service {
+            fields.insert("service".to_owned(), Value::from(service));
+        }
         let message = fields.remove("message");
         if let (Some(metrics), Some(Value::String(message))) = (&self.metrics, &message) {
             metrics.count(message, &mut fields);

@@ -8,6 +8,7 @@ mod metrics;
 mod tests;
 pub mod traces;
 
+use line::FlatJson;
 use metrics::Metrics;
 use opentelemetry_sdk::trace::SdkTracer;
 use settings::Env;
@@ -48,7 +49,8 @@ pub fn start(function: &'static str) {
     let level = env.read(&settings::AWS_LAMBDA_LOG_LEVEL).or_else(|| env.read(&settings::RUST_LOG));
     // A second start in the same process is harmless: the first one remains.
     let tracer = traces::tracer(function, &mut env);
-    let _ = subscriber(level.as_deref().unwrap_or("info"), metrics, tracer, std::io::stdout).try_init();
+    let format = FlatJson { service: Some(function), metrics };
+    let _ = subscriber(level.as_deref().unwrap_or("info"), format, tracer, std::io::stdout).try_init();
     if env.read(&settings::OTEL_EXPORTER_OTLP_ENDPOINT).is_some() && !traces::enabled() {
         tracing::warn!("trace exporter unavailable");
     }
@@ -58,7 +60,7 @@ pub fn start(function: &'static str) {
 /// means `info`.
 pub(crate) fn subscriber<W>(
     level: &str,
-    metrics: Option<Metrics>,
+    format: FlatJson,
     tracer: SdkTracer,
     writer: W,
 ) -> impl Subscriber + Send + Sync + use<W>
@@ -70,7 +72,7 @@ where
     let filter = filter(level).or_else(|_| filter("info")).unwrap_or_default();
     tracing_subscriber::fmt()
         .fmt_fields(JsonFields::new())
-        .event_format(line::FlatJson { metrics })
+        .event_format(format)
         .with_writer(writer)
         .with_max_level(LevelFilter::TRACE)
         .finish()

@@ -15,7 +15,8 @@ use axum::{
 use contracts::ErrorCode;
 use futures::{FutureExt, stream};
 use lambda_http::{
-    RequestExt, aws_lambda_events::apigw::ApiGatewayProxyRequestContext, request::RequestContext,
+    RequestExt, aws_lambda_events::apigw::ApiGatewayProxyRequestContext, lambda_runtime::Config,
+    request::RequestContext,
 };
 use serde_json::{Value, json};
 use settings::Env;
@@ -23,6 +24,7 @@ use tower::ServiceExt;
 use tracing::Span;
 
 use super::{
+    line::FlatJson,
     metrics::{self, Metrics},
     subscriber, traces,
 };
@@ -47,19 +49,15 @@ impl Write for Log {
 impl Log {
     /// Captures the log of `done` at this level.
     fn capture<T>(level: &str, done: impl FnOnce() -> T) -> (T, Vec<Value>) {
-        Self::capture_with_metrics(level, None, done)
+        Self::capture_as(level, FlatJson::default(), done)
     }
 
-    /// Captures the log of `done` with metrics.
-    fn capture_with_metrics<T>(
-        level: &str,
-        metrics: Option<Metrics>,
-        done: impl FnOnce() -> T,
-    ) -> (T, Vec<Value>) {
+    /// Captures the log of `done` in this format.
+    fn capture_as<T>(level: &str, format: FlatJson, done: impl FnOnce() -> T) -> (T, Vec<Value>) {
         let log = Self::default();
         let writer = log.clone();
         let tracer = traces::tracer("test", &mut Env::from_vars::<String, String>([]));
-        let subscriber = subscriber(level, metrics, tracer, move || writer.clone());
+        let subscriber = subscriber(level, format, tracer, move || writer.clone());
         let done = tracing::subscriber::with_default(subscriber, done);
         let written = log.0.lock().unwrap();
         let lines = written.split_inclusive(|byte| *byte == b'\n');
@@ -97,6 +95,8 @@ fn send(mut request: Request) -> (http::response::Parts, String) {
     gateway.authorizer.fields.insert("claims".to_owned(), claims);
     let mut lambda = lambda_http::Context::default();
     lambda.request_id = "lambda-1".to_owned();
+    lambda.xray_trace_id = Some(format!("Root={XRAY};Parent=53995c3f42cd8ad8;Sampled=0"));
+    lambda.env_config = Arc::new(Config { version: "12".to_owned(), ..Config::default() });
     request = request.with_request_context(RequestContext::ApiGatewayV1(gateway));
     let request = request.with_lambda_context(lambda);
     let names = ClaimNames::read(&mut Env::from_vars([("TOKEN_AUDIENCES", "web")]));
@@ -114,6 +114,8 @@ fn send(mut request: Request) -> (http::response::Parts, String) {
     (head, String::from_utf8(body.to_vec()).unwrap())
 }
 
+/// The trace id of X-Ray.
+const XRAY: &str = "1-5759e988-bd862e3fe1be46a994272793";
 /// The caller's trace id.
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 
@@ -129,6 +131,8 @@ fn get_turn() -> Request {
 fn line(lines: &[Value], message: &str) -> Value {
     let line = lines.iter().find(|line| line["message"] == message);
     let mut line = line.unwrap_or_else(|| panic!("{message} is not among {lines:#?}")).clone();
+    // True for the first request of the process, which may be another test's.
+    assert!(line.as_object_mut().unwrap().remove("cold_start").is_none_or(|cold| cold.is_boolean()));
     assert!(line.as_object_mut().unwrap().remove("timestamp").unwrap().as_str().unwrap().ends_with('Z'));
     line
 }
@@ -147,6 +151,7 @@ fn log_line_names_request_caller_and_subject() {
         "correlation": "joined-1", "request_id": "lambda-1", "method": "GET",
         "path": "/sessions/{SessionId}/turns/{TurnId}", "org": "acme", "user": "ada",
         "session": "s1", "turn": "t1", "attempt": "nonce-1", "trace_id": TRACE,
+        "xray_trace_id": XRAY, "function_version": "12",
     });
     assert_eq!(line(&lines, "request failed"), expected);
     let request = line(&lines, "request");
@@ -221,6 +226,9 @@ fn fallback_responses_are_logged_with_ids() {
 
 #[test]
 fn line_outside_spans_is_flat_json() {
+    let format = FlatJson { service: Some("execute"), metrics: None };
+    let (_, lines) = Log::capture_as("info", format, || tracing::info!(service = "other", "named"));
+    assert_eq!(line(&lines, "named"), json!({"level": "INFO", "message": "named", "service": "execute"}));
     let (_, lines) = Log::capture("info=loud", || tracing::info!(a = true, "alone"));
     assert_eq!(line(&lines, "alone"), json!({"level": "INFO", "message": "alone", "a": true}));
     let (_, lines) =
@@ -272,7 +280,7 @@ fn inner_span_overrides_outer_but_library_spans_do_not() {
 }
 
 #[test]
-fn alarms_and_dashboard_use_existing_metrics() {
+fn alarms_and_dashboard_use_all_metrics_and_no_others() {
     let template = include_str!("../../../../template.yaml");
     let lines: Vec<&str> = template.lines().map(str::trim).collect();
     let ours = lines.windows(2).filter(|pair| pair[0] == "Namespace: !Ref AWS::StackName");
@@ -281,20 +289,32 @@ fn alarms_and_dashboard_use_existing_metrics() {
     let shown = shown.filter_map(|line| line.split('"').next());
     let named: Vec<&str> = alarmed.chain(shown).collect();
     assert!(named.len() > 15, "{named:?}");
-    for name in named {
-        assert!(metrics::names().any(|counted| counted == name), "nothing counts {name}");
+    for name in &named {
+        assert!(metrics::names().any(|counted| counted == *name), "nothing counts {name}");
+    }
+    // Each metric costs money.
+    for counted in metrics::names() {
+        assert!(named.contains(&counted), "no alarm and no graph uses {counted}");
     }
 }
 
 #[test]
+fn documented_costs_count_the_custom_metrics() {
+    // `elapsed_ms` has a series for each API function. Only the authorizer of `AuthMode=oidc` fetches keys.
+    let total = metrics::names().count() + 3 - 1 - 1;
+    let row = format!("| Custom metrics | {total} |");
+    assert!(include_str!("../../../../docs/guides/deploying.md").contains(&row), "{row}");
+}
+
+#[test]
 fn known_lines_carry_metrics_if_namespace_is_set() {
-    let metrics = Metrics { namespace: "stack".to_owned(), function: "turn-finalizer" };
+    let metrics = Some(Metrics { namespace: "stack".to_owned(), function: "turn-finalizer" });
     let done = || {
         tracing::info!(turns_failed = 1_u64, turn_ms = 250_u64, model = "m", "turn");
         tracing::info!(elapsed_ms = 3_u64, "request");
         tracing::info!(elapsed_ms = 3_u64, "something else");
     };
-    let (_, lines) = Log::capture_with_metrics("info", Some(metrics), done);
+    let (_, lines) = Log::capture_as("info", FlatJson { service: None, metrics }, done);
     let turn = line(&lines, "turn");
     assert_eq!((&turn["turns"], &turn["model"]), (&json!(1), &json!("m")));
     let directive = &turn["_aws"]["CloudWatchMetrics"][0];

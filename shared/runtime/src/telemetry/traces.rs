@@ -5,6 +5,7 @@
 //! freezes the process afterwards. A slow or unreachable collector costs at most the export timeout.
 
 use std::{
+    collections::HashMap,
     mem,
     sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
@@ -13,7 +14,11 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
-use opentelemetry::{Context, KeyValue, global, trace::TracerProvider};
+use opentelemetry::{
+    Context, KeyValue, global,
+    propagation::Extractor,
+    trace::{TraceContextExt, TracerProvider},
+};
 use opentelemetry_http::{HeaderExtractor, HttpClient, HttpError};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::{
@@ -23,6 +28,7 @@ use opentelemetry_sdk::{
     trace::{SdkTracer, SdkTracerProvider, Span, SpanData, SpanExporter as _, SpanProcessor},
 };
 use settings::Env;
+use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 /// The most time that the end of a response waits for the collector.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -64,8 +70,7 @@ impl SpanProcessor for EndedSpans {
 /// Creates the tracer. It exports spans if the environment names a collector.
 pub(super) fn tracer(function: &'static str, env: &mut Env) -> SdkTracer {
     global::set_text_map_propagator(TraceContextPropagator::new());
-    let service = KeyValue::new("service.name", function);
-    let resource = Resource::builder_empty().with_attribute(service).build();
+    let resource = resource(function, env);
     let mut provider = SdkTracerProvider::builder().with_resource(resource.clone());
     if let Some(mut exporter) = exporter(env) {
         exporter.set_resource(&resource);
@@ -75,6 +80,22 @@ pub(super) fn tracer(function: &'static str, env: &mut Env) -> SdkTracer {
         let _ = COLLECTOR.set(Collector { exporter, ended });
     }
     provider.build().tracer("agent-backend")
+}
+
+/// Returns the attributes of every span: the function, and the stack and version that it is part of.
+fn resource(function: &'static str, env: &mut Env) -> Resource {
+    let stack = env.read(&settings::METRICS_NAMESPACE).map(|stack| ("service.namespace", stack));
+    let lambda = [
+        ("service.version", "AWS_LAMBDA_FUNCTION_VERSION"),
+        ("faas.version", "AWS_LAMBDA_FUNCTION_VERSION"),
+        ("faas.name", "AWS_LAMBDA_FUNCTION_NAME"),
+        ("cloud.region", "AWS_REGION"),
+    ];
+    let lambda =
+        lambda.into_iter().filter_map(|(name, variable)| Some((name, std::env::var(variable).ok()?)));
+    let attributes = stack.into_iter().chain(lambda).map(|(name, value)| KeyValue::new(name, value));
+    let service = KeyValue::new("service.name", function);
+    Resource::builder_empty().with_attributes(std::iter::once(service).chain(attributes)).build()
 }
 
 /// Creates the exporter for the configured collector. `None` without one, or without trusted certificates.
@@ -112,7 +133,30 @@ pub async fn flush() {
 
 /// Returns the trace context in the request's headers.
 pub(crate) fn parent_context(headers: &HeaderMap) -> Context {
-    global::get_text_map_propagator(|propagator| propagator.extract(&HeaderExtractor(headers)))
+    extract(&HeaderExtractor(headers))
+}
+
+/// Returns the trace context of a `traceparent`, which a message has instead of headers.
+#[must_use]
+pub fn message_context(traceparent: Option<&str>) -> Context {
+    let carrier: HashMap<_, _> =
+        traceparent.map(|value| ("traceparent".to_owned(), value.to_owned())).into_iter().collect();
+    extract(&carrier)
+}
+
+fn extract(carrier: &dyn Extractor) -> Context {
+    global::get_text_map_propagator(|propagator| propagator.extract(carrier))
+}
+
+/// Makes a span a child of this context, or the start of a trace. The span's field `trace_id` names the trace.
+pub fn join(span: &tracing::Span, parent: Context) {
+    // Without a tracer there is no trace to belong to.
+    let _ = span.set_parent(parent);
+    let context = span.context();
+    let trace = context.span().span_context().clone();
+    if trace.is_valid() {
+        span.record("trace_id", tracing::field::display(trace.trace_id()));
+    }
 }
 
 /// The exporter's HTTP client.

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use llm::{Config, breaker, client::Timeouts, retry::Policy};
+use llm::{Config, Wire, breaker, client::Timeouts, retry::Policy};
 use settings::{Env, MIN_TIMEOUT_SECONDS};
 
 /// Reads the settings. Invalid ones are reported when `env` finishes.
@@ -23,8 +23,13 @@ pub(crate) fn read(env: &mut Env) -> Config {
             failures: env.read(&settings::OPENAI_BREAKER_FAILURES),
             pause: env.read(&settings::OPENAI_BREAKER_PAUSE_SECONDS),
         },
-        ..Config::default()
+        ..Config::for_wire(wire(env))
     }
+}
+
+/// Reads the wire of the provider of the `OPENAI_…` settings.
+pub(crate) fn wire(env: &mut Env) -> Wire {
+    Wire::from_name(env.read(&settings::OPENAI_WIRE)).unwrap_or_default()
 }
 
 /// Converts a number of seconds into a timeout.

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use llm::{ApiKey, Config, client::Timeouts, key::KeyLocation};
+use llm::{ApiKey, Config, Wire, client::Timeouts, key::KeyLocation};
 use serde::Deserialize;
 use serde_json::Value;
 use settings::{Env, MAX_CALL_SECONDS, MAX_CONNECT_SECONDS};
@@ -41,9 +41,12 @@ const RESERVED_HEADERS: [HeaderName; 5] =
 struct ProviderEntry {
     /// The name that contexts refer to.
     name: String,
-    /// The API's base URL. Requests append `/responses` to its path and keep its query.
+    /// The API's base URL. Requests append the wire's operation, such as `/responses`, to its path and keep its query.
     base_url: String,
-    /// The header with the bare key. If absent, `Authorization: Bearer …`.
+    /// The API that the provider offers.
+    #[serde(default)]
+    wire: Wire,
+    /// The header with the bare key. If absent, that of the wire: `Authorization: Bearer …`, or `x-api-key`.
     key_header: Option<String>,
     /// The ARN of the secret with the key.
     key_secret_arn: Option<String>,
@@ -52,7 +55,7 @@ struct ProviderEntry {
     /// Additional headers of every request. Not for secrets.
     #[serde(default)]
     headers: BTreeMap<String, String>,
-    /// Set to send hashes that identify the session and the user. Defaults to true.
+    /// Set to send hashes that identify the session and the user. Defaults to true, and to false for `chat-completions`.
     identifiers: Option<bool>,
     /// The timeout for connecting.
     connect_timeout_seconds: Option<f64>,
@@ -105,7 +108,8 @@ impl Settings {
     /// Reads the settings for deleting stored responses: with default timeouts, and without the provider of the
     /// `OPENAI_…` settings if it has no key.
     pub fn read_for_deletion(env: &mut Env) -> Self {
-        let shared = Config { base_url: env.read(&settings::OPENAI_BASE_URL), ..Config::default() };
+        let wire = client_config::wire(env);
+        let shared = Config { base_url: env.read(&settings::OPENAI_BASE_URL), ..Config::for_wire(wire) };
         let mut providers = read_entries(env, &shared);
         let default = env.read(&settings::MODEL_PROVIDER).unwrap_or_default();
         let key = KeyConfig::optional(env, &settings::OPENAI_API_KEY, &settings::OPENAI_API_KEY_SECRET_ARN);
@@ -191,6 +195,7 @@ impl EntryValidator<'_> {
         let ProviderEntry {
             name,
             base_url,
+            wire,
             key_header,
             key_secret_arn,
             key_setting,
@@ -199,11 +204,13 @@ impl EntryValidator<'_> {
             ..
         } = entry;
         let key = self.key(key_secret_arn, key_setting);
+        let defaults = Config::for_wire(wire);
         let config = Config {
             base_url,
-            key_location: self.key_location(&key, key_header),
+            wire,
+            key_location: self.key_location(&key, key_header, defaults.key_location),
             headers: self.headers(headers),
-            send_identifiers: identifiers.unwrap_or(true),
+            send_identifiers: identifiers.unwrap_or(defaults.send_identifiers),
             timeouts,
             ..shared.clone()
         };
@@ -235,14 +242,14 @@ impl EntryValidator<'_> {
         }
     }
 
-    fn key_location(&mut self, key: &KeyConfig, header: Option<String>) -> KeyLocation {
+    fn key_location(&mut self, key: &KeyConfig, header: Option<String>, default: KeyLocation) -> KeyLocation {
         match (key, header.map(HeaderName::try_from)) {
             (KeyConfig::Keyless, None) => KeyLocation::Absent,
             (KeyConfig::Keyless, Some(_)) => {
                 self.fault("KeyHeader", "needs a KeySecretArn or a KeySetting");
                 KeyLocation::Absent
             }
-            (_, None) => KeyLocation::Bearer,
+            (_, None) => default,
             (_, Some(Ok(header))) if !RESERVED_HEADERS.contains(&header) => KeyLocation::Header(header),
             (_, Some(_)) => {
                 self.fault("KeyHeader", "must be the name of a header for keys, such as api-key");

@@ -218,10 +218,12 @@ pub(crate) struct FeedbackItem {
     label: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     note: Option<String>,
-    /// Left out of updates, so that the first time remains.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     created: Option<Timestamp>,
     at: Timestamp,
+    /// The rating that the session's sums include. Absent on feedback from before sessions had sums.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    counted_rating: Option<u8>,
 }
 
 /// The optional attributes of feedback.
@@ -244,16 +246,22 @@ impl From<&Feedback> for FeedbackItem {
             rating: feedback.rating,
             label: feedback.label.clone(),
             note: feedback.note.clone(),
-            created: None,
+            created: Some(feedback.created),
             at: feedback.at,
+            counted_rating: Some(feedback.rating),
         }
     }
 }
 
 impl FeedbackItem {
-    /// The complete item, for feedback that is imported rather than submitted.
-    pub(crate) fn with_creation_time(feedback: &Feedback) -> Self {
-        Self { created: Some(feedback.created), ..Self::from(feedback) }
+    /// Returns the rating that the session's sums include.
+    pub(crate) fn counted_rating(&self) -> Option<u8> {
+        self.counted_rating
+    }
+
+    /// Returns the time of the user's first feedback.
+    pub(crate) fn created(&self) -> Timestamp {
+        self.created.unwrap_or(self.at)
     }
 
     /// Decodes an item that names its own turn.
@@ -263,13 +271,14 @@ impl FeedbackItem {
     }
 
     pub(crate) fn into_feedback(self, turn: TurnKey) -> Feedback {
+        let created = self.created();
         Feedback {
             turn,
             by: User { id: self.by_id, name: self.by_name },
             rating: self.rating,
             label: self.label,
             note: self.note,
-            created: self.created.unwrap_or(self.at),
+            created,
             at: self.at,
         }
     }

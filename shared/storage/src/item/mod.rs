@@ -71,12 +71,9 @@ fn fault(attribute: Option<&str>) -> String {
 pub(crate) struct Unwritable(&'static str);
 
 pub(crate) fn encode<S: Entity>(stored: &S) -> Result<Attributes, Unwritable> {
-    encode_as(stored, &S::Item::from(stored))
-}
-
-/// Encodes an entity as an item that differs from its usual one.
-pub(crate) fn encode_as<S: Entity>(stored: &S, item: &S::Item) -> Result<Attributes, Unwritable> {
-    let mut item: Attributes = serde_dynamo::to_item(item).map_err(|_| Unwritable(type_name::<S::Item>()))?;
+    let item = S::Item::from(stored);
+    let mut item: Attributes =
+        serde_dynamo::to_item(&item).map_err(|_| Unwritable(type_name::<S::Item>()))?;
     let key = stored.key();
     item.insert("PK".to_owned(), types::AttributeValue::S(key.pk()));
     item.insert("SK".to_owned(), types::AttributeValue::S(key.sk()));

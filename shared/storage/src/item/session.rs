@@ -10,6 +10,7 @@ use protocol::{
     ancestry::{Cutoff, ForkOrigin, ParentRef},
     cost::Cost,
     id::SessionKey,
+    ratings::Ratings,
     session::{ChainHead, Contexts, Deletion, Hints, LastTurn, Session, SolutionContext},
 };
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,7 @@ pub(crate) const OPTIONAL: &[&str] = &[
     "AgentContextId",
     "ConversationContextId",
     "Description",
+    "Category",
     "Visibility",
     "Edited",
     "Deleted",
@@ -49,6 +51,10 @@ pub(crate) const OPTIONAL: &[&str] = &[
     "Solution",
 ];
 
+/// The sums of the ratings. Feedback adds to them without a new `Rev`, so a commit sets them only where the item has
+/// none: then they come with an import.
+pub(crate) const RATINGS: &[&str] = &["RatingCount", "RatingSum"];
+
 /// See [`key::Item::Session`].
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -62,6 +68,8 @@ pub(crate) struct SessionItem {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    category: Option<String>,
     /// Absent if every member of the org can see the session.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     visibility: Option<Visibility>,
@@ -118,6 +126,11 @@ pub(crate) struct SessionItem {
     language: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     costs: Vec<Cost>,
+    /// Absent without ratings.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    rating_count: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    rating_sum: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     solution: Option<SolutionContext>,
 }
@@ -144,12 +157,14 @@ impl From<&Session> for SessionItem {
     fn from(session: &Session) -> Self {
         let (chain, last) = (session.chain.as_ref(), session.last_turn.as_ref());
         let listed = !session.is_purged();
+        let rated = Some(session.ratings).filter(|ratings| ratings.count > 0);
         Self {
             gsi1pk: listed.then(|| key::org_index(&session.key.org)),
             gsi1sk: listed.then(|| key::activity(session.last_activity, &session.key)),
             rev: session.rev,
             name: session.name.clone(),
             description: session.description.clone(),
+            category: session.category.clone(),
             visibility: Some(session.visibility).filter(|visibility| *visibility != Visibility::Org),
             edited: session.edited,
             deleted: session.deleted.clone().map(|Deletion { at, by, retained_until, purged }| {
@@ -183,6 +198,8 @@ impl From<&Session> for SessionItem {
             repo: session.hints.repo.clone(),
             language: session.hints.language.clone(),
             costs: session.costs.clone(),
+            rating_count: rated.map(|ratings| ratings.count),
+            rating_sum: rated.map(|ratings| ratings.sum),
             solution: session.solution.clone(),
         }
     }
@@ -206,6 +223,7 @@ impl SessionItem {
             rev: self.rev,
             name: self.name,
             description: self.description,
+            category: self.category,
             visibility: self.visibility.unwrap_or_default(),
             edited: self.edited,
             deleted: self.deleted.map(|DeletedAttribute { at, by, retained_until, purged }| Deletion {
@@ -233,6 +251,10 @@ impl SessionItem {
             contexts: Contexts { agent: self.agent_context_id, conversation: self.conversation_context_id },
             hints: Hints { workspace: self.workspace_id, repo: self.repo, language: self.language },
             costs: self.costs,
+            ratings: Ratings {
+                count: self.rating_count.unwrap_or_default(),
+                sum: self.rating_sum.unwrap_or_default(),
+            },
             solution: self.solution,
         }
     }

@@ -13,6 +13,7 @@ use protocol::{
     chain::{ChainStart, ReplayReason},
     cost::{Amount, Cost},
     id::{AttemptId, SessionKey, TurnKey},
+    ratings::Ratings,
     session::{ChainHead, Contexts, Deletion, Hints, LastTurn, Session, SolutionContext},
     turn::{AcceptedResults, EndReason, Settlement, Stage, State, StepRef, Turn, Verdict},
 };
@@ -113,6 +114,7 @@ fn bare() -> Session {
         rev: 3,
         name: "A name".to_owned(),
         description: None,
+        category: None,
         visibility: Visibility::Org,
         edited: None,
         deleted: None,
@@ -130,6 +132,7 @@ fn bare() -> Session {
         mode: "general".to_owned(),
         usage: Usage { total_tokens: 9, cached_tokens: Some(0), ..Usage::default() },
         costs: Vec::new(),
+        ratings: Ratings::default(),
         contexts: Contexts::default(),
         hints: Hints::default(),
         solution: None,
@@ -139,6 +142,7 @@ fn bare() -> Session {
 fn full() -> Session {
     Session {
         description: Some("What it is about".to_owned()),
+        category: Some("billing".to_owned()),
         visibility: Visibility::Participants,
         edited: Some(Timestamp::from_millis(2_000_000)),
         deleted: Some(Deletion {
@@ -158,6 +162,7 @@ fn full() -> Session {
         }),
         stateless_provider: Some("other.example.com".to_owned()),
         hints: Hints { repo: Some("aptix".to_owned()), ..Hints::default() },
+        ratings: Ratings { count: 3, sum: 13 },
         costs: vec![Cost { amount: Amount::from_micros(1_250), currency: "USD".to_owned() }],
         tip: Some(ParentRef::in_session(1)),
         forked_from: Some(ForkOrigin {
@@ -189,13 +194,14 @@ fn session_item_round_trips() {
 #[test]
 fn old_session_without_provider_keeps_its_chain() {
     let mut item = encode(&full()).unwrap();
-    for later in ["ChainProvider", "ChainSolution", "Costs", "Solution"] {
+    for later in ["ChainProvider", "ChainSolution", "Costs", "Solution", "RatingCount", "RatingSum"] {
         item.remove(later).unwrap();
     }
     let session = decode::<SessionItem>(item).unwrap().into_session(key().session);
     let chain = session.chain.unwrap();
     assert_eq!((chain.response_id.as_str(), chain.provider, chain.solution), ("r", None, None));
     assert_eq!((session.costs, session.solution), (Vec::new(), None));
+    assert_eq!(session.ratings, Ratings::default());
 }
 
 #[test]

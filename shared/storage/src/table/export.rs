@@ -11,7 +11,7 @@ use crate::{
     item::{
         Attributes, Unreadable, Unwritable, decode,
         detail::{FeedbackItem, ModeItem, ParticipantItem, RequestItem, ResultItem},
-        encode, encode_as,
+        encode,
         session::SessionItem,
         turn::TurnItem,
     },
@@ -66,7 +66,7 @@ impl Table {
 /// Encodes an item of an import.
 pub(super) fn encode_archive_item(item: &ArchiveItem) -> Result<Attributes, Unwritable> {
     match item {
-        ArchiveItem::Feedback(feedback) => encode_as(feedback, &FeedbackItem::with_creation_time(feedback)),
+        ArchiveItem::Feedback(feedback) => encode(feedback),
         ArchiveItem::Session(session) => encode(&**session),
         ArchiveItem::Turn(turn) => encode(&**turn),
         ArchiveItem::Request(request) => encode(&**request),
@@ -181,10 +181,7 @@ fn read(
         }
         Kind::Feedback => {
             let entity = decode::<FeedbackItem>(item)?.into_session_feedback(session);
-            with_encoding(
-                ArchiveItem::Feedback(entity.clone()),
-                encode_as(&entity, &FeedbackItem::with_creation_time(&entity)),
-            )
+            with_encoding(ArchiveItem::Feedback(entity.clone()), encode(&entity))
         }
         Kind::ModeChange => {
             let entity = decode::<ModeItem>(item)?.into_mode_change(session);

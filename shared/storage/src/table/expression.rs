@@ -21,6 +21,11 @@ pub(super) struct Expression {
 
 /// Sets every attribute of the item and removes the optional ones that it lacks. Leaves unknown attributes alone.
 pub(super) fn replace(item: Attributes, optional: &[&str]) -> Expression {
+    replace_except(item, optional, &[])
+}
+
+/// Does the same, but leaves these attributes as they are where the stored item has them.
+pub(super) fn replace_except(item: Attributes, optional: &[&str], only_if_absent: &[&str]) -> Expression {
     let mut expression = Expression::default();
     let removed: Vec<&&str> = optional.iter().filter(|name| !item.contains_key(**name)).collect();
     let (key, attributes): (Vec<_>, Vec<_>) =
@@ -28,7 +33,10 @@ pub(super) fn replace(item: Attributes, optional: &[&str]) -> Expression {
     expression.key = key.into_iter().collect();
     let mut sets = Vec::with_capacity(attributes.len());
     for (index, (name, value)) in attributes.into_iter().enumerate() {
-        sets.push(format!("#s{index} = :s{index}"));
+        sets.push(match only_if_absent.contains(&name.as_str()) {
+            true => format!("#s{index} = if_not_exists(#s{index}, :s{index})"),
+            false => format!("#s{index} = :s{index}"),
+        });
         expression.names.insert(format!("#s{index}"), name);
         expression.values.insert(format!(":s{index}"), value);
     }
@@ -47,12 +55,22 @@ impl Expression {
     /// Adds `name = value` to the condition.
     pub(super) fn require(mut self, name: &str, value: AttributeValue) -> Self {
         let index = self.names.len();
+        self.values.insert(format!(":c{index}"), value);
+        self.and(index, name, format!("#c{index} = :c{index}"))
+    }
+
+    /// Adds to the condition that the item has no such attribute.
+    pub(super) fn require_absent(self, name: &str) -> Self {
+        let index = self.names.len();
+        self.and(index, name, format!("attribute_not_exists(#c{index})"))
+    }
+
+    fn and(mut self, index: usize, name: &str, condition: String) -> Self {
         if !self.condition.is_empty() {
             self.condition += " AND ";
         }
-        self.condition += &format!("#c{index} = :c{index}");
+        self.condition += &condition;
         self.names.insert(format!("#c{index}"), name.to_owned());
-        self.values.insert(format!(":c{index}"), value);
         self
     }
 
@@ -105,5 +123,12 @@ mod tests {
         assert_eq!(expression.names.get("#r0").map(String::as_str), Some("B"));
         assert_eq!(expression.condition, "#c2 = :c2");
         assert_eq!(expression.key.len(), 2);
+    }
+
+    #[test]
+    fn kept_attribute_is_set_only_where_it_is_absent() {
+        let item = HashMap::from([("Sum".to_owned(), AttributeValue::N("7".to_owned()))]);
+        let expression = replace_except(item, &[], &["Sum"]);
+        assert_eq!(expression.update, "SET #s0 = if_not_exists(#s0, :s0)");
     }
 }

@@ -12,7 +12,7 @@ use turns::ports::{Source, Unavailable, WriteError};
 
 use super::{
     RESOURCE, Table,
-    expression::{Expression, replace},
+    expression::{Expression, replace, replace_except},
 };
 use crate::{
     failure,
@@ -99,9 +99,12 @@ impl Table {
         Ok(match change.condition {
             None => self.put(item, Some(ABSENT))?,
             Some(rev) => {
-                let write =
-                    replace(item, session::OPTIONAL).require("Rev", AttributeValue::N(rev.to_string()));
-                self.update(write)?
+                // Feedback is given without the session's `Rev`, so its sums may be newer than what was read.
+                let write = match change.after.is_purged() {
+                    true => replace(item, &[session::OPTIONAL, session::RATINGS].concat()),
+                    false => replace_except(item, session::OPTIONAL, session::RATINGS),
+                };
+                self.update(write.require("Rev", AttributeValue::N(rev.to_string())))?
             }
         })
     }
@@ -132,7 +135,7 @@ impl Table {
         Ok(TransactWriteItem::builder().put(put).build())
     }
 
-    fn update(&self, write: Expression) -> Result<TransactWriteItem, BuildError> {
+    pub(super) fn update(&self, write: Expression) -> Result<TransactWriteItem, BuildError> {
         let update = Update::builder()
             .table_name(&self.name)
             .set_key(Some(write.key))

@@ -3,6 +3,7 @@
 use contracts::Fingerprint;
 use protocol::{
     detail::Participant,
+    ratings::Ratings,
     session::Session,
     transition::{
         import::{self, Action, Document, Reservation},
@@ -23,7 +24,11 @@ pub(super) async fn check(store: &impl ArchiveStore, run: &str) {
     let key = tenant.turn("s", "t");
     let begun = tenant.start(None, "ann", &key, at(0));
     let head = settle::end(&begun.turns[0].after, EndReason::Cancelled, at(1), &tenant.timing).unwrap().after;
-    let session = Session { open_turn: Some(key.turn.clone()), ..begun.session.after.clone() };
+    let session = Session {
+        open_turn: Some(key.turn.clone()),
+        ratings: Ratings { count: 2, sum: 7 },
+        ..begun.session.after.clone()
+    };
     let document = Document { session: &session, fingerprint: Fingerprint::hash_bytes(b"document") };
     let participant = |number: usize| Participant {
         session: key.session.clone(),
@@ -56,6 +61,8 @@ pub(super) async fn check(store: &impl ArchiveStore, run: &str) {
     assert_eq!(store.participants(&key.session, USERS + 1).await.unwrap().len(), USERS);
 
     store.commit(&import::publish(&reservation, document, at(3))).await.unwrap();
+    let published = store.session(&key.session).await.unwrap().unwrap();
+    assert_eq!(published.ratings, session.ratings);
     let late = Turn { due: Some(at(99)), ..head.clone() };
     let late = [ArchiveItem::Turn(Box::new(late)), ArchiveItem::Participant(participant(USERS))];
     assert!(is_refused(store.put_archive_items(&reservation, &late).await), "it is published");

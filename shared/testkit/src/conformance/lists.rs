@@ -1,7 +1,13 @@
 //! Lists: turns and mode changes in order, and sessions by activity, page by page.
 
 use contracts::id::UserId;
-use protocol::detail::{Feedback, ModeChange, ModeChangePosition, Participant};
+use protocol::{
+    detail::{Feedback, ModeChange, ModeChangePosition, Participant},
+    transition::{
+        purging,
+        session_edits::{self, Edit},
+    },
+};
 use turns::ports::{ListError, Order, Reads, Store, TimeRange};
 
 use super::{Tenant, at};
@@ -13,6 +19,7 @@ pub(super) async fn check(store: &impl Store, run: &str) {
     sessions_are_listed_by_latest_activity(store, run).await;
     token_of_another_list_is_rejected(store, run).await;
     feedback_is_unique_per_user_and_keeps_creation_time(store, run).await;
+    ratings_count_each_feedback_once(store, run).await;
 }
 
 async fn turns_are_listed_by_sequence(store: &impl Store, run: &str) {
@@ -189,6 +196,8 @@ async fn feedback_is_unique_per_user_and_keeps_creation_time(store: &impl Store,
         at: at(seconds),
     };
     assert!(store.feedback(&turn, None, 10).await.unwrap().is_empty());
+    assert_eq!(store.put_feedback(&feedback("t", "ann", 5, 1)).await.unwrap(), None, "there is no session");
+    tenant.start_turn("ann", &turn, at(0)).await;
     for (of, by, rating) in [("t", "ann", 5), ("t", "ben", 1), ("t2", "ann", 3), ("t", "cleo", 4)] {
         store.put_feedback(&feedback(of, by, rating, 1)).await.unwrap();
     }
@@ -203,4 +212,46 @@ async fn feedback_is_unique_per_user_and_keeps_creation_time(store: &impl Store,
     }
     all.sort_by(|one, other| one.by.id.cmp(&other.by.id));
     assert_eq!(all, [again, feedback("t", "ben", 1, 1), feedback("t", "cleo", 4, 1)]);
+}
+
+async fn ratings_count_each_feedback_once(store: &impl Store, run: &str) {
+    let tenant = Tenant::new(store, run, "ratings");
+    let turn = tenant.turn("s", "t");
+    let started = tenant.start_turn("ann", &turn, at(0)).await;
+    let rate = async |by: &str, rating: u8| {
+        let feedback = Feedback {
+            turn: turn.clone(),
+            by: build::user(by),
+            rating,
+            label: None,
+            note: None,
+            created: at(1),
+            at: at(1),
+        };
+        store.put_feedback(&feedback).await.unwrap().unwrap();
+    };
+    let ratings = async || {
+        let session = store.session(&turn.session).await.unwrap().unwrap();
+        (session.ratings.count, session.ratings.sum)
+    };
+    assert_eq!(ratings().await, (0, 0));
+    // A transaction that read the session before the feedback leaves its ratings as they are.
+    let read = store.session(&turn.session).await.unwrap().unwrap();
+    rate("ann", 5).await;
+    let renamed = Edit { name: Some("Renamed".to_owned()), ..Edit::default() };
+    let commit = session_edits::edit(&read, &renamed, at(2)).unwrap().unwrap();
+    store.commit(&commit).await.unwrap();
+    assert_eq!(ratings().await, (1, 5));
+    for (by, rating, expected) in
+        [("ben", 2, (2, 7)), ("ann", 1, (2, 3)), ("ann", 1, (2, 3)), ("ben", 4, (2, 5))]
+    {
+        rate(by, rating).await;
+        assert_eq!(ratings().await, expected, "{by} {rating}");
+    }
+    tenant.finalize_turn(&started, at(3)).await;
+    assert_eq!(ratings().await, (2, 5));
+    let session = store.session(&turn.session).await.unwrap().unwrap();
+    let purge = purging::begin(&session, None, &build::user("ann").id, at(4), &tenant.timing).unwrap();
+    store.commit(&purge).await.unwrap();
+    assert_eq!(ratings().await, (0, 0), "a tombstone has none");
 }

@@ -15,6 +15,7 @@ use protocol::{
     detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
     purge::{Purge, PurgeEntry},
+    ratings::RatingChange,
     session::Session,
     stream_position::StreamPosition,
     turn::Turn,
@@ -80,9 +81,13 @@ impl Table {
     }
 
     fn apply(&self, contents: &mut Contents, commit: &Commit) {
-        let after = commit.session.after.clone();
-        let before = contents.sessions.insert(after.key.clone(), after.clone());
+        let mut after = commit.session.after.clone();
         let session = after.key.clone();
+        let rated = contents.sessions.get(&session).map(|stored| stored.ratings);
+        if let Some(ratings) = rated.filter(|ratings| ratings.count > 0 && !after.is_purged()) {
+            after.ratings = ratings;
+        }
+        let before = contents.sessions.insert(session.clone(), after.clone());
         self.ledger.record(Event::Session { before, after });
         for change in &commit.turns {
             self.write_head(contents, change);
@@ -160,11 +165,13 @@ impl Store for Table {
 
     async fn put_feedback(&self, feedback: &Feedback) -> Result<Option<Feedback>, WriteError> {
         let mut contents = self.contents();
-        if contents.sessions.get(&feedback.turn.session).is_some_and(Session::is_purged) {
-            return Ok(None);
-        }
         let key = (feedback.turn.clone(), feedback.by.id.clone());
-        let created = contents.feedback.get(&key).map_or(feedback.created, |before| before.created);
+        let before = contents.feedback.get(&key);
+        let change = RatingChange::new(before.map(|before| before.rating), feedback.rating);
+        let created = before.map_or(feedback.created, |before| before.created);
+        let session = contents.sessions.get_mut(&feedback.turn.session);
+        let Some(session) = session.filter(|session| !session.is_purged()) else { return Ok(None) };
+        session.ratings = session.ratings.changed_by(change);
         let stored = Feedback { created, ..feedback.clone() };
         contents.feedback.insert(key, stored.clone());
         Ok(Some(stored))

@@ -17,7 +17,7 @@ use crate::flow::{
         rerun_parent::RerunSource,
         resumption::Resumption,
         submission::submission,
-        turn_start::{Claim, TurnStart},
+        turn_start::{Claim, StartConditions, TurnStart},
     },
 };
 use crate::{
@@ -32,6 +32,14 @@ pub struct Executor<D> {
     deps: D,
     /// The capabilities of model providers that this process has detected.
     capabilities: CapabilityCache,
+}
+
+/// A turn to start, and the conditions on it.
+struct Start<'a> {
+    submission: &'a Submission,
+    request: &'a UserTurn,
+    conditions: &'a StartConditions,
+    rerun: Option<&'a RerunSource<'a>>,
 }
 
 impl<D: AgentDeps> Executor<D> {
@@ -55,8 +63,24 @@ impl<D: AgentDeps> Executor<D> {
         invocation: &Invocation,
         stream: &Writer,
     ) -> Result<Response, Refusal> {
+        self.execute_if(caller, request, &StartConditions::default(), invocation, stream).await
+    }
+
+    /// Responds to a user turn as [`Executor::execute`] does, if these conditions hold.
+    ///
+    /// # Errors
+    /// As [`Executor::execute`], and if a condition doesn't hold.
+    pub async fn execute_if(
+        &self,
+        caller: &Caller,
+        request: &UserTurn,
+        conditions: &StartConditions,
+        invocation: &Invocation,
+        stream: &Writer,
+    ) -> Result<Response, Refusal> {
         let submission = submission(caller, request, request.fingerprint(), self.deps.host().attempt_id());
-        Box::pin(self.start(caller, &submission, request, None, invocation, stream)).await
+        let start = Start { submission: &submission, request, conditions, rerun: None };
+        Box::pin(self.start(caller, start, invocation, stream)).await
     }
 
     /// Runs a turn again as a new turn of its session. The original stays as it is. The model sees neither it nor the
@@ -78,7 +102,9 @@ impl<D: AgentDeps> Executor<D> {
         let (source, request) = Box::pin(rerun::load(&self.deps, caller, &key, changes)).await?;
         let fingerprint = changes.fingerprint(&key.turn, &request);
         let submission = submission(caller, &request, fingerprint, self.deps.host().attempt_id());
-        Box::pin(self.start(caller, &submission, &request, Some(&source), invocation, stream)).await
+        let conditions = &StartConditions::default();
+        let start = Start { submission: &submission, request: &request, conditions, rerun: Some(&source) };
+        Box::pin(self.start(caller, start, invocation, stream)).await
     }
 
     /// Resumes a turn that awaits these results. Any mismatch rejects the request: nothing is stored, the model isn't
@@ -103,16 +129,25 @@ impl<D: AgentDeps> Executor<D> {
     async fn start(
         &self,
         caller: &Caller,
-        submission: &Submission,
-        request: &UserTurn,
-        rerun: Option<&RerunSource<'_>>,
+        Start { submission, request, conditions, rerun }: Start<'_>,
         invocation: &Invocation,
         stream: &Writer,
     ) -> Result<Response, Refusal> {
         let (deps, scope) = (&self.deps, invocation.scope(self.deps.host()));
         let (models, question) = (self.models(), Question::new(deps, request));
-        let start =
-            TurnStart { deps, models, caller, submission, request, rerun, question, scope: &scope, stream };
+        let scope = &scope;
+        let start = TurnStart {
+            deps,
+            models,
+            caller,
+            submission,
+            request,
+            conditions,
+            rerun,
+            question,
+            scope,
+            stream,
+        };
         let claim = start.claim().await?;
         self.respond(claim, Some(request), stream).await
     }

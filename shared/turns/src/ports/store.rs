@@ -135,7 +135,8 @@ pub trait Reads: Send + Sync {
 pub trait Store: Reads {
     /// Writes one head under its condition.
     fn write_turn(&self, change: &TurnChange) -> impl Future<Output = Result<(), WriteError>> + Send;
-    /// Commits a transaction: everything or nothing.
+    /// Commits a transaction: everything or nothing. The session keeps its stored ratings, which may be newer than the
+    /// commit's. Without stored ones it gets the commit's, and once purged it has none.
     fn commit(&self, commit: &Commit) -> impl Future<Output = Result<(), WriteError>> + Send;
     /// Writes the result of a settled turn, before the head that makes it valid. Every writer writes the same result,
     /// since a settlement is irrevocable.
@@ -145,8 +146,9 @@ pub trait Store: Reads {
     ) -> impl Future<Output = Result<(), Unavailable>> + Send;
     /// Moves a participant's last activity forward, never back.
     fn touch(&self, participant: &Participant) -> impl Future<Output = Result<(), Unavailable>> + Send;
-    /// Stores a user's feedback on a turn in place of that user's earlier feedback. Returns the stored feedback,
-    /// which keeps its first creation time. `None` if the session was purged.
+    /// Stores a user's feedback on a turn in place of that user's earlier feedback, and counts its rating once in the
+    /// session's ratings. Returns the stored feedback, which keeps its first creation time. `None` if the session was
+    /// purged.
     fn put_feedback(
         &self,
         feedback: &Feedback,

@@ -4,7 +4,13 @@ use std::time::Duration;
 
 use contracts::{Error, ErrorCode};
 
-use crate::{attempt::TurnSpec, model};
+use crate::{
+    attempt::TurnSpec,
+    model::{self, Attachment, Message},
+};
+
+/// Files named in an error, at most.
+const MAX_NAMED_FILES: usize = 8;
 
 /// Maximum wait that a client is asked for.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(60 * 60);
@@ -18,9 +24,36 @@ pub fn tool_rounds_exceeded(spec: &TurnSpec) -> Error {
     Error::new(ErrorCode::ToolRoundsExceeded, message)
 }
 
+/// Returns the error for the client if the model gave no answer to a message. It never contains the provider's text
+/// (I14), but names the message's files if the provider refused one.
+pub fn client_error_for(error: &model::Error, message: &Message) -> Error {
+    let client_error = client_error(error);
+    let names: Vec<&str> = message
+        .attachments
+        .iter()
+        .filter_map(|attachment| match attachment {
+            Attachment::File { name, .. } => Some(name.as_str()),
+            Attachment::Image { .. } => None,
+        })
+        .take(MAX_NAMED_FILES)
+        .collect();
+    if *error != model::Error::AttachmentRefused || names.is_empty() {
+        return client_error;
+    }
+    let files = format!("Files of this turn that not every provider reads: {}", names.join(", "));
+    client_error.with_details(files)
+}
+
 /// Returns the error for the client if the model gave no answer. It never contains the provider's text (I14).
 pub fn client_error(error: &model::Error) -> Error {
     let (code, message) = match error {
+        model::Error::UnsupportedFeature { feature } => {
+            let message = format!(
+                "This conversation is set up with {feature}, which the API of its model provider does not have. Ask \
+                 your operator to check it."
+            );
+            return Error::new(ErrorCode::ModelMisconfigured, message);
+        }
         model::Error::RateLimited { .. } => (
             ErrorCode::ModelRateLimited,
             "The model provider is limiting requests. Wait a little and send the instruction again with a new TurnId.",

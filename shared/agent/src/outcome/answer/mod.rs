@@ -4,7 +4,7 @@ mod client_error;
 mod files;
 mod report;
 
-pub use client_error::{client_error, tool_rounds_exceeded};
+pub use client_error::{client_error, client_error_for, tool_rounds_exceeded};
 pub use files::{File, embedded, embedded_link, long_value_names, long_values, published_file, raw_payloads};
 
 use std::collections::BTreeSet;

@@ -20,7 +20,7 @@ use crate::{
     attempt::{AttemptState, TurnSpec, prompt_state::SolutionTexts},
     history::{self, LoadedHistory, RenderTarget, RenderedHistory, Truncation, compaction::CompactionRange},
     mode::Catalog,
-    model::{Chain, Error, HistoryItem, Reply, Request},
+    model::{Chain, Error, HistoryItem, Reply, ReplyItem, Request, Wire},
     tool::rounds::ReasoningReader,
 };
 
@@ -43,6 +43,8 @@ pub struct Conversation {
     pub loaded: LoadedData,
     /// The provider's id.
     provider: String,
+    /// The provider's wire.
+    wire: Wire,
     /// The source of the conversation before the next request.
     history: HistorySource,
     /// The token budget for the earlier turns.
@@ -80,10 +82,26 @@ impl Conversation {
         Self {
             loaded: LoadedData { request, ..LoadedData::default() },
             provider: provider.to_owned(),
+            wire: Wire::default(),
             history,
             budget: HistoryBudget::new(spec.history.tokens),
             omissions: Omissions::default(),
         }
+    }
+
+    /// Sets the provider's wire. A turn may have started when the provider had another wire, so a wire that can't continue
+    /// from a response replays whatever was planned.
+    #[must_use]
+    pub fn with_wire(self, wire: Wire) -> Self {
+        let storage = ResponseStorage::Disabled;
+        let history = match self.history {
+            history if wire.continues_responses() => history,
+            HistorySource::Continued { .. } => {
+                HistorySource::Replayed { reason: Some(ReplayReason::ProviderChanged), storage }
+            }
+            HistorySource::Replayed { reason, .. } => HistorySource::Replayed { reason, storage },
+        };
+        Self { wire, history, ..self }
     }
 
     /// Sets that the provider doesn't accept or return reasoning.
@@ -280,7 +298,11 @@ impl Conversation {
                 self.omissions.files = true;
             }
             // Some models have no reasoning, and some encryption keys of reasoning are gone.
-            (Error::Rejected { .. }, _) if request.wants_reasoning => self.omissions.reasoning = true,
+            (Error::Rejected { .. }, chain)
+                if request.wants_reasoning && (self.wire.requests_reasoning() || has_reasoning(chain)) =>
+            {
+                self.omissions.reasoning = true;
+            }
             _ => return false,
         }
         true
@@ -294,6 +316,13 @@ fn switch_reason(spec: &TurnSpec, state: &AttemptState, provider: &str) -> Optio
         Some(reply) if reply.model != spec.route.model => Some(ReplayReason::ModelChanged),
         Some(_) | None => None,
     }
+}
+
+/// True if the request brings reasoning of earlier replies.
+fn has_reasoning(chain: &Chain) -> bool {
+    let Chain::Initial { history, .. } = chain else { return false };
+    let is_reasoning = |item: &ReplyItem| matches!(item, ReplyItem::Reasoning(_));
+    history.iter().any(|item| matches!(item, HistoryItem::Reply(items) if items.iter().any(is_reasoning)))
 }
 
 fn has_attachments(items: &[HistoryItem]) -> bool {

@@ -9,7 +9,7 @@ const REFUSAL: &[u8] = include_bytes!("refusal.sse");
 
 /// Reads a stream in these chunks. Returns the reply and the emitted text.
 fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Option<Reply>, String) {
-    let mut reader = Reader::new(sse::Limits::default(), StateOptions::default(), 7);
+    let mut reader = Reader::new(sse::Limits::default(), Wire::Responses, StateOptions::default(), 7);
     let mut text = String::new();
     for piece in pieces {
         match reader.push(piece, &mut Observer::new(&mut |delta| text.push_str(delta))) {
@@ -53,7 +53,7 @@ fn last_event_needs_no_blank_line() {
         let expected = read([stream]).0;
         for (cut, ends) in [(1, true), (2, true), (3, false), (100, false)] {
             let (start, _) = stream.split_at(stream.len() - cut);
-            let mut reader = Reader::new(sse::Limits::default(), StateOptions::default(), 7);
+            let mut reader = Reader::new(sse::Limits::default(), Wire::Responses, StateOptions::default(), 7);
             let mut ignore = |_: &str| {};
             let mut observer = Observer::new(&mut ignore);
             assert_eq!(reader.push(start, &mut observer), Ok(Progress::Pending));
@@ -90,7 +90,8 @@ fn data_after_the_terminal_event_is_ignored() {
 
 #[test]
 fn unterminated_line_is_malformed() {
-    let mut reader = Reader::new(sse::Limits { line: 100, event: 100 }, StateOptions::default(), 7);
+    let mut reader =
+        Reader::new(sse::Limits { line: 100, event: 100 }, Wire::Responses, StateOptions::default(), 7);
     let piece = b"data: ".repeat(20);
     assert_eq!(reader.push(&piece, &mut Observer::new(&mut |_| {})), Err(Error::Malformed));
 }

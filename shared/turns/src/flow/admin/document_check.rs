@@ -7,7 +7,8 @@ use contracts::{
     id::SessionId,
     read::SessionExport,
     request::limits::{
-        MAX_DESCRIPTION_CHARS, MAX_LABEL_CHARS, MAX_MIME_TYPE_CHARS, MAX_NOTE_CHARS, MAX_SESSION_NAME_CHARS,
+        MAX_CATEGORY_CHARS, MAX_DESCRIPTION_CHARS, MAX_LABEL_CHARS, MAX_MIME_TYPE_CHARS, MAX_NOTE_CHARS,
+        MAX_RATING, MAX_SESSION_NAME_CHARS,
     },
 };
 use protocol::session::Session;
@@ -76,17 +77,21 @@ pub(super) fn session_texts(number: usize, session: &Session) -> Result<(), Faul
     let at = |member: &str| format!("Stored[{number}].{member}");
     text(&at("Name"), &session.name, MAX_SESSION_NAME_CHARS)?;
     text(&at("OwnerName"), &session.owner.name, MAX_USER_NAME_CHARS)?;
+    text(&at("Category"), session.category.as_deref().unwrap_or_default(), MAX_CATEGORY_CHARS)?;
     match &session.description {
         Some(description) => text(&at("Description"), description, MAX_DESCRIPTION_CHARS),
         None => Ok(()),
     }
 }
 
-/// Requires that an item's texts have the lengths that requests may give them.
-pub(super) fn item_texts(number: usize, item: &ArchiveItem) -> Result<(), Fault> {
+/// Requires that an item's texts have the lengths, and its rating the value, that requests may give them.
+pub(super) fn item_values(number: usize, item: &ArchiveItem) -> Result<(), Fault> {
     let at = |member: &str| format!("Stored[{number}].{member}");
     match item {
         ArchiveItem::Feedback(feedback) => {
+            if !(1..=MAX_RATING).contains(&feedback.rating) {
+                return Err(fault(at("Rating"), format!("must be a whole number from 1 to {MAX_RATING}")));
+            }
             text(&at("Label"), feedback.label.as_deref().unwrap_or_default(), MAX_LABEL_CHARS)?;
             text(&at("Note"), feedback.note.as_deref().unwrap_or_default(), MAX_NOTE_CHARS)
         }

@@ -92,12 +92,14 @@ impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
                     session = Some(*found);
                 }
                 part => {
-                    document_check::item_texts(number, &part)?;
+                    document_check::item_values(number, &part)?;
                     parts.push(part);
                 }
             }
         }
-        let session = session.ok_or_else(|| fault("Stored", "lacks the item of the session"))?;
+        let mut session = session.ok_or_else(|| fault("Stored", "lacks the item of the session"))?;
+        // The document's own sums may be older than its feedback.
+        session.ratings = parts.iter().filter_map(rating).collect();
         // Whatever a head refers to is written before it (I10).
         parts.sort_by_key(|part| matches!(part, ArchiveItem::Turn(_)));
         let heads = checked_heads(&session, &parts)?;
@@ -232,6 +234,14 @@ fn without_provider_ids(mut part: ArchiveItem) -> ArchiveItem {
         _ => {}
     }
     part
+}
+
+/// Returns the rating of a feedback.
+fn rating(part: &ArchiveItem) -> Option<u8> {
+    match part {
+        ArchiveItem::Feedback(feedback) => Some(feedback.rating),
+        _ => None,
+    }
 }
 
 /// Validates that every turn is present, has ended, and has its request. Returns the heads by turn id.

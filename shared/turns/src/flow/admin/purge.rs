@@ -10,7 +10,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use agent::outcome::provider_response;
 use contracts::error::causes;
-use futures::{StreamExt, TryStreamExt, future::try_join, stream};
+use futures::future::{join_all, try_join, try_join_all};
 use protocol::{
     id::SessionKey,
     payload::{Kind, Payload},
@@ -173,29 +173,32 @@ where
     ) -> Result<BTreeSet<ProviderResponseRef>, Unavailable> {
         let may_refer = |payload: &&Payload| matches!(payload.kind, Kind::Outcome(_) | Kind::Step(..));
         let objects = record.uncounted(versions).filter_map(|piece| piece.payload.as_ref()).filter(may_refer);
-        let objects: BTreeSet<Payload> = objects.cloned().collect();
-        let read = stream::iter(objects).map(|payload| async move {
-            let object = self.deps.payloads().get(&payload).await?;
-            Ok(object.and_then(|bytes| provider_response::find_in_object(&bytes)))
-        });
-        let responses: Vec<Option<ProviderResponseRef>> =
-            read.buffer_unordered(MAX_CONCURRENT_READS).try_collect().await?;
-        Ok(responses.into_iter().flatten().collect())
+        let objects: Vec<Payload> = objects.cloned().collect::<BTreeSet<_>>().into_iter().collect();
+        let mut responses = BTreeSet::new();
+        for batch in objects.chunks(MAX_CONCURRENT_READS) {
+            let read = batch.iter().map(|payload| async move {
+                let object = self.deps.payloads().get(payload).await?;
+                Ok::<_, Unavailable>(object.and_then(|bytes| provider_response::find_in_object(&bytes)))
+            });
+            responses.extend(try_join_all(read).await?.into_iter().flatten());
+        }
+        Ok(responses)
     }
 
     /// Asks providers to remove a batch of their stored responses.
     async fn remove_provider_responses(&self, record: &Purge) -> Result<bool, Unavailable> {
-        let removals = stream::iter(record.provider_batch().to_vec()).map(|response| async move {
-            let removed = self.upstream.remove(&response).await;
-            removed.err().map(|error| {
-                tracing::warn!(error = %causes(&error), "{}", contracts::log::PROVIDER_RESPONSE_NOT_REMOVED);
-                response
-            })
-        });
-        let remaining: Vec<Option<ProviderResponseRef>> =
-            removals.buffer_unordered(MAX_CONCURRENT_REMOVALS).collect().await;
+        let mut remaining = Vec::new();
+        for batch in record.provider_batch().chunks(MAX_CONCURRENT_REMOVALS) {
+            let removals = batch.iter().map(|response| async move {
+                let removed = self.upstream.remove(response).await;
+                removed.err().map(|error| {
+                    tracing::warn!(error = %causes(&error), "{}", contracts::log::PROVIDER_RESPONSE_NOT_REMOVED);
+                    response.clone()
+                })
+            });
+            remaining.extend(join_all(removals).await.into_iter().flatten());
+        }
         let (now, timing) = (self.deps.host().now(), self.deps.timing());
-        let remaining = remaining.into_iter().flatten().collect();
         self.write_record(&purging::after_provider_batch(record, remaining, now, timing)).await
     }
 

@@ -59,14 +59,15 @@ impl<D: QueueDeps> SessionEditor<D> {
         Self { deps, policy }
     }
 
-    /// Edits a session. Everyone who sees it may change its name and description. Only its owner or an operator may
-    /// change its visibility.
+    /// Edits a session. Everyone who sees it may change its name, description and category. Only its owner or an
+    /// operator may change its visibility.
     ///
     /// # Errors
     /// If this caller has no such session, doesn't own it, or it was deleted.
     pub async fn edit(&self, caller: &Caller, session: SessionId, edit: SessionEdit) -> Result<(), Refusal> {
         let key = SessionKey { org: caller.org.clone(), session };
-        let edit = Edit { name: edit.name, description: edit.description, visibility: edit.visibility };
+        let SessionEdit { name, description, category, visibility, .. } = edit;
+        let edit = Edit { name, description, category, visibility };
         for _ in 0..MAX_TRIES {
             let session = self.session_for(caller, &key).await?;
             if edit.visibility.is_some() {

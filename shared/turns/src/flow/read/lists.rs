@@ -43,6 +43,8 @@ pub struct SessionFilter {
     pub status: Option<TurnStatus>,
     /// In this mode.
     pub mode: Option<String>,
+    /// Of this category.
+    pub category: Option<String>,
     /// Include deleted sessions.
     pub with_deleted: bool,
     /// Last activity in this range. With `user`, it is that user's own activity.
@@ -70,6 +72,7 @@ impl SessionFilter {
         (self.with_deleted || session.deleted.is_none())
             && self.status.is_none_or(|wanted| status == Some(wanted))
             && self.mode.as_ref().is_none_or(|wanted| session.mode == *wanted)
+            && self.category.as_ref().is_none_or(|wanted| session.category.as_ref() == Some(wanted))
     }
 }
 

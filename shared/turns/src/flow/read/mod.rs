@@ -15,6 +15,7 @@ mod search_walk;
 pub(super) mod session_reader;
 pub(super) mod sessions;
 mod turn_history;
+pub(super) mod turn_snapshot;
 mod turn_steps;
 mod turns;
 pub(super) mod warnings;

@@ -214,8 +214,8 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
         state.chain.response_id = call.failed_response_id.or(state.chain.response_id);
         let partial = guard_text(turn, &call.written, self.spec.settings.answer_format()).await;
         let now = self.deps.host().now();
-        let failed =
-            answer::failed(answer::client_error(&error), state, &self.spec, now).with_model_call(info);
+        let error = answer::client_error_for(&error, &request.message);
+        let failed = answer::failed(error, state, &self.spec, now).with_model_call(info);
         Break(failed.with_partial_answer(&turn.key, partial).with_optional_files(self.take_optional_files()))
     }
 

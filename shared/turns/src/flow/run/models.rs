@@ -33,7 +33,8 @@ impl Models<'_> {
     pub(super) fn current_target(&self, spec: &TurnSpec) -> Target {
         let provider = self.provider_id(spec);
         let is_stateless = self.capabilities.is_stateless(&provider);
-        Target { model: spec.route.model.clone(), provider, policy: spec.history.policy, is_stateless }
+        let policy = self.config.providers.state_policy(&provider, spec.history.policy);
+        Target { model: spec.route.model.clone(), provider, policy, is_stateless }
     }
 
     /// Returns the provider's id as records show it.
@@ -51,6 +52,7 @@ impl Models<'_> {
     ) -> Conversation {
         let provider = self.provider_id(spec);
         Conversation::new(chain_start(turn, spec), spec, state, request, &provider)
+            .with_wire(self.config.providers.wire(&provider))
             .with_reasoning_omitted(self.capabilities.refuses_reasoning(&provider))
     }
 }

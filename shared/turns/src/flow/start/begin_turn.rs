@@ -3,7 +3,7 @@
 use agent::attempt::RecoveryPoint;
 use contracts::stream::Phase;
 use protocol::{
-    change::Commit,
+    change::{Commit, TurnChange},
     session::Session,
     transition::begin::{self, Setup, Snapshot},
     turn::Turn,
@@ -16,6 +16,7 @@ use crate::flow::{
     start::{
         closing,
         initial_step::{InitialInputs, initial_step},
+        mode_normalization::PreparedRetrieval,
         setup::{self, ResolvedTurn},
         turn_start::TurnStart,
     },
@@ -37,7 +38,7 @@ impl<D: AgentDeps> TurnStart<'_, D> {
         let before = snapshot.session.as_ref();
         let resolved =
             Box::pin(setup::resolve(deps, self.models, caller, before, submission, request, self.rerun));
-        let ResolvedTurn { effective, setup, sources } = resolved.await?;
+        let ResolvedTurn { effective, setup, mode, sources } = resolved.await?;
         let (org, scope) = (&submission.key.session.org, request.rag_scope.as_slice());
         let retrieval = Box::pin(retrieve(deps, self.question.as_ref(), org, scope, sources.as_ref()));
         let committed = Box::pin(self.commit_begin(before, open, &setup));
@@ -51,18 +52,23 @@ impl<D: AgentDeps> TurnStart<'_, D> {
             return Ok(None);
         };
         let session = commit.session.after;
-        Ok(commit.turns.into_iter().next().map(|change| {
-            let turn = change.after;
-            let chain = match &setup.rerun {
-                Some(rerun) => rerun.parent.chain.as_ref(),
-                None => session.chain.as_ref(),
-            };
-            let history_owner = setup.target.upstream_for(&session).history_owner;
-            let inputs =
-                InitialInputs { start: turn.chain.clone(), chain, files: setup.files, history_owner };
-            let step = initial_step(deps.config(), &turn, inputs, &session, &effective, request);
-            (OwnedTurn::new(turn, lease, self.scope), retrieval.apply_to(step, sources))
-        }))
+        let Some(TurnChange { after: turn, .. }) = commit.turns.into_iter().next() else { return Ok(None) };
+        let (sources, retrieval) = match mode == turn.mode {
+            true => (sources, retrieval),
+            // Boxed: few turns follow a mode change that fast, and this future would enlarge that of every turn.
+            false => {
+                let prepared = PreparedRetrieval { mode: &mode, sources, retrieval };
+                Box::pin(self.overwrite_mode(prepared, &turn, &session, &effective)).await
+            }
+        };
+        let chain = match &setup.rerun {
+            Some(rerun) => rerun.parent.chain.as_ref(),
+            None => session.chain.as_ref(),
+        };
+        let history_owner = setup.target.upstream_for(&session).history_owner;
+        let inputs = InitialInputs { start: turn.chain.clone(), chain, files: setup.files, history_owner };
+        let step = initial_step(deps.config(), &turn, inputs, &session, &effective, request);
+        Ok(Some((OwnedTurn::new(turn, lease, self.scope), retrieval.apply_to(step, sources))))
     }
 
     /// Commits the start of the turn; none if another writer changed the session first.

@@ -14,7 +14,7 @@ use crate::flow::{
         staged_request::StagedRequest,
         take_over::take_over,
         takeover_setup::resolve_after_takeover,
-        turn_start::{Claim, TurnStart},
+        turn_start::{Claim, StartConditions, TurnStart},
     },
 };
 use crate::{
@@ -84,7 +84,9 @@ impl<D: AgentDeps> TurnStart<'_, D> {
                 // This call started the turn, didn't learn of it, and lost it to a takeover since.
                 staged.release();
             }
-            let claimed = match begin::decide(&snapshot, submission, deps.host().now(), deps.timing()) {
+            let decision = begin::decide(&snapshot, submission, deps.host().now(), deps.timing());
+            self.check_conditions(&snapshot, &decision)?;
+            let claimed = match decision {
                 Decision::Begin => {
                     staged.commit()?;
                     self.begin(&snapshot, None).await?
@@ -137,5 +139,22 @@ impl<D: AgentDeps> TurnStart<'_, D> {
             snapshot = self.load_snapshot().await?;
         }
         Err(Refusal::Contended)
+    }
+
+    /// Refuses a decision that the request's conditions exclude. The start commits on the same snapshot.
+    fn check_conditions(&self, snapshot: &Snapshot, decision: &Decision) -> Result<(), Refusal> {
+        let StartConditions { is_new, follows } = self.conditions;
+        match decision {
+            Decision::Begin | Decision::BeginClosing(_) => {
+                let last = snapshot.session.as_ref().and_then(|session| session.last_turn.as_ref());
+                let is_next = follows.as_ref().is_none_or(|turn| last.is_some_and(|last| last.id == *turn));
+                is_next.then_some(()).ok_or(Refusal::NotLastTurn)
+            }
+            Decision::Replay(turn) | Decision::Wait(turn) | Decision::TakeOver(turn) => {
+                let is_own = turn.stored_request() == self.submission.stored_request();
+                (!is_new || is_own).then_some(()).ok_or(Refusal::TurnIdConflict)
+            }
+            _ => Ok(()),
+        }
     }
 }

@@ -6,6 +6,7 @@ mod closing;
 mod contexts;
 mod initial_step;
 mod lost_ancestor;
+mod mode_normalization;
 pub(super) mod rerun;
 pub(super) mod rerun_parent;
 pub(super) mod resumption;

@@ -35,6 +35,8 @@ pub(super) struct ResolvedTurn {
     pub(super) effective: ResolvedContext,
     /// The part of them that the protocol needs.
     pub(super) setup: Setup,
+    /// The mode for which they were resolved.
+    pub(super) mode: String,
     /// The sources that it searches.
     pub(super) sources: Option<Sources>,
 }
@@ -63,6 +65,7 @@ pub(super) async fn resolve(
     let origin = async { Ok(origin.await.transpose()?.flatten()) };
     let (mut effective, cut) =
         try_join(contexts::effective_settings(deps, org, &session_contexts), origin).await?;
+    effective = effective.with_options(request.options.as_deref()).map_err(Refusal::ModelNotOffered)?;
     let mut previous = session.and_then(|session| Some(session.key.turn(session.last_turn.clone()?.id)));
     let mut rerun = None;
     if let Some(rerun_source) = rerun_source {
@@ -83,9 +86,10 @@ pub(super) async fn resolve(
     let mode = match &rerun {
         Some(rerun) => &rerun.parent.mode,
         None => session.map_or(&first_mode, |session| &session.mode),
-    };
+    }
+    .clone();
     let latched = session.map(|session| session.hints.clone()).unwrap_or_default();
-    let sources = config.sources(&effective, &submission.hints.clone().latched_over(&latched), mode);
+    let sources = config.sources(&effective, &submission.hints.clone().latched_over(&latched), &mode);
     let setup = Setup {
         contexts: session_contexts,
         visibility: config.visibility.for_org(org),
@@ -95,7 +99,7 @@ pub(super) async fn resolve(
         rerun,
         lost_ancestor: cut,
     };
-    Ok(ResolvedTurn { effective, setup, sources })
+    Ok(ResolvedTurn { effective, setup, mode, sources })
 }
 
 /// Chooses the files that go to the model, from the request and the previous turn.

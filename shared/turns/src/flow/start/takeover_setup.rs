@@ -40,6 +40,8 @@ pub(super) async fn resolve_after_takeover<D: AgentDeps>(
     if let Some(model) = rerun_of.as_ref().and_then(|rerun_of| rerun_of.model.as_deref()) {
         effective = effective.clone().with_primary_model(model).unwrap_or(effective);
     }
+    // Nor does it end the turn if they no longer offer the model of its options.
+    effective = effective.clone().with_options(request.options.as_deref()).unwrap_or(effective);
     let chain = match &rerun_of {
         Some(_) => Box::pin(parent_of(deps, turn, AncestryCut::of(session))).await?.chain,
         None => session.chain.clone(),

@@ -1,7 +1,7 @@
 //! The start of a user turn.
 
 use agent::{attempt::RecoveryPoint, outcome::Response};
-use contracts::request::UserTurn;
+use contracts::{id::TurnId, request::UserTurn};
 use protocol::{Caller, transition::begin::Submission};
 
 use crate::flow::{
@@ -9,6 +9,16 @@ use crate::flow::{
     start::rerun_parent::RerunSource,
 };
 use crate::stream::Writer;
+
+/// Conditions on the start of a turn. Without them a repeated request gets its turn's outcome, and a new turn follows
+/// whatever turn is the session's last.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StartConditions {
+    /// Refuses a turn id that is in use, even for the same request.
+    pub is_new: bool,
+    /// Refuses a new turn unless this turn is the session's last.
+    pub follows: Option<TurnId>,
+}
 
 /// A user turn to start: sent by the client, or a rerun of another turn.
 pub(crate) struct TurnStart<'a, D> {
@@ -22,6 +32,8 @@ pub(crate) struct TurnStart<'a, D> {
     pub(crate) submission: &'a Submission,
     /// The request.
     pub(crate) request: &'a UserTurn,
+    /// The conditions on its start.
+    pub(crate) conditions: &'a StartConditions,
     /// The turn to run again, if it is a rerun.
     pub(crate) rerun: Option<&'a RerunSource<'a>>,
     /// The question to search for, if any.

@@ -1,0 +1,91 @@
+/**
+ * The command palette: a field that filters commands and sessions, operated with the keyboard.
+ *
+ * @module
+ */
+
+import { el, fill } from './dom.js'
+import { icon } from './icons.js'
+import { keyLabel } from './shortcuts.js'
+
+/** Commands that are shown at a time. */
+const MAX_SHOWN = 40
+
+/** @typedef {{ label: string, icon: import('./icons.js').IconName, action: () => unknown, keys?: string }} Command */
+
+/** @param {Command[]} commands */
+export function openPalette(commands) {
+  if (document.querySelector('dialog[open]')) return
+  const list = el('ul', { role: 'listbox', id: 'palette-list', 'aria-label': 'Commands' })
+  const none = el('p', { class: 'none', hidden: true }, 'No command or session matches.')
+  const field = el('input', {
+    type: 'text', role: 'combobox', 'aria-label': 'Search commands and sessions', 'aria-controls': 'palette-list', 'aria-expanded': 'true',
+    'aria-autocomplete': 'list', autocomplete: 'off', spellcheck: 'false', placeholder: 'Search commands and sessions…',
+  })
+  const dialog = el('dialog', { class: 'palette', 'aria-label': 'Commands' }, field, list, none)
+  /** @type {Command[]} */
+  let shown = []
+  let selected = 0
+
+  const run = (/** @type {Command | undefined} */ command) => {
+    if (!command) return
+    dialog.close()
+    command.action()
+  }
+  const select = (/** @type {number} */ index) => {
+    selected = shown.length === 0 ? 0 : (index + shown.length) % shown.length
+    ;[...list.children].forEach((item, at) => item.setAttribute('aria-selected', String(at === selected)))
+    field.setAttribute('aria-activedescendant', shown.length > 0 ? `command-${selected}` : '')
+    list.children[selected]?.scrollIntoView({ block: 'nearest' })
+  }
+  const show = () => {
+    const words = field.value.toLowerCase().split(/\s+/).filter(Boolean)
+    shown = commands.filter(({ label }) => words.every((word) => label.toLowerCase().includes(word))).slice(0, MAX_SHOWN)
+    const items = shown.map((command, at) =>
+      el(
+        'li',
+        { role: 'option', id: `command-${at}`, onclick: () => run(command), onmousemove: () => at !== selected && select(at) },
+        icon(command.icon),
+        el('span', {}, command.label),
+        command.keys && el('kbd', {}, keyLabel(command.keys)),
+      ),
+    )
+    fill(list, items)
+    none.hidden = shown.length > 0
+    select(0)
+  }
+  field.addEventListener('input', show)
+  field.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter') run(shown[selected])
+    else if (event.key === 'ArrowDown') select(selected + 1)
+    else if (event.key === 'ArrowUp') select(selected - 1)
+    else return
+    event.preventDefault()
+  })
+  dialog.addEventListener('close', () => dialog.remove())
+  dialog.addEventListener('click', (event) => event.target === dialog && dialog.close())
+  document.body.append(dialog)
+  dialog.showModal()
+  show()
+}
+
+/**
+ * Shows the keyboard shortcuts.
+ * @param {Command[]} commands
+ */
+export function openShortcuts(commands) {
+  if (document.querySelector('dialog[open]')) return
+  const keys = [...commands.filter(({ keys }) => keys), ...FIXED].map(({ label, keys }) => [el('dt', {}, el('kbd', {}, keyLabel(keys ?? ''))), el('dd', {}, label)])
+  const close = () => dialog.close()
+  const dialog = el('dialog', { 'aria-labelledby': 'shortcuts-title' }, el('h2', { id: 'shortcuts-title' }, 'Keyboard shortcuts'), el('dl', { class: 'keys' }, keys.flat()))
+  dialog.append(el('div', { class: 'row end' }, el('button', { type: 'button', onclick: close }, 'Close')))
+  dialog.addEventListener('close', () => dialog.remove())
+  document.body.append(dialog)
+  dialog.showModal()
+}
+
+const FIXED = [
+  { label: 'Send the message', keys: 'Enter' },
+  { label: 'New line', keys: 'Shift+Enter' },
+  { label: 'Close a dialog or a menu', keys: 'Esc' },
+]

@@ -1,0 +1,210 @@
+/**
+ * The chat's sidebar: the caller's sessions by day, with search, pins and a menu for each.
+ *
+ * @module
+ */
+
+import { button, el, errorMessage, fill, iconButton } from './dom.js'
+import { pageUrl, timestamp } from './format.js'
+import { icon } from './icons.js'
+import { openMenu } from './menu.js'
+import { matchExcerpt } from './session-match.js'
+import { deleteSession, exportJson, exportMarkdown, renameSession } from './session-actions.js'
+import { groupSessions, pins, togglePin } from './session-groups.js'
+import { displayTitle } from './title.js'
+
+/** Sessions loaded at a time. */
+const PAGE_SIZE = 40
+/** Pinned sessions that are read beside the listed ones, at most. */
+const MAX_PINNED = 20
+const SEARCH_DELAY_MS = 250
+const HIDDEN_KEY = 'aptix-console:sidebar-hidden'
+/** Width from which the sidebar is beside the chat. */
+const WIDE = '(min-width: 60.01rem)'
+
+/** @typedef {import('../javascript/src/wire.js').SessionSummary} Summary */
+
+/** The sessions as last loaded, shown until they are loaded again. @type {Summary[]} */
+let known = []
+
+/**
+ * Returns the title of a session that the sidebar has loaded.
+ * @param {string} id
+ */
+export function knownTitle(id) {
+  const session = known.find(({ Id }) => Id === id)
+  return session && displayTitle(session.Name)
+}
+
+export class Sidebar {
+  #connection
+  #list = el('div', { class: 'sidebar-list' })
+  #search = el('input', { type: 'search', placeholder: 'Search sessions', 'aria-label': 'Search sessions', maxlength: 256 })
+  #limit = PAGE_SIZE
+  #loadNumber = 0
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer
+
+  /**
+   * @param {import('./connection.js').Connection} connection
+   * @param {string} currentId
+   * @param {() => void} onChange called after the current session was renamed or deleted
+   */
+  constructor(connection, currentId, onChange) {
+    this.#connection = connection
+    this.currentId = currentId
+    this.onChange = onChange
+    const newChat = el('a', { class: 'button', href: pageUrl('chat', connection.aptix.session().id, 'new') }, icon('plus'), 'New chat')
+    this.node = el('aside', { class: 'sidebar', id: 'sidebar', 'aria-label': 'Your sessions' }, newChat, this.#search, this.#list)
+    this.#search.addEventListener('input', () => {
+      clearTimeout(this.#timer)
+      this.#timer = setTimeout(() => void this.refresh(), SEARCH_DELAY_MS)
+    })
+    if (known.length > 0) this.#show(known, false)
+    void this.refresh()
+  }
+
+  /** Sessions as last loaded. */
+  get sessions() {
+    return known
+  }
+
+  focusSearch() {
+    this.#search.focus()
+  }
+
+  /** Loads the sessions again. Never rejects. */
+  async refresh() {
+    const loadNumber = ++this.#loadNumber
+    const words = this.#search.value.trim()
+    try {
+      const userId = String((await this.#connection.claims()).sub ?? '') || undefined
+      const { aptix } = this.#connection
+      const found = words
+        ? await take(aptix.sessions.search(words, { userId, pageSize: PAGE_SIZE }), PAGE_SIZE)
+        : await take(aptix.sessions.list({ userId, pageSize: PAGE_SIZE }), this.#limit)
+      if (loadNumber !== this.#loadNumber) return
+      if (words) this.#showMatches(/** @type {import('../javascript/src/wire.js').SessionMatch[]} */ (found.items))
+      else {
+        const listed = /** @type {Summary[]} */ (found.items)
+        const pinned = await this.#pinnedBeside(listed)
+        if (loadNumber === this.#loadNumber) this.#show((known = [...listed, ...pinned]), found.hasMore)
+      }
+    } catch (error) {
+      if (loadNumber === this.#loadNumber) fill(this.#list, errorMessage(error))
+    }
+  }
+
+  /**
+   * Reads the pinned sessions that are older than the listed ones. Those that the caller can't read are left out.
+   * @param {Summary[]} listed
+   */
+  async #pinnedBeside(listed) {
+    const ids = pins().filter((id) => !listed.some(({ Id }) => Id === id))
+    const read = ids.slice(0, MAX_PINNED).map((id) => this.#connection.aptix.session(id).read({ pageSize: 1 }).catch(() => undefined))
+    const found = (await Promise.all(read)).filter((session) => session !== undefined && !session.IsDeleted)
+    return /** @type {Summary[]} */ (/** @type {unknown} */ (found))
+  }
+
+  /**
+   * @param {Summary[]} sessions
+   * @param {boolean} hasMore
+   */
+  #show(sessions, hasMore) {
+    const groups = groupSessions(sessions, pins(), new Date()).map(({ label, sessions: members }) => [
+      el('h2', {}, label),
+      el('ul', {}, members.map((session) => this.#item(session))),
+    ])
+    const loadMore = async () => {
+      this.#limit += PAGE_SIZE
+      await this.refresh()
+    }
+    fill(this.#list, groups.flat(), hasMore && button('Show more', loadMore, { class: 'ghost' }))
+    if (sessions.length === 0) fill(this.#list, el('p', { class: 'muted' }, 'Your conversations will be listed here.'))
+  }
+
+  /** @param {import('../javascript/src/wire.js').SessionMatch[]} found */
+  #showMatches(found) {
+    const items = found.map(({ Session, Matches }) => {
+      const item = el('li', { class: 'found' }, el('a', { href: pageUrl('chat', Session.Id) }, displayTitle(Session.Name)))
+      item.append(...Matches.slice(0, 1).map(matchExcerpt))
+      return item
+    })
+    fill(this.#list, items.length > 0 ? el('ul', {}, items) : el('p', { class: 'muted' }, 'No sessions match.'))
+  }
+
+  /** @param {Summary} session */
+  #item(session) {
+    const { Id, Name, LastTurnStatus, LastTurnDate, LastUpdatedDate } = session
+    const title = displayTitle(Name)
+    const isCurrent = Id === this.currentId
+    const when = timestamp(LastTurnDate ?? LastUpdatedDate)
+    const link = el('a', { href: pageUrl('chat', Id), title: `${title}\n${when ? when.textContent : ''}`, 'aria-current': isCurrent ? 'page' : undefined }, title)
+    const isSpecial = LastTurnStatus === 'pending' || LastTurnStatus === 'failed'
+    const dot = isSpecial && el('span', { class: `dot ${LastTurnStatus}`, role: 'img', 'aria-label': LastTurnStatus, title: LastTurnStatus })
+    const menu = el('button', { type: 'button', class: 'icon-button', 'aria-label': `Actions for ${title}`, 'aria-haspopup': 'menu', 'aria-expanded': 'false' }, icon('more'))
+    menu.addEventListener('click', () => openMenu(menu, this.#actions(session)))
+    return el('li', { class: isCurrent ? 'current' : undefined }, link, dot, menu)
+  }
+
+  /**
+   * @param {Summary} session
+   * @returns {import('./menu.js').MenuItem[]}
+   */
+  #actions(session) {
+    const { aptix } = this.#connection
+    const changed = () => {
+      void this.refresh()
+      if (session.Id === this.currentId) this.onChange()
+    }
+    const pin = () => {
+      togglePin(session.Id)
+      void this.refresh()
+    }
+    const showError = (/** @type {unknown} */ error) => this.#list.prepend(errorMessage(error))
+    return [
+      { label: pins().includes(session.Id) ? 'Unpin' : 'Pin', icon: 'pin', action: pin },
+      { label: 'Rename', icon: 'edit', action: () => renameSession(aptix, session, changed) },
+      { label: 'Export as Markdown', icon: 'download', action: () => exportMarkdown(aptix, session).catch(showError) },
+      { label: 'Export as JSON', icon: 'download', action: () => exportJson(this.#connection, session).catch(showError) },
+      { label: 'Delete', icon: 'trash', isDangerous: true, action: () => deleteSession(aptix, session, changed) },
+    ]
+  }
+}
+
+/**
+ * Creates the button that shows and hides the sidebar, and the area beside it that hides it on narrow screens.
+ * @param {HTMLElement} page element with the sidebar
+ */
+export function sidebarSwitch(page) {
+  const isWide = () => matchMedia(WIDE).matches
+  const show = (/** @type {boolean} */ isShown) => {
+    page.classList.toggle('no-sidebar', !isShown)
+    toggle.setAttribute('aria-expanded', String(isShown))
+  }
+  const change = () => {
+    const isShown = page.classList.contains('no-sidebar')
+    show(isShown)
+    if (isWide()) localStorage.setItem(HIDDEN_KEY, String(!isShown))
+  }
+  const toggle = iconButton('panel', 'Show or hide sessions', change, { 'aria-controls': 'sidebar' })
+  page.append(el('button', { type: 'button', class: 'scrim', 'aria-label': 'Hide sessions', tabindex: -1, onclick: change }))
+  show(isWide() && localStorage.getItem(HIDDEN_KEY) !== 'true')
+  return { toggle, change }
+}
+
+/**
+ * Reads at most `limit` items.
+ * @template T
+ * @param {AsyncGenerator<T, void, void>} items
+ * @param {number} limit
+ */
+async function take(items, limit) {
+  /** @type {T[]} */
+  const found = []
+  for await (const item of items) {
+    if (found.length === limit) return { items: found, hasMore: true }
+    found.push(item)
+  }
+  return { items: found, hasMore: false }
+}

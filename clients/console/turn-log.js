@@ -1,0 +1,26 @@
+/**
+ * Log lines of a turn in a local cloud: those that name it, of every function.
+ *
+ * @module
+ */
+
+import { consoleApi } from './connection.js'
+import { el, errorMessage, fill } from './dom.js'
+import { formatLogLine } from './local.js'
+
+/** @param {string} turnId */
+export function logView(turnId) {
+  const content = el('div', {}, el('p', { class: 'muted' }, 'Loading…'))
+  const details = el('details', { class: 'card' }, el('summary', {}, 'Log lines'), content)
+
+  async function load() {
+    const machine = await consoleApi('GET', 'machine')
+    const names = /** @type {{ Name: string }[]} */ (machine.Functions).map(({ Name }) => Name)
+    const logs = await Promise.all(names.map(async (name) => ({ name, ...(await consoleApi('GET', `logs/${name}`)) })))
+    const lines = logs.flatMap(({ name, Lines }) => Lines.filter((/** @type {string} */ line) => line.includes(turnId)).map((/** @type {string} */ line) => `[${name}] ${formatLogLine(line)}`))
+    const none = 'The tails of the logs have no line of this turn.'
+    fill(content, lines.length > 0 ? el('pre', { class: 'payload', tabindex: 0, role: 'group', 'aria-label': 'Log lines' }, lines.join('\n')) : el('p', { class: 'muted' }, none))
+  }
+  details.addEventListener('toggle', () => details.open && load().catch((error) => fill(content, errorMessage(error))), { once: true })
+  return details
+}

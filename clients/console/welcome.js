@@ -1,0 +1,77 @@
+/**
+ * Content of a conversation without turns: suggestions, and for the mock model how to bring a real one.
+ *
+ * @module
+ */
+
+import { script } from '../javascript/src/testing.js'
+import { copyButton } from './curl.js'
+import { el } from './dom.js'
+import { icon } from './icons.js'
+
+const COMMAND = 'OPENAI_API_KEY=sk-… cargo run -p aptix\ncargo run -p aptix -- --provider ollama --model-name gpt-oss:20b'
+
+const ANSWER = `A **lease** gives one worker a turn for a limited time.
+
+\`\`\`rust
+fn is_expired(lease: &Lease, now: Instant) -> bool {
+    // A worker that dies never returns its lease.
+    now >= lease.until
+}
+\`\`\`
+
+| State | Owner | Next |
+|---|---|--:|
+| running | one worker | 1 |
+| expired | nobody | 2 |
+
+With $n$ workers, the expected wait is $\\frac{1}{n}\\sum_{i=1}^{n} t_i$.`
+
+/** @type {[string, string, import('../javascript/src/testing.js').Script][]} */
+const MOCK = [
+  ['Show code, a table and a formula', 'Answers are Markdown with highlighting', script().pace(12).say(ANSWER)],
+  ['List the files of this chat', 'A tool call that you approve, edit or refuse', script().say('I will look.').call('workspace_list_files', { path: '' }).afterTools().pace(15).say('That is all there is. Attach files with the button below.')],
+  ['Write a long answer', 'Stop it, or reload the page meanwhile', script().pace(25).words(400)],
+  ['Survive a provider that fails', 'Two errors, then an answer', script().status(503, { times: 2 }).pace(15).say('The provider failed twice. The turn went on by itself.')],
+]
+
+const REAL = [
+  ['Explain a file', 'Attach it, and ask about it', 'Explain what this file does, and what I should know before I change it.'],
+  ['Review a change', 'Paste a diff or attach files', 'Review this change. List the bugs first, then what could be plainer.'],
+  ['Plan a task', 'Steps, risks and open questions', 'Plan this task in small steps, with risks and open questions: '],
+  ['Compare options', 'A table with a recommendation', 'Compare these options in a table, and recommend one: '],
+]
+
+/**
+ * @param {import('./connection.js').Connection} connection
+ * @param {{ send: (text: string) => void, write: (text: string) => void }} actions `write` fills the message field
+ */
+export function welcome({ config }, { send, write }) {
+  const suggestion = (/** @type {string} */ title, /** @type {string} */ about, /** @type {() => void} */ action) =>
+    el('li', {}, el('button', { type: 'button', onclick: action }, el('strong', {}, title), el('span', {}, about)))
+  const suggestions = config.IsMock
+    ? MOCK.map(([title, about, steps]) => suggestion(title, about, () => send(`${title} ${steps}`)))
+    : REAL.map(([title = '', about = '', text = '']) => suggestion(title, about, () => write(text)))
+  return el(
+    'section',
+    { class: 'welcome', 'aria-label': 'Suggestions' },
+    el('h2', {}, 'What are we working on?'),
+    el('p', {}, config.IsMock ? 'Try the console with the mock model:' : 'Ask anything, or start with one of these:'),
+    el('ul', { class: 'suggestions' }, suggestions),
+    config.IsMock && mockNotice(),
+  )
+}
+
+const mockNotice = () =>
+  el(
+    'div',
+    { class: 'notice' },
+    icon('spark'),
+    el(
+      'div',
+      {},
+      el('p', {}, el('strong', {}, 'This is a mock model.'), ' It plays scripts and echoes other messages. Bring a real one:'),
+      el('pre', { tabindex: 0, role: 'group', 'aria-label': 'Commands' }, COMMAND),
+    ),
+    copyButton('Copy', () => COMMAND),
+  )

@@ -1,0 +1,89 @@
+//! The context of a request, and the resumption of a turn by outputs of its functions.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use axum::response::Response;
+use openai_api::{
+    delivery::{Form, deliver, refused},
+    error::ApiError,
+    id::ResponseId,
+    request::{FunctionOutput, Parent, tool_continuation},
+};
+use protocol::Caller;
+use runtime::Correlation;
+use service::{
+    app::App,
+    respond::{self, TurnRequest},
+};
+use turns::flow::TurnSnapshot;
+
+/// The context of a request.
+#[derive(Clone)]
+pub(super) struct Context {
+    pub(super) app: App,
+    pub(super) caller: Caller,
+    pub(super) correlation: Correlation,
+    pub(super) budget: Duration,
+    /// The time of the request, in seconds.
+    pub(super) now: u64,
+}
+
+impl Context {
+    pub(super) fn new(app: App, caller: Caller, correlation: Correlation, budget: Duration) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        Self { app, caller, correlation, budget, now }
+    }
+
+    /// Returns the time of the request, as objects show it.
+    pub(super) fn created(&self) -> i64 {
+        i64::try_from(self.now).unwrap_or_default()
+    }
+
+    /// Resumes the turn that waits for these outputs.
+    pub(super) async fn resume(
+        self,
+        parent: &Parent,
+        outputs: &[FunctionOutput],
+        stream: bool,
+        form: impl FnOnce(ResponseId, &TurnSnapshot) -> Form,
+    ) -> Result<Response, ApiError> {
+        let previous = self.suspended(parent, outputs).await?;
+        let Self { app, caller, correlation, budget, .. } = self;
+        let ResponseId { session, turn, round } = previous.clone();
+        let snapshot = app.reader.turn_snapshot(&caller, session, turn).await;
+        let snapshot = snapshot.map_err(|refusal| match refused(&refusal) {
+            error if error.status == 404 => ApiError::previous_not_found(&previous.to_string()),
+            error => error,
+        })?;
+        let suspension = snapshot.suspension(round).ok_or_else(|| no_calls(outputs))?;
+        let results = tool_continuation(&previous, &suspension.calls, outputs)?;
+        runtime::record_turn(&previous.session, &previous.turn);
+        let (form, keep_alive) = (form(previous.next(), &snapshot), app.keep_alive);
+        let request = TurnRequest::Execute(results.into());
+        // The turn is answered as its first request was, so a stream may be read here for a response in one piece.
+        let started = respond::start(&app, caller, correlation.0, request, None, budget).await;
+        deliver(started, form, stream, keep_alive).await
+    }
+
+    /// Returns the response whose calls the outputs are of.
+    async fn suspended(&self, parent: &Parent, outputs: &[FunctionOutput]) -> Result<ResponseId, ApiError> {
+        let session = match parent {
+            Parent::Response(previous) => return Ok(previous.clone()),
+            Parent::Conversation(session) => session.clone(),
+            Parent::None => return Err(no_calls(outputs)),
+        };
+        let (reader, caller) = (&self.app.reader, &self.caller);
+        let turn = reader.last_turn_id(caller, session.clone()).await.map_err(|refusal| refused(&refusal))?;
+        let turn = turn.ok_or_else(|| no_calls(outputs))?;
+        let head = reader.turn_head(caller, session.clone(), turn.clone()).await;
+        let head = head.map_err(|refusal| refused(&refusal))?.ok_or_else(|| no_calls(outputs))?;
+        Ok(ResponseId { session, turn, round: head.round })
+    }
+}
+
+/// Returns the error of outputs that no call waits for.
+pub(super) fn no_calls(outputs: &[FunctionOutput]) -> ApiError {
+    let call_id = outputs.first().map(|output| output.call_id.as_str()).unwrap_or_default();
+    let message = format!("No tool call found for function call output with call_id {call_id}.");
+    ApiError::invalid("input", "invalid_value", message)
+}

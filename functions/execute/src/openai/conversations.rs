@@ -1,0 +1,72 @@
+//! `POST /v1/conversations` and `DELETE /v1/conversations/{id}`. A conversation is a session.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::{
+    body::Bytes,
+    extract::{Path, State, rejection::BytesRejection},
+    http::Uri,
+    response::Response,
+};
+use contracts::id::SessionId;
+use openai_api::{
+    delivery::refused,
+    error::ApiError,
+    http::json,
+    id::{conversation, parse_conversation},
+};
+use runtime::{AuthenticatedCaller, Correlation, api::RemainingTime};
+use serde_json::{Value, json};
+use service::app::{App, Invocation};
+
+use super::without_query;
+
+/// Creates the id of a conversation. The first response creates the session itself.
+pub(super) async fn create(
+    AuthenticatedCaller(_): AuthenticatedCaller,
+    uri: Uri,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, ApiError> {
+    without_query(&uri)?;
+    let body = body?;
+    let sent = if body.is_empty() { Ok(Value::Null) } else { serde_json::from_slice::<Value>(&body) };
+    let sent = sent.map_err(|_| ApiError::invalid("", "invalid_json", "The body is not valid JSON."))?;
+    for name in ["items", "metadata"] {
+        let is_empty = match sent.get(name) {
+            None | Some(Value::Null) => true,
+            Some(Value::Array(items)) => items.is_empty(),
+            Some(Value::Object(members)) => members.is_empty(),
+            Some(_) => false,
+        };
+        if !is_empty {
+            return Err(ApiError::unsupported(name, "A conversation begins with its first response."));
+        }
+    }
+    let id = SessionId::new(uuid::Uuid::new_v4().simple().to_string());
+    let id = id.map_err(|_| contracts::Error::from(contracts::ErrorCode::Internal))?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let object = json!({
+        "id": conversation(&id), "object": "conversation", "created_at": now, "metadata": {},
+    });
+    Ok(json(200, &object))
+}
+
+/// Deletes a conversation with its responses.
+pub(super) async fn delete(
+    State(app): State<App>,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
+    Correlation(correlation): Correlation,
+    RemainingTime(budget): RemainingTime,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    without_query(&uri)?;
+    let not_found = || {
+        let message = format!("Conversation with id '{id}' not found.");
+        ApiError { status: 404, ..ApiError::invalid("id", "not_found", message) }
+    };
+    let session = parse_conversation(&id).ok_or_else(not_found)?;
+    let invocation = Invocation { budget, correlation: Some(correlation) };
+    app.session_editor.delete(&caller, session, &invocation).await.map_err(|refusal| refused(&refusal))?;
+    Ok(json(200, &json!({"id": id, "object": "conversation.deleted", "deleted": true})))
+}

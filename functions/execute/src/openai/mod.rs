@@ -1,0 +1,45 @@
+//! The OpenAI-compatible API under `/v1`, as far as it changes something.
+
+mod chat;
+mod chat_history;
+mod context;
+mod conversations;
+mod create;
+mod manage;
+mod retry;
+mod start;
+
+use axum::{
+    Router,
+    extract::Request,
+    http::Uri,
+    middleware,
+    routing::{delete, post},
+};
+use openai_api::{
+    error::ApiError,
+    http::{Parameters, translate_errors},
+};
+use service::app::App;
+
+/// Returns the routes.
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/v1/responses", post(create::create))
+        .route("/v1/responses/{id}", delete(manage::delete))
+        .route("/v1/responses/{id}/cancel", post(manage::cancel))
+        .route("/v1/chat/completions", post(chat::complete))
+        .route("/v1/conversations", post(conversations::create))
+        .route("/v1/conversations/{id}", delete(conversations::delete))
+        .route("/v1/{*path}", axum::routing::any(unknown))
+        .layer(middleware::from_fn(translate_errors))
+}
+
+async fn unknown(request: Request) -> ApiError {
+    ApiError::path_not_found(request.method().as_str(), request.uri().path())
+}
+
+/// Refuses a query, since these requests take none.
+fn without_query(uri: &Uri) -> Result<(), ApiError> {
+    Parameters::read(uri, &[]).map(|_| ())
+}

@@ -1,0 +1,215 @@
+//! The OpenAI-compatible API under `/v1`, as far as it reads.
+
+use axum::{
+    Router,
+    extract::{Path, Request, State},
+    http::Uri,
+    middleware,
+    response::Response,
+    routing::{any, get},
+};
+use contracts::id::AgentContextId;
+use openai_api::{
+    delivery::{self, refused, replay},
+    error::ApiError,
+    http::{Parameters, json, translate_errors},
+    id::{ResponseId, conversation, parse_conversation},
+    input_items, models,
+    request::AGENT,
+    response::Outcome,
+    snapshot,
+    stream::Translator,
+};
+use protocol::Caller;
+use runtime::AuthenticatedCaller;
+use serde_json::{Value, json};
+use turns::{
+    flow::TurnSnapshot,
+    stream::{self, ResponseStart, StartTimeouts},
+    system::System,
+};
+
+use crate::app::App;
+
+/// The longest list of input items.
+const MAX_ITEMS: u64 = 100;
+/// The default of `limit`.
+const DEFAULT_ITEMS: u64 = 20;
+
+/// Returns the routes.
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/v1/responses/{id}", get(response))
+        .route("/v1/responses/{id}/input_items", get(items))
+        .route("/v1/conversations/{id}", get(conversation_object))
+        .route("/v1/models", get(list_models))
+        .route("/v1/models/{*model}", get(model))
+        .route("/v1/{*path}", any(unknown))
+        .layer(middleware::from_fn(translate_errors))
+}
+
+async fn unknown(request: Request) -> ApiError {
+    ApiError::path_not_found(request.method().as_str(), request.uri().path())
+}
+
+/// Returns a response, or its events after a sequence number.
+async fn response(
+    State(app): State<App>,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let known = ["stream", "starting_after", "include", "include_obfuscation"];
+    let parameters = Parameters::read(&uri, &known)?;
+    let (streams, after) = (parameters.flag("stream")?, parameters.number("starting_after")?);
+    if parameters.flag("include_obfuscation")? {
+        return Err(ApiError::unsupported("include_obfuscation", "Leave it out."));
+    }
+    let (response, snapshot, outcome) = load(&app, &caller, &id).await?;
+    let frame = snapshot::frame(response.clone(), &snapshot);
+    let keep_alive = app.keep_alive;
+    match (streams, outcome) {
+        (false, Some(outcome)) => Ok(json(200, &frame.with_outcome(&outcome))),
+        (false, None) => Ok(json(200, &frame.in_progress())),
+        (true, Some(outcome)) => Ok(replay(frame, after, outcome, keep_alive)),
+        (true, None) => {
+            let translator = Translator::new(frame, after);
+            follow(app, caller, response, translator).await
+        }
+    }
+}
+
+/// Returns the events of a response while its turn runs.
+async fn follow(
+    app: App,
+    caller: Caller,
+    ResponseId { session, turn, .. }: ResponseId,
+    translator: Translator,
+) -> Result<Response, ApiError> {
+    let (writer, feed) = stream::open(true, translator.last_event());
+    let keep_alive = app.keep_alive;
+    let reading = Box::pin(async move {
+        app.reader.follow(&caller, session, turn, &writer, &System::new(), &app.timing).await
+    });
+    let timeouts = StartTimeouts { streamed: keep_alive.heartbeat, buffered: keep_alive.whitespace_after };
+    match feed.start(reading, timeouts).await {
+        ResponseStart::Streaming(events) => Ok(delivery::follow(translator, events, keep_alive)),
+        ResponseStart::Refused(refusal) => Err(refused(&refusal)),
+        // A feed that is opened as a stream has no other result, unless the client has its end.
+        ResponseStart::AlreadyDelivered(_) | ResponseStart::Complete(_) | ResponseStart::Pending(_) => {
+            Ok(delivery::follow(translator, Box::pin(futures::stream::empty()), keep_alive))
+        }
+    }
+}
+
+/// Returns the input items of a response.
+async fn items(
+    State(app): State<App>,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let parameters = Parameters::read(&uri, &["limit", "order", "after", "include"])?;
+    let newest_first = match parameters.text("order") {
+        None | Some("" | "desc") => true,
+        Some("asc") => false,
+        Some(_) => return Err(ApiError::value("order", "must be asc or desc")),
+    };
+    let limit = parameters.number("limit")?.unwrap_or(DEFAULT_ITEMS);
+    if !(1..=MAX_ITEMS).contains(&limit) {
+        return Err(ApiError::value("limit", "must be from 1 to 100"));
+    }
+    let (response, snapshot, _) = load(&app, &caller, &id).await?;
+    let items = match response.round.checked_sub(1) {
+        None => input_items::of_request(&response, &snapshot.request),
+        Some(before) => {
+            let results = snapshot.suspension(before).map(|suspension| suspension.results.as_slice());
+            input_items::of_results(&response, results.unwrap_or_default())
+        }
+    };
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let page = input_items::page(items, newest_first, parameters.text("after"), limit);
+    page.map(|page| json(200, &page)).ok_or_else(|| ApiError::value("after", "names no item of the list"))
+}
+
+/// Loads a response, and its outcome unless its turn runs.
+async fn load(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+) -> Result<(ResponseId, TurnSnapshot, Option<Outcome>), ApiError> {
+    let not_found = || ApiError::response_not_found(id);
+    let response = ResponseId::parse(id).ok_or_else(not_found)?;
+    let ResponseId { session, turn, round } = response.clone();
+    runtime::record_turn(&session, &turn);
+    let snapshot = app.reader.turn_snapshot(caller, session, turn).await;
+    let snapshot = snapshot.map_err(|refusal| match refused(&refusal) {
+        error if error.status == 404 => not_found(),
+        error => error,
+    })?;
+    if snapshot.head.is_deleted {
+        return Err(not_found());
+    }
+    let outcome = snapshot::outcome(round, &snapshot).ok_or_else(not_found)?;
+    Ok((response, snapshot, outcome))
+}
+
+async fn conversation_object(
+    State(app): State<App>,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    Parameters::read(&uri, &[])?;
+    let not_found = || {
+        let message = format!("Conversation with id '{id}' not found.");
+        ApiError { status: 404, ..ApiError::invalid("id", "not_found", message) }
+    };
+    let session = parse_conversation(&id).ok_or_else(not_found)?;
+    let summary = app.reader.session_summary(&caller, session.clone()).await.map_err(|_| not_found())?.result;
+    if summary.is_deleted {
+        return Err(not_found());
+    }
+    let created = summary.last_updated_date.as_millis().div_euclid(1_000);
+    let object = json!({
+        "id": conversation(&session), "object": "conversation", "created_at": created, "metadata": {},
+    });
+    Ok(json(200, &object))
+}
+
+async fn list_models(
+    State(app): State<App>,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    Parameters::read(&uri, &["limit", "after", "order"])?;
+    let data = all_models(&app, &caller);
+    Ok(json(200, &json!({"object": "list", "data": data})))
+}
+
+async fn model(
+    State(app): State<App>,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    Parameters::read(&uri, &[])?;
+    if let Some(model) = all_models(&app, &caller).into_iter().find(|model| model["id"] == id) {
+        return Ok(json(200, &model));
+    }
+    let agent = id.strip_prefix(AGENT).and_then(|agent| AgentContextId::new(agent).ok());
+    let exists = match &agent {
+        Some(agent) => app.reader.has_agent(&caller, agent).await.map_err(|refusal| refused(&refusal))?,
+        None => false,
+    };
+    if exists {
+        return Ok(json(200, &models::model(&id, caller.org.as_str())));
+    }
+    let message = format!("The model '{id}' doesn't exist.");
+    Err(ApiError { status: 404, ..ApiError::invalid("model", "model_not_found", message) })
+}
+
+/// Returns the built-in agents and the deployment's model.
+fn all_models(app: &App, caller: &Caller) -> Vec<Value> {
+    models::list(["default", "workspace"], [&*app.model], caller.org.as_str())
+}

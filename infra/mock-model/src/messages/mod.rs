@@ -1,0 +1,9 @@
+//! Anthropic's Messages API: requests, and replies as events.
+
+mod plan;
+mod request;
+mod signature;
+mod validate;
+
+pub(crate) use plan::lay_out;
+pub(crate) use request::{OVERFLOW, authorize, read};

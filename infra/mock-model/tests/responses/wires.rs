@@ -1,0 +1,163 @@
+//! The other APIs: Chat Completions, and Anthropic's Messages.
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use axum::response::Response;
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use crate::{Server, json_of};
+
+/// The headers of a request to Anthropic's API.
+const VERSIONED: [(&str, &str); 2] = [("x-api-key", "key"), ("anthropic-version", "2023-06-01")];
+
+async fn post(server: &Server, path: &str, headers: &[(&str, &str)], body: &Value) -> Response {
+    let mut request = Request::post(path).header("content-type", "application/json");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let request = request.body(Body::from(body.to_string())).unwrap();
+    server.router.clone().oneshot(request).await.unwrap()
+}
+
+async fn complete(server: &Server, body: &Value) -> Response {
+    post(server, "/v1/chat/completions", &[("authorization", "Bearer key")], body).await
+}
+
+async fn message(server: &Server, body: &Value) -> Response {
+    post(server, "/v1/messages", &VERSIONED, body).await
+}
+
+/// The data of a stream's events, in order.
+async fn data(response: Response) -> Vec<String> {
+    assert_eq!(response.status(), StatusCode::OK);
+    let text = response.into_body().collect().await.unwrap().to_bytes();
+    let text = String::from_utf8(text.to_vec()).unwrap();
+    text.lines().filter_map(|line| line.strip_prefix("data: ")).map(str::to_owned).collect()
+}
+
+fn asking(instruction: &str) -> Value {
+    let text = format!("[MODE: general]\n\n[INSTRUCTION]\n{instruction}");
+    json!({ "model": "scripted", "max_tokens": 99, "messages": [{ "role": "user", "content": text }] })
+}
+
+fn with(mut body: Value, members: Value) -> Value {
+    body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    body
+}
+
+#[tokio::test]
+async fn completion_is_streamed_in_chunks_and_ends_with_usage_and_done() {
+    let server = Server::new();
+    let asking = asking(r#"Go. [[script: say "Two words."; call look {"at":1}; usage 9 4 cached 3]]"#);
+    let options = json!({ "stream": true, "stream_options": { "include_usage": true } });
+    let mut chunks = data(complete(&server, &with(asking.clone(), options)).await).await;
+    assert_eq!(chunks.pop().as_deref(), Some("[DONE]"));
+    let chunks: Vec<Value> = chunks.iter().map(|data| serde_json::from_str(data).unwrap()).collect();
+    assert!(chunks.iter().all(|chunk| chunk["object"] == "chat.completion.chunk"));
+    let usage = &chunks.last().unwrap()["usage"];
+    assert_eq!(
+        (&usage["total_tokens"], &usage["prompt_tokens_details"]["cached_tokens"]),
+        (&json!(13), &json!(3))
+    );
+    let ends: Vec<&Value> = chunks.iter().map(|chunk| &chunk["choices"][0]["finish_reason"]).collect();
+    assert_eq!(ends[ends.len() - 2], "tool_calls");
+
+    let silent = data(complete(&server, &with(asking.clone(), json!({ "stream": true }))).await).await;
+    assert!(!silent.iter().any(|data| data.contains("usage")), "not asked for");
+
+    let whole = json_of(complete(&server, &asking).await).await;
+    let message = &whole["choices"][0]["message"];
+    assert_eq!(message["content"], "Two words.");
+    assert_eq!(message["tool_calls"][0]["function"], json!({ "name": "look", "arguments": "{\"at\":1}" }));
+}
+
+#[tokio::test]
+async fn message_is_streamed_in_blocks() {
+    let server = Server::new();
+    let asking = asking(r#"Go. [[script: think "Hm."; say "Yes."; call look {}; usage 9 4 cached 3]]"#);
+    let events = data(message(&server, &with(asking.clone(), json!({ "stream": true }))).await).await;
+    let events: Vec<Value> = events.iter().map(|data| serde_json::from_str(data).unwrap()).collect();
+    let mut types: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    types.dedup();
+    let block = ["content_block_start", "content_block_delta", "content_block_stop"];
+    let expected = ["message_start", "ping"].into_iter().chain([block; 3].concat());
+    assert_eq!(types, expected.chain(["message_delta", "message_stop"]).collect::<Vec<_>>());
+    let usage = &events[0]["message"]["usage"];
+    assert_eq!((&usage["input_tokens"], &usage["cache_read_input_tokens"]), (&json!(6), &json!(3)));
+    let end = &events[events.len() - 2];
+    assert_eq!(
+        (&end["delta"]["stop_reason"], &end["usage"]["output_tokens"]),
+        (&json!("tool_use"), &json!(4))
+    );
+
+    let whole = json_of(message(&server, &asking).await).await;
+    let kinds: Vec<&Value> =
+        whole["content"].as_array().unwrap().iter().map(|block| &block["type"]).collect();
+    assert_eq!(kinds, ["thinking", "text", "tool_use"]);
+}
+
+#[tokio::test]
+async fn results_continue_the_script_on_both_wires() {
+    let server = Server::new();
+    let script = asking(r#"[[script: think "Hm."; call look {}; then; say "Found it."]]"#);
+    let whole = json_of(complete(&server, &script).await).await;
+    let reply = whole["choices"][0]["message"].clone();
+    let id = reply["tool_calls"][0]["id"].clone();
+    let mut next = script.clone();
+    next["messages"].as_array_mut().unwrap().extend([
+        json!({ "role": "assistant", "content": null, "tool_calls": reply["tool_calls"] }),
+        json!({ "role": "tool", "tool_call_id": id, "content": "42" }),
+    ]);
+    let whole = json_of(complete(&server, &next).await).await;
+    assert_eq!(whole["choices"][0]["message"]["content"], "Found it.");
+
+    let whole = json_of(message(&server, &script).await).await;
+    let id = whole["content"][1]["id"].clone();
+    let tools = json!({ "tools": [{ "name": "look", "input_schema": { "type": "object" } }] });
+    let mut next = with(script, tools);
+    next["messages"].as_array_mut().unwrap().extend([
+        json!({ "role": "assistant", "content": whole["content"] }),
+        json!({ "role": "user", "content": [{ "type": "tool_result", "tool_use_id": id, "content": "42" }] }),
+    ]);
+    let answered = json_of(message(&server, &next).await).await;
+    assert_eq!(answered["content"][0]["text"], "Found it.");
+
+    next["messages"][1]["content"][0]["thinking"] = json!("Changed.");
+    let refused = message(&server, &next).await;
+    assert_eq!(refused.status(), StatusCode::BAD_REQUEST);
+    let body = json_of(refused).await;
+    assert!(body["error"]["message"].as_str().unwrap().contains("Invalid `signature`"), "{body}");
+    assert_eq!((&body["type"], &body["error"]["type"]), (&json!("error"), &json!("invalid_request_error")));
+}
+
+#[tokio::test]
+async fn refusals_have_the_form_of_their_api() {
+    let server = Server::new();
+    let unversioned = post(&server, "/v1/messages", &VERSIONED[..1], &asking("Hello.")).await;
+    assert_eq!(unversioned.status(), StatusCode::BAD_REQUEST);
+    for (model, script, status, kind) in [
+        ("scripted", "status 529", 529, "overloaded_error"),
+        ("scripted", "status 500", 500, "api_error"),
+        ("scripted", "overflow", 400, "invalid_request_error"),
+        ("missing-1", "echo", 404, "not_found_error"),
+    ] {
+        let body = with(asking(&format!("[[script: {script}]]")), json!({ "model": model }));
+        let refused = message(&server, &body).await;
+        assert_eq!(refused.status().as_u16(), status, "{script}");
+        assert_eq!(json_of(refused).await["error"]["type"], kind, "{script}");
+    }
+    let unanswered = json!({ "messages": [
+        { "role": "user", "content": "Look." },
+        { "role": "assistant", "content": null, "tool_calls": [
+            { "id": "c", "type": "function", "function": { "name": "look", "arguments": "{}" } },
+        ] },
+        { "role": "user", "content": "And?" },
+    ] });
+    let refused = complete(&server, &with(asking("Hello."), unanswered)).await;
+    assert_eq!(refused.status(), StatusCode::BAD_REQUEST);
+    let odd = with(asking("Hello."), json!({ "input": [] }));
+    assert_eq!(json_of(complete(&server, &odd).await).await["error"]["code"], "unknown_parameter");
+    assert_eq!(server.recorder.invalid_requests().len(), 3);
+}

@@ -1,0 +1,125 @@
+//! Accumulates the events of a stream into one reply: the parts that all wires share.
+//!
+//! Pure. Each wire has its own [`Accumulate`]. A reply's text is the concatenation of the emitted deltas, with a blank
+//! line between segments.
+
+use std::fmt::Debug;
+
+use agent::model::{Chain, Error, Observer, Reply, Request};
+
+use crate::error_object::ErrorObject;
+
+/// The most bytes of a reply's text.
+pub(crate) const MAX_TEXT: usize = 8 << 20;
+
+/// The progress of a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// The stream continues.
+    Pending,
+    /// The terminal event arrived.
+    Complete(Reply),
+}
+
+/// The conversation state that a request asks for. Compared with the state that the response reports.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StateOptions {
+    /// Set to store the response.
+    pub store: bool,
+    /// Set if the request continues from a stored response.
+    pub chained: bool,
+}
+
+impl StateOptions {
+    /// Returns the options of a request.
+    pub fn from_request(request: &Request) -> Self {
+        Self { store: request.store, chained: matches!(request.chain, Chain::Continues { .. }) }
+    }
+
+    /// True if the response reports that it didn't continue from the previous one.
+    pub(crate) fn is_chain_lost(self, previous: Option<&Option<String>>) -> bool {
+        self.chained && previous == Some(&None)
+    }
+}
+
+/// The accumulator of one wire.
+pub trait Accumulate: Debug + Send {
+    /// Adds an event and emits its text.
+    ///
+    /// # Errors
+    ///
+    /// The error that the event reports, or [`Error::Malformed`] if it can't be read.
+    fn push(&mut self, kind: &str, data: &str, observer: &mut Observer<'_>) -> Result<Progress, Error>;
+
+    /// Ends the stream after its last event.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`] if the response is incomplete.
+    fn finish(&mut self, observer: &mut Observer<'_>) -> Result<Reply, Error>;
+
+    /// True if any text was emitted.
+    fn has_text(&self) -> bool;
+
+    /// True if any output arrived.
+    fn has_output(&self) -> bool;
+
+    /// Returns the error that an event reported.
+    fn error(&self) -> Option<&ErrorObject>;
+}
+
+/// The text of a reply under construction.
+#[derive(Debug, Default)]
+pub(crate) struct ReplyText {
+    /// The emitted text.
+    pub(crate) emitted: String,
+    /// Set if any output arrived.
+    pub(crate) has_output: bool,
+    /// The place of the last delta.
+    segment: Option<(u32, u32)>,
+}
+
+impl ReplyText {
+    /// Records that output arrived.
+    pub(crate) fn mark_output(&mut self, observer: &mut Observer<'_>) {
+        (self.has_output, observer.has_output) = (true, true);
+    }
+
+    /// Emits a delta of the segment at this place.
+    pub(crate) fn push(
+        &mut self,
+        place: (u32, u32),
+        delta: &str,
+        observer: &mut Observer<'_>,
+    ) -> Result<(), Error> {
+        if delta.is_empty() {
+            return Ok(());
+        }
+        self.mark_output(observer);
+        if self.segment.is_some_and(|segment| segment != place) {
+            self.emit("\n\n", observer)?;
+        }
+        self.segment = Some(place);
+        self.emit(delta, observer)
+    }
+
+    /// Emits a piece of text.
+    pub(crate) fn emit(&mut self, piece: &str, observer: &mut Observer<'_>) -> Result<(), Error> {
+        if self.emitted.len().saturating_add(piece.len()) > MAX_TEXT {
+            return Err(Error::Malformed);
+        }
+        self.emitted.push_str(piece);
+        (observer.deltas)(piece);
+        Ok(())
+    }
+
+    /// True if there is no text, or only white space.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.emitted.trim().is_empty()
+    }
+
+    /// Takes the text.
+    pub(crate) fn take(&mut self) -> String {
+        std::mem::take(&mut self.emitted)
+    }
+}

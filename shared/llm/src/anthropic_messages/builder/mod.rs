@@ -1,0 +1,196 @@
+//! Builds the body of a model request.
+//!
+//! Pure. The system prompt is a list of text blocks, and the messages are the history, then the results of the previous
+//! calls and the user's blocks in one message. A message that only brings tool results has no text, unless the prompt
+//! changed: Anthropic advises against text after results, because models then tend to end the turn.
+//!
+//! Cache points stand at the end of the system prompt, of the previous request's last message, and of this request's
+//! last message. The next request finds the same prefix, since a replayed message is built as it was the first time.
+
+mod reply;
+
+use std::borrow::Cow;
+
+use agent::model::model_settings::{Effort, ModelSettings, ServiceTier, TextFormat};
+use agent::model::{Attachment, Chain, Error, HistoryItem, Message, Request, ToolOutput};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use contracts::response::ToolOutcome;
+
+use crate::anthropic_messages::request as wire;
+use crate::prompt;
+
+pub use reply::{REDACTED_THINKING, THINKING};
+
+/// The most tokens of a reply if the context sets no limit, which the API requires: no model in use allows fewer.
+pub const DEFAULT_MAX_TOKENS: u32 = 32_000;
+
+/// Builds the body of a request.
+///
+/// # Errors
+///
+/// [`Error::UnsupportedFeature`] for hosted tools, which are another API's.
+pub fn build(request: &Request, send_identifiers: bool) -> Result<wire::Request<'_>, Error> {
+    let settings = &request.settings;
+    if !settings.hosted_tools.is_empty() {
+        return Err(Error::UnsupportedFeature { feature: "HostedTools" });
+    }
+    let identifiers = request.identifiers.as_ref().filter(|_| send_identifiers);
+    let (mut system, mut messages) = (Vec::new(), Vec::new());
+    if let Chain::Initial { system: base, parts, history } = &request.chain {
+        system.extend(prompt::system_parts(base, parts).filter_map(prompt::non_blank).map(text));
+        messages.extend(history.iter().filter_map(history_message));
+    }
+    system.extend(settings.text_format.as_ref().and_then(format_instruction).map(text));
+    messages.push(user_message(&request.message));
+    add_cache_points(&mut system, &mut messages);
+    let config = output_config(settings);
+    Ok(wire::Request {
+        model: &request.model,
+        max_tokens: settings.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
+        temperature: settings.temperature,
+        top_p: settings.top_p,
+        // Thinking can't be combined with a tool that must be called.
+        thinking: settings.reasoning_effort.map(thinking).filter(|_| request.tool_choice.is_none()),
+        output_config: (config != wire::OutputConfig::default()).then_some(config),
+        service_tier: settings.service_tier.and_then(service_tier),
+        metadata: identifiers.map(|ids| wire::Metadata { user_id: &ids.user }),
+        stream: true,
+        tools: request.tools.iter().map(tool).collect(),
+        tool_choice: tool_choice(request),
+        system,
+        messages,
+    })
+}
+
+/// Returns the names of the settings that the API has no member for. They are not sent.
+pub fn omitted_settings(settings: &ModelSettings) -> impl Iterator<Item = &'static str> {
+    let has_no_tier = settings.service_tier.is_some_and(|tier| service_tier(tier).is_none());
+    let omitted = [("Verbosity", settings.verbosity.is_some()), ("ServiceTier", has_no_tier)];
+    omitted.into_iter().filter_map(|(name, is_omitted)| is_omitted.then_some(name))
+}
+
+fn thinking(effort: Effort) -> wire::Thinking {
+    match effort {
+        Effort::None => wire::Thinking::Disabled,
+        Effort::Minimal | Effort::Low | Effort::Medium | Effort::High | Effort::Xhigh | Effort::Max => {
+            wire::Thinking::Adaptive
+        }
+    }
+}
+
+fn output_config(settings: &ModelSettings) -> wire::OutputConfig<'_> {
+    let effort = settings.reasoning_effort.and_then(|effort| match effort {
+        Effort::None => None,
+        // The API has no lower effort.
+        Effort::Minimal | Effort::Low => Some("low"),
+        Effort::Medium => Some("medium"),
+        Effort::High => Some("high"),
+        Effort::Xhigh => Some("xhigh"),
+        Effort::Max => Some("max"),
+    });
+    let format = settings.text_format.as_ref().filter(|format| format.strict);
+    wire::OutputConfig { effort, format: format.map(|format| wire::Format { schema: &format.schema }) }
+}
+
+/// Returns the instruction for a format that the provider needn't enforce. The API enforces every format it is given, and
+/// accepts only schemas that it can enforce.
+fn format_instruction(format: &TextFormat) -> Option<String> {
+    (!format.strict).then(|| {
+        let description = format.description.as_deref().map(|text| format!(" {text}")).unwrap_or_default();
+        format!(
+            "Answer with JSON alone, without a code fence. It conforms to this JSON Schema, named {}.{description}\n\n{}",
+            format.name, format.schema
+        )
+    })
+}
+
+fn service_tier(tier: ServiceTier) -> Option<&'static str> {
+    match tier {
+        ServiceTier::Auto => Some("auto"),
+        ServiceTier::Default => Some("standard_only"),
+        ServiceTier::Flex | ServiceTier::Scale | ServiceTier::Priority => None,
+    }
+}
+
+fn tool(tool: &agent::model::Tool) -> wire::Tool<'_> {
+    wire::Tool {
+        name: &tool.name,
+        description: &tool.description,
+        input_schema: &tool.parameters,
+        strict: tool.strict,
+    }
+}
+
+fn tool_choice(request: &Request) -> Option<wire::ToolChoice<'_>> {
+    let one_at_a_time = request.settings.parallel_tool_calls == Some(false) && !request.tools.is_empty();
+    match request.tool_choice.as_deref() {
+        Some(name) => {
+            Some(wire::ToolChoice::Tool { name, disable_parallel_tool_use: one_at_a_time.then_some(true) })
+        }
+        None => one_at_a_time.then_some(wire::ToolChoice::Auto { disable_parallel_tool_use: true }),
+    }
+}
+
+/// Builds the message of one history entry. None for a reply without content, which the API refuses.
+fn history_message(item: &HistoryItem) -> Option<wire::Message<'_>> {
+    match item {
+        HistoryItem::Message(message) => Some(user_message(message)),
+        HistoryItem::Reply(items) => {
+            let content = reply::blocks(items);
+            (!content.is_empty()).then_some(wire::Message { role: wire::Role::Assistant, content })
+        }
+    }
+}
+
+/// Builds the user message: first the results of the previous calls, as the API requires.
+fn user_message(message: &Message) -> wire::Message<'_> {
+    let mut content: Vec<wire::Block<'_>> = message.tool_outputs.iter().map(tool_result).collect();
+    if prompt::only_brings_results(message) {
+        content.extend(prompt::update_after_results(message).map(text));
+    } else {
+        content.extend(prompt::leading_parts(message).map(text));
+        content.extend(message.attachments.iter().map(attachment));
+        content.extend(prompt::update(message).map(text));
+    }
+    wire::Message { role: wire::Role::User, content }
+}
+
+fn tool_result(output: &ToolOutput) -> wire::Block<'_> {
+    let (content, is_error) = match &output.outcome {
+        ToolOutcome::ResultJson(json) => (json.as_str(), false),
+        ToolOutcome::ErrorMessage(message) => (message.as_str(), true),
+    };
+    let tool_use_id = reply::portable_id(&output.call.call_id);
+    wire::Content::ToolResult { tool_use_id, content, is_error }.into()
+}
+
+fn attachment(attachment: &Attachment) -> wire::Block<'_> {
+    match attachment {
+        Attachment::Image { media_type, bytes } => {
+            wire::Content::Image { source: source(media_type, bytes) }.into()
+        }
+        Attachment::File { name, media_type, bytes } => {
+            wire::Content::Document { source: source(media_type, bytes), title: name }.into()
+        }
+    }
+}
+
+fn source<'a>(media_type: &'a str, bytes: &[u8]) -> wire::Source<'a> {
+    wire::Source { media_type, data: STANDARD.encode(bytes) }
+}
+
+/// Adds the cache points. The API allows four.
+fn add_cache_points<'a>(system: &mut [wire::Block<'a>], messages: &mut [wire::Message<'a>]) {
+    let users = messages.iter_mut().rev().filter(|message| message.role == wire::Role::User);
+    let ends = users.take(2).filter_map(|message| message.content.last_mut());
+    for block in ends.chain(system.last_mut()) {
+        block.cache_control = Some(wire::CacheControl::Ephemeral);
+    }
+}
+
+fn text<'a>(text: impl Into<Cow<'a, str>>) -> wire::Block<'a> {
+    wire::Content::Text { text: text.into() }.into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,68 @@
+//! Extracts the text, calls and reasoning from the items of a response.
+
+use agent::model::{Error, HostedCall, Reasoning};
+
+use super::citations::{self, Citation};
+use crate::responses::item::Item;
+use crate::tool_calls::ToolCalls;
+
+/// Joins the texts and refusals with blank lines, and appends the citations.
+pub(super) fn text(items: &[Item]) -> String {
+    let messages = || {
+        items.iter().filter_map(|item| match item {
+            Item::Message(texts, annotations) => Some((texts, annotations)),
+            Item::FunctionCall(_) | Item::Reasoning(_) | Item::Hosted(_) | Item::Other => None,
+        })
+    };
+    let texts = messages().flat_map(|(texts, _)| texts);
+    let texts: Vec<&str> = texts.map(String::as_str).filter(|text| !text.is_empty()).collect();
+    let citations: Vec<Citation> =
+        messages().flat_map(|(_, annotations)| annotations).filter_map(Citation::from_annotation).collect();
+    citations::append(texts.join("\n\n"), &citations)
+}
+
+/// Collects the calls, each with a unique id.
+pub(super) fn calls(items: &[Item], nonce: u64) -> Result<ToolCalls, Error> {
+    let received = items.iter().filter_map(|item| match item {
+        Item::FunctionCall(call) => Some(call),
+        Item::Message(..) | Item::Reasoning(_) | Item::Hosted(_) | Item::Other => None,
+    });
+    ToolCalls::collect(received, nonce)
+}
+
+/// Collects the reasoning that can be replayed, each with the number of calls before it.
+pub(super) fn reasoning(items: &[Item]) -> Vec<Reasoning> {
+    let mut calls_before = 0;
+    let collected = items.iter().filter_map(|item| match item {
+        Item::FunctionCall(call) => {
+            calls_before += usize::from(!call.name.is_empty());
+            None
+        }
+        Item::Reasoning(reasoning) => Some(Reasoning {
+            calls_before,
+            id: reasoning.id.clone(),
+            summary: reasoning.summary.clone(),
+            encrypted: reasoning.encrypted.clone(),
+        }),
+        Item::Message(..) | Item::Hosted(_) | Item::Other => None,
+    });
+    collected.collect()
+}
+
+/// Collects the calls of hosted tools, each with the number of calls and reasoning items before it.
+pub(super) fn hosted(items: &[Item]) -> Vec<HostedCall> {
+    let (mut calls_before, mut reasoning_before) = (0, 0);
+    let collected = items.iter().filter_map(|item| match item {
+        Item::FunctionCall(call) => {
+            calls_before += usize::from(!call.name.is_empty());
+            None
+        }
+        Item::Reasoning(_) => {
+            reasoning_before += 1;
+            None
+        }
+        Item::Hosted(item) => Some(HostedCall { calls_before, reasoning_before, item: item.clone() }),
+        Item::Message(..) | Item::Other => None,
+    });
+    collected.collect()
+}

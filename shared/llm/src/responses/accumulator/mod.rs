@@ -1,0 +1,212 @@
+//! Accumulates the events of a stream into one reply.
+//!
+//! Pure. The reply's text is the concatenation of the emitted deltas, unless the terminal event has a different text,
+//! which then takes precedence. Citations are appended to the text. Segments (parts of messages) are joined by a blank
+//! line, and a refusal counts as text. A stream without a terminal event has no reply.
+
+use agent::model::{Error, Observer, Reply};
+use contracts::Usage;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::accumulator::{Accumulate, MAX_TEXT, Progress, ReplyText, StateOptions};
+use crate::error_object::ErrorObject;
+use crate::responses::event::{Delta, Event, Response};
+use crate::responses::item::Item;
+use crate::{failure, wire_capture};
+
+mod citations;
+mod items;
+
+const MAX_ITEMS: usize = 1_024;
+
+/// The state of a reply under construction.
+#[derive(Debug, Default)]
+pub struct Accumulator {
+    state: StateOptions,
+    /// Makes the ids that are generated here unique across replies.
+    nonce: u64,
+    /// The text. Its places are items and parts.
+    text: ReplyText,
+    /// The completed items, for servers whose terminal event omits them.
+    items: Vec<Item>,
+    /// The error that an event reported.
+    error: Option<ErrorObject>,
+}
+
+impl Accumulator {
+    /// Creates an accumulator for the response to a request with this `state`. Pass a different nonce for each response.
+    pub fn new(state: StateOptions, nonce: u64) -> Self {
+        Self { state, nonce, ..Self::default() }
+    }
+}
+
+impl Accumulate for Accumulator {
+    fn push(&mut self, kind: &str, data: &str, observer: &mut Observer<'_>) -> Result<Progress, Error> {
+        // Some servers send an empty event as a keep-alive and `[DONE]` at the end. The API has neither.
+        if matches!(data.trim(), "" | "[DONE]") {
+            return Ok(Progress::Pending);
+        }
+        match Event::read(kind, data).map_err(|_| Error::Malformed)? {
+            // Nothing is written yet, so the request can be repeated with the full history.
+            Event::Created { response }
+                if self.state.is_chain_lost(response.previous_response_id.as_ref()) =>
+            {
+                return Err(Error::ChainLost);
+            }
+            Event::ItemAdded => self.text.mark_output(observer),
+            Event::TextDelta(delta) | Event::RefusalDelta(delta) => self.push_delta(&delta, observer)?,
+            Event::ItemDone { item } => {
+                self.text.mark_output(observer);
+                if self.items.len() == MAX_ITEMS {
+                    return Err(Error::Malformed);
+                }
+                self.items.push(item);
+            }
+            Event::Completed { response } => return self.terminate("completed", data, response, observer),
+            Event::Incomplete { response } => return self.terminate("incomplete", data, response, observer),
+            Event::Failed { response } => return self.terminate("failed", data, response, observer),
+            Event::Error(error) => {
+                record_terminal(data, None, observer);
+                return Err(self.fail(Some(error)));
+            }
+            Event::Created { .. } | Event::Other => {}
+        }
+        Ok(Progress::Pending)
+    }
+
+    /// A stream without a terminal event has no reply.
+    fn finish(&mut self, _observer: &mut Observer<'_>) -> Result<Reply, Error> {
+        Err(Error::Malformed)
+    }
+
+    fn has_text(&self) -> bool {
+        !self.text.emitted.is_empty()
+    }
+
+    fn has_output(&self) -> bool {
+        self.text.has_output
+    }
+
+    fn error(&self) -> Option<&ErrorObject> {
+        self.error.as_ref()
+    }
+}
+
+impl Accumulator {
+    /// Handles the terminal event `name`. The response's own status takes precedence over the name.
+    fn terminate(
+        &mut self,
+        name: &str,
+        data: &str,
+        response: Response,
+        observer: &mut Observer<'_>,
+    ) -> Result<Progress, Error> {
+        record_terminal(data, response.usage.counts, observer);
+        if !response.output.is_empty() {
+            self.text.mark_output(observer);
+        }
+        let outcome = match response.status.as_deref() {
+            Some(status @ ("failed" | "cancelled" | "incomplete")) if name == "completed" => status,
+            _ => name,
+        };
+        match outcome {
+            "failed" | "cancelled" => {
+                observer.failed_response_id = response.id.filter(|id| !id.is_empty());
+                Err(self.fail(response.error))
+            }
+            outcome => {
+                let (id, is_truncated) = (response.id.clone(), outcome == "incomplete");
+                let reply = self.complete(response, is_truncated, observer);
+                if reply.is_err() {
+                    observer.failed_response_id = id.filter(|id| !id.is_empty());
+                }
+                reply.map(Progress::Complete)
+            }
+        }
+    }
+
+    fn fail(&mut self, error: Option<ErrorObject>) -> Error {
+        self.error = error;
+        failure::classify_failed(self.error.as_ref())
+    }
+
+    fn push_delta(&mut self, delta: &Delta, observer: &mut Observer<'_>) -> Result<(), Error> {
+        self.text.push((delta.output_index, delta.content_index), &delta.delta, observer)
+    }
+
+    fn complete(
+        &mut self,
+        response: Response,
+        is_truncated: bool,
+        observer: &mut Observer<'_>,
+    ) -> Result<Reply, Error> {
+        let reason = response.incomplete_details.as_ref().and_then(|details| details.reason.as_deref());
+        let reason = failure::classify_incomplete(reason);
+        if is_truncated && reason == Error::ContentFiltered {
+            return Err(reason);
+        }
+        let items = match response.output {
+            output if output.is_empty() => std::mem::take(&mut self.items),
+            output => output,
+        };
+        let replaces_stream = self.reconcile_text(&items::text(&items), observer)?;
+        let tool_calls = items::calls(&items, self.nonce)?;
+        let confirmed = response.store != Some(false)
+            && !self.state.is_chain_lost(response.previous_response_id.as_ref());
+        // The provider accepts no outputs for truncated calls, or for calls whose ids were generated here.
+        let answerable = !(tool_calls.has_unmatched || is_truncated && !tool_calls.calls.is_empty());
+        let calls = if is_truncated { Vec::new() } else { tool_calls.calls };
+        if is_truncated && self.text.is_blank() {
+            return Err(Error::Incomplete);
+        }
+        let id = response.id.filter(|id| !id.is_empty());
+        Ok(Reply {
+            is_stored: self.state.store && confirmed && answerable && id.is_some(),
+            response_id: id.unwrap_or_else(|| format!("unnamed_{:016x}", self.nonce)),
+            model: response.model.unwrap_or_default(),
+            text: self.text.take(),
+            calls,
+            is_truncated,
+            replaces_stream,
+            reasoning: items::reasoning(&items),
+            hosted: items::hosted(&items),
+        })
+    }
+
+    /// Reconciles the emitted text with the final text. Emits the rest if the final text extends the emitted one;
+    /// otherwise replaces it and returns true. Keeps the emitted text if the final one is empty.
+    fn reconcile_text(&mut self, final_text: &str, observer: &mut Observer<'_>) -> Result<bool, Error> {
+        if let Some(rest) = final_text.strip_prefix(self.text.emitted.as_str()) {
+            let rest = rest.to_owned();
+            return if rest.is_empty() { Ok(false) } else { self.text.emit(&rest, observer).map(|()| false) };
+        }
+        if final_text.is_empty() {
+            return Ok(false);
+        }
+        if final_text.len() > MAX_TEXT {
+            return Err(Error::Malformed);
+        }
+        final_text.clone_into(&mut self.text.emitted);
+        Ok(true)
+    }
+}
+
+/// Records the usage of a terminal event, and captures the raw response if enabled. A bare error event has no response
+/// and is captured whole.
+fn record_terminal(data: &str, usage: Option<Usage>, observer: &mut Observer<'_>) {
+    observer.add_usage(usage);
+    if observer.raw.is_some() {
+        let response = serde_json::from_str(data).ok().and_then(|Terminal { response }| response);
+        wire_capture::capture_response(observer, response.map_or(data, RawValue::get));
+    }
+}
+
+#[derive(Deserialize)]
+struct Terminal<'a> {
+    #[serde(borrow, default)]
+    response: Option<&'a RawValue>,
+}
+
+#[cfg(test)]
+mod tests;

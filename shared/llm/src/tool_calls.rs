@@ -1,0 +1,58 @@
+//! The function calls of a reply, each with a unique id.
+
+use agent::model::{Error, FunctionCall};
+
+/// The most calls of a reply.
+pub(crate) const MAX_CALLS: usize = 128;
+
+/// A function call as a provider sends it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReceivedCall {
+    /// The call id that the output refers to, if there is one.
+    pub call_id: Option<String>,
+    /// The item's id.
+    pub id: Option<String>,
+    /// The function name. Empty if it is missing.
+    pub name: String,
+    /// The arguments as JSON text, as the model wrote it.
+    pub arguments: String,
+}
+
+/// The tool calls in the model's order.
+#[derive(Debug)]
+pub(crate) struct ToolCalls {
+    pub(crate) calls: Vec<FunctionCall>,
+    /// Set if an id was generated or a call was dropped, so that the provider can't match outputs with its calls.
+    pub(crate) has_unmatched: bool,
+}
+
+impl ToolCalls {
+    /// Collects the calls, each with a unique id. If the call id is missing or a duplicate, uses the item's id, or else
+    /// generates one. Drops calls without a function name.
+    pub(crate) fn collect<'a>(
+        received: impl IntoIterator<Item = &'a ReceivedCall>,
+        nonce: u64,
+    ) -> Result<Self, Error> {
+        let mut collected = Self { calls: Vec::new(), has_unmatched: false };
+        for call in received {
+            if collected.calls.len() == MAX_CALLS {
+                return Err(Error::Malformed);
+            }
+            if call.name.is_empty() {
+                collected.has_unmatched = true;
+                continue;
+            }
+            let is_unique = |id: &&String| collected.calls.iter().all(|earlier| earlier.call_id != **id);
+            let provided = call.call_id.as_ref().filter(is_unique);
+            let item_id = call.id.as_ref().filter(is_unique);
+            collected.has_unmatched |= provided.is_none();
+            let generated = || format!("call_{nonce:016x}{:02x}", collected.calls.len());
+            collected.calls.push(FunctionCall {
+                call_id: provided.or(item_id).cloned().unwrap_or_else(generated),
+                name: call.name.clone(),
+                arguments: call.arguments.clone(),
+            });
+        }
+        Ok(collected)
+    }
+}

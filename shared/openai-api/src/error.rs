@@ -1,0 +1,198 @@
+//! Errors in OpenAI's shape: `{"error":{"message","type","param","code"}}`.
+
+use contracts::{Error, ErrorCode, InvokeResult, error::Retry};
+use serde_json::{Value, json};
+
+/// An error of this API.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ApiError {
+    /// The HTTP status.
+    pub status: u16,
+    /// A message that says what is wrong and how to fix it.
+    pub message: String,
+    /// The member that the error is about.
+    pub param: Option<String>,
+    /// A stable code.
+    pub code: Option<String>,
+    /// True if the same request may succeed later. None: decided by the status.
+    pub retry: Option<bool>,
+    /// Seconds to wait before a retry.
+    pub retry_after_seconds: Option<u64>,
+}
+
+impl ApiError {
+    /// Creates an error about a member of a request.
+    #[must_use]
+    pub fn invalid(param: &str, code: &str, message: impl Into<String>) -> Self {
+        Self {
+            status: 400,
+            message: message.into(),
+            param: (!param.is_empty()).then(|| param.to_owned()),
+            code: Some(code.to_owned()),
+            retry: Some(false),
+            retry_after_seconds: None,
+        }
+    }
+
+    /// Creates an error about a member whose value breaks a rule.
+    #[must_use]
+    pub fn value(param: &str, rule: &str) -> Self {
+        Self::invalid(param, "invalid_value", format!("Invalid value: '{param}' {rule}."))
+    }
+
+    /// Creates an error about a member that the service can't honour, with the alternative.
+    #[must_use]
+    pub fn unsupported(param: &str, alternative: &str) -> Self {
+        Self::invalid(
+            param,
+            "unsupported_parameter",
+            format!("Unsupported parameter: '{param}' isn't supported by this service. {alternative}"),
+        )
+    }
+
+    /// Creates the error of a response that doesn't exist.
+    #[must_use]
+    pub fn response_not_found(id: &str) -> Self {
+        Self {
+            status: 404,
+            ..Self::invalid("id", "not_found", format!("Response with id '{id}' not found."))
+        }
+    }
+
+    /// Creates the error of a path that doesn't exist.
+    #[must_use]
+    pub fn path_not_found(method: &str, path: &str) -> Self {
+        Self {
+            status: 404,
+            ..Self::invalid("", "unknown_url", format!("Unknown request URL: {method} {path}."))
+        }
+    }
+
+    /// Creates the error of a previous response that can't be continued from.
+    #[must_use]
+    pub fn previous_not_found(id: &str) -> Self {
+        Self::invalid(
+            "previous_response_id",
+            "previous_response_not_found",
+            format!("Previous response with id '{id}' not found."),
+        )
+    }
+
+    /// Returns the error as the body of a response.
+    #[must_use]
+    pub fn body(&self) -> Value {
+        json!({"error": {"message": self.message, "type": self.kind(), "param": self.param, "code": self.code}})
+    }
+
+    /// Returns the value of `type`.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self.status {
+            401 => "authentication_error",
+            403 => "permission_error",
+            429 => "rate_limit_error",
+            500.. => "server_error",
+            _ => "invalid_request_error",
+        }
+    }
+
+    /// Translates the errors of an envelope; none if the bytes are no envelope with errors.
+    #[must_use]
+    pub fn from_envelope(body: &[u8]) -> Option<Self> {
+        let result: InvokeResult<Value> = serde_json::from_slice(body).ok()?;
+        result.into_outcome().err()?.into_iter().next().map(Self::from)
+    }
+}
+
+impl From<Error> for ApiError {
+    /// Translates an error of the service. Members get the names of this API.
+    fn from(error: Error) -> Self {
+        let Error { error_code, message, details, retry_after_seconds } = error;
+        let param = details.as_deref().and_then(param);
+        let (status, code) = match error_code {
+            ErrorCode::AgentContextNotFound => (404, "model_not_found"),
+            ErrorCode::MemberInvalid if param.as_deref() == Some("model") => (404, "model_not_found"),
+            ErrorCode::SessionContextMismatch => (400, "invalid_value"),
+            ErrorCode::TurnIdConflict => (409, "idempotency_error"),
+            ErrorCode::SessionBusy => (409, "conversation_locked"),
+            ErrorCode::TurnInProgress => (409, "response_in_progress"),
+            ErrorCode::Unauthenticated => (401, "invalid_api_key"),
+            ErrorCode::ModelContextTooLong => (400, "context_length_exceeded"),
+            ErrorCode::ModelContentFiltered => (400, "content_filter"),
+            ErrorCode::ModelRateLimited | ErrorCode::TooManyRequests => (429, "rate_limit_exceeded"),
+            ErrorCode::ModelQuotaExceeded => (429, "insufficient_quota"),
+            other => (other.http_status(), other.as_str()),
+        };
+        let message = match error_code {
+            ErrorCode::AgentContextNotFound => {
+                format!("The agent '{}' doesn't exist.", details.unwrap_or_default())
+            }
+            ErrorCode::SessionContextMismatch => {
+                "A conversation keeps the agent of its first response. Name that agent, or begin another one."
+                    .to_owned()
+            }
+            ErrorCode::TurnIdConflict => {
+                "The Idempotency-Key was used with another request. Send a new key.".to_owned()
+            }
+            _ => message,
+        };
+        let param = match error_code {
+            ErrorCode::AgentContextNotFound | ErrorCode::SessionContextMismatch => Some("model".to_owned()),
+            _ => param,
+        };
+        let retry = Some(error_code.retry() == Retry::SameRequest);
+        Self { status, message, param, code: Some(code.to_owned()), retry, retry_after_seconds }
+    }
+}
+
+/// Returns this API's name of a member of the service's requests.
+fn param(details: &str) -> Option<String> {
+    let name = details.split(['.', '[']).next().unwrap_or_default();
+    let known = [
+        ("Instruction", "input"),
+        ("ClipboardImages", "input"),
+        ("InputArtifacts", "input"),
+        ("ToolResults", "input"),
+        ("SolutionContextText", "instructions"),
+        ("AgentContextId", "model"),
+        ("Model", "model"),
+    ];
+    known.iter().find(|(own, _)| *own == name).map(|(_, theirs)| (*theirs).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn envelope_translates_to_error() {
+        let busy = Error::from(ErrorCode::SessionBusy);
+        let body = serde_json::to_vec(&InvokeResult::<()>::err(busy)).unwrap();
+        let error = ApiError::from_envelope(&body).unwrap();
+        assert_eq!((error.status, error.code.as_deref()), (409, Some("conversation_locked")));
+        assert_eq!(error.retry, Some(true));
+        assert_eq!(ApiError::from_envelope(b"{}"), None);
+        let ok = serde_json::to_vec(&InvokeResult::ok(1)).unwrap();
+        assert_eq!(ApiError::from_envelope(&ok), None);
+    }
+
+    #[test]
+    fn body_has_the_four_members() {
+        let body = ApiError::unsupported("store", "Leave it out.").body();
+        assert_eq!(body["error"]["type"], "invalid_request_error");
+        assert_eq!(
+            (&body["error"]["param"], &body["error"]["code"]),
+            (&json!("store"), &json!("unsupported_parameter"))
+        );
+        assert!(body["error"]["message"].as_str().unwrap().contains("'store'"));
+    }
+
+    #[test]
+    fn members_get_names_of_this_api() {
+        let error = Error::new(ErrorCode::MemberInvalid, "m").with_details("ClipboardImages[0].DataBase64");
+        assert_eq!(ApiError::from(error).param.as_deref(), Some("input"));
+        let error = Error::new(ErrorCode::MemberInvalid, "m").with_details("Model");
+        assert_eq!(ApiError::from(error).status, 404);
+    }
+}

@@ -1,0 +1,243 @@
+//! The input of a response: new messages or outputs of functions, after items of earlier responses.
+
+use serde_json::Value;
+
+use super::members::Members;
+use crate::{error::ApiError, id::ResponseId};
+
+/// The new input of a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// A message of the user.
+    Message(UserMessage),
+    /// Outputs of the functions that the previous response called.
+    Outputs(Vec<FunctionOutput>),
+}
+
+/// A message of the user. Several messages are joined.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UserMessage {
+    /// The text.
+    pub text: String,
+    /// The images.
+    pub images: Vec<InlineData>,
+    /// The files.
+    pub files: Vec<InlineFile>,
+}
+
+/// Data in a `data:` URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InlineData {
+    /// The media type.
+    pub mime_type: String,
+    /// The data in base64.
+    pub base64: String,
+}
+
+/// A file of the input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InlineFile {
+    /// The name.
+    pub name: String,
+    /// The contents.
+    pub data: InlineData,
+}
+
+/// The output of a function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FunctionOutput {
+    /// The call.
+    pub call_id: String,
+    /// The output.
+    pub output: String,
+}
+
+/// The input of a request.
+#[derive(Debug)]
+pub(super) struct Items {
+    /// The response that the last item of an earlier response belongs to.
+    pub(super) anchor: Option<ResponseId>,
+    /// The texts of system and developer messages.
+    pub(super) system: Vec<String>,
+    /// The new input.
+    pub(super) input: Input,
+}
+
+/// Reads `input`.
+pub(super) fn read(members: &Members<'_>) -> Result<Items, ApiError> {
+    let items = match members.get("input") {
+        None => return Err(members.missing("input")),
+        Some(Value::String(text)) => {
+            let input = Input::Message(UserMessage { text: text.clone(), ..UserMessage::default() });
+            return Ok(Items { anchor: None, system: Vec::new(), input });
+        }
+        Some(Value::Array(items)) => items,
+        Some(_) => return Err(members.rule("input", "must be a string or an array of items")),
+    };
+    let mut reader = Reader::default();
+    for (n, item) in items.iter().enumerate() {
+        reader.item(item, &format!("input[{n}]"))?;
+    }
+    let Reader { anchor, system, message, outputs } = reader;
+    let input = match (message, outputs) {
+        (Some(_), outputs) if !outputs.is_empty() => {
+            let rule = "can't hold a new message beside outputs of functions; send it after their response";
+            return Err(members.rule("input", rule));
+        }
+        (Some(message), _) => Input::Message(message),
+        (None, outputs) if !outputs.is_empty() => Input::Outputs(outputs),
+        (None, _) => {
+            return Err(members.rule("input", "must hold a new user message or outputs of functions"));
+        }
+    };
+    Ok(Items { anchor, system, input })
+}
+
+#[derive(Default)]
+struct Reader {
+    anchor: Option<ResponseId>,
+    system: Vec<String>,
+    message: Option<UserMessage>,
+    outputs: Vec<FunctionOutput>,
+}
+
+impl Reader {
+    fn item(&mut self, item: &Value, path: &str) -> Result<(), ApiError> {
+        let kind = item.get("type").and_then(Value::as_str).unwrap_or("message");
+        let role = item.get("role").and_then(Value::as_str).unwrap_or_default();
+        match (kind, role) {
+            ("message", "user") => self.user(item, path),
+            ("message", "system" | "developer") => {
+                let members = Members::read(item, path, &["type", "role", "content", "id", "status"])?;
+                let message = message(&members, path)?;
+                if !message.images.is_empty() || !message.files.is_empty() {
+                    return Err(members.unsupported("content", "A system message may hold text alone."));
+                }
+                self.system.push(message.text);
+                Ok(())
+            }
+            ("message", "assistant") | ("function_call" | "item_reference", _) => self.earlier(item, path),
+            ("function_call_output", _) => {
+                let members = Members::read(item, path, &["type", "call_id", "output", "id", "status"])?;
+                let call_id = members.required_text("call_id")?.to_owned();
+                self.outputs.push(FunctionOutput { call_id, output: output(&members, path)? });
+                Ok(())
+            }
+            ("message", _) => {
+                Err(ApiError::value(&format!("{path}.role"), "must be user, system, developer or assistant"))
+            }
+            (kind, _) => {
+                let alternative = format!("Items of type '{kind}' can't be sent.");
+                Err(ApiError::unsupported(&format!("{path}.type"), &alternative))
+            }
+        }
+    }
+
+    fn user(&mut self, item: &Value, path: &str) -> Result<(), ApiError> {
+        let members = Members::read(item, path, &["type", "role", "content", "id", "status"])?;
+        let UserMessage { text, images, files } = message(&members, path)?;
+        let joined = self.message.get_or_insert_default();
+        let gap = if joined.text.is_empty() || text.is_empty() { "" } else { "\n\n" };
+        joined.text = format!("{}{gap}{text}", joined.text);
+        joined.images.extend(images);
+        joined.files.extend(files);
+        Ok(())
+    }
+
+    /// Reads an item of an earlier response, which is stored: its id alone matters. Everything before it is stored too.
+    fn earlier(&mut self, item: &Value, path: &str) -> Result<(), ApiError> {
+        let id = item.get("id").and_then(Value::as_str).unwrap_or_default();
+        let anchor = ResponseId::of_item(id).or_else(|| ResponseId::parse(id)).ok_or_else(|| {
+            let message = format!(
+                "'{path}' isn't an item of this service. Send output items with their ids, or use 'previous_response_id'."
+            );
+            ApiError::invalid(path, "unsupported_parameter", message)
+        })?;
+        self.anchor = Some(anchor);
+        self.message = None;
+        self.outputs.clear();
+        Ok(())
+    }
+}
+
+/// Reads the content of a message.
+fn message(members: &Members<'_>, path: &str) -> Result<UserMessage, ApiError> {
+    let parts = match members.get("content") {
+        None => return Err(members.missing("content")),
+        Some(Value::String(text)) => return Ok(UserMessage { text: text.clone(), ..UserMessage::default() }),
+        Some(Value::Array(parts)) => parts,
+        Some(_) => return Err(members.rule("content", "must be a string or an array of parts")),
+    };
+    let (mut texts, mut read) = (Vec::new(), UserMessage::default());
+    for (n, part) in parts.iter().enumerate() {
+        let path = format!("{path}.content[{n}]");
+        match part.get("type").and_then(Value::as_str).unwrap_or_default() {
+            "input_text" => texts.push(Members::read(part, &path, &["type", "text"])?.required_text("text")?),
+            "input_image" => read.images.push(image(part, &path)?),
+            "input_file" => read.files.push(file(part, &path, read.files.len())?),
+            kind => {
+                let alternative = format!("Parts of type '{kind}' can't be sent.");
+                return Err(ApiError::unsupported(&format!("{path}.type"), &alternative));
+            }
+        }
+    }
+    read.text = texts.join("\n\n");
+    Ok(read)
+}
+
+fn image(part: &Value, path: &str) -> Result<InlineData, ApiError> {
+    let members = Members::read(part, path, &["type", "image_url", "detail", "file_id"])?;
+    if members.get("file_id").is_some() {
+        return Err(members.unsupported("file_id", "Send 'image_url' with a data: URL."));
+    }
+    if members.text("detail")?.is_some_and(|detail| detail != "auto") {
+        return Err(members.unsupported("detail", "Use 'auto'."));
+    }
+    data_url(members.required_text("image_url")?)
+        .ok_or_else(|| members.unsupported("image_url", "Send the image itself, as a data: URL in base64."))
+}
+
+fn file(part: &Value, path: &str, number: usize) -> Result<InlineFile, ApiError> {
+    let members =
+        Members::read(part, path, &["type", "filename", "file_data", "file_id", "file_url", "detail"])?;
+    for name in ["file_id", "file_url"] {
+        if members.get(name).is_some() {
+            return Err(members.unsupported(name, "Send 'file_data' with a data: URL."));
+        }
+    }
+    if members.text("detail")?.is_some_and(|detail| detail != "auto") {
+        return Err(members.unsupported("detail", "Use 'auto'."));
+    }
+    let data = data_url(members.required_text("file_data")?)
+        .ok_or_else(|| members.rule("file_data", "must be a data: URL in base64"))?;
+    let name =
+        members.text("filename")?.map_or_else(|| format!("file-{}", number.saturating_add(1)), str::to_owned);
+    Ok(InlineFile { name, data })
+}
+
+/// Reads the output of a function: a text, or parts of text.
+fn output(members: &Members<'_>, path: &str) -> Result<String, ApiError> {
+    match members.get("output") {
+        None => Err(members.missing("output")),
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(Value::Array(parts)) => {
+            let text = |(n, part): (usize, &Value)| {
+                let path = format!("{path}.output[{n}]");
+                if part.get("type").and_then(Value::as_str) != Some("input_text") {
+                    let alternative = "Outputs of functions are text.";
+                    return Err(ApiError::unsupported(&format!("{path}.type"), alternative));
+                }
+                Members::read(part, &path, &["type", "text"])?.required_text("text").map(str::to_owned)
+            };
+            parts.iter().enumerate().map(text).collect::<Result<Vec<_>, _>>().map(|texts| texts.join("\n\n"))
+        }
+        Some(_) => Err(members.rule("output", "must be a string or an array of parts")),
+    }
+}
+
+/// Splits a `data:` URL in base64.
+pub(crate) fn data_url(url: &str) -> Option<InlineData> {
+    let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
+    let mime_type = head.strip_suffix(";base64")?.split(';').next()?.to_ascii_lowercase();
+    (!mime_type.is_empty()).then(|| InlineData { mime_type, base64: data.to_owned() })
+}

@@ -1,0 +1,48 @@
+//! Stored turns as responses.
+
+use contracts::{Timestamp, read::StatusReason};
+use serde_json::Value;
+use turns::flow::{Suspension, TurnSnapshot};
+
+use crate::{
+    id::ResponseId,
+    response::{Frame, Outcome},
+};
+
+/// Returns the frame of a stored response.
+#[must_use]
+pub fn frame(id: ResponseId, snapshot: &TurnSnapshot) -> Frame {
+    let seconds = |time: Timestamp| time.as_millis().div_euclid(1_000);
+    let repeated = snapshot.request.options.as_ref().map_or(&Value::Null, |options| &options.repeated);
+    let mut frame = Frame::new(id, seconds(snapshot.created), repeated, &snapshot.model);
+    frame.completed_at = snapshot.settled.map(seconds);
+    frame
+}
+
+/// Returns the outcome of a stored response; none while its turn runs.
+///
+/// The outer option is none if the turn has no such response.
+#[must_use]
+pub fn outcome(round: u32, snapshot: &TurnSnapshot) -> Option<Option<Outcome>> {
+    let waits = snapshot.head.status == StatusReason::WaitingForTools;
+    match round.cmp(&snapshot.head.round) {
+        std::cmp::Ordering::Greater => None,
+        std::cmp::Ordering::Equal if !waits => {
+            let outcome = snapshot.response.as_ref().map(|response| Outcome::from_body(&response.to_bytes()));
+            Some(outcome.map(|outcome| with_partial_answer(outcome, snapshot)))
+        }
+        _ => {
+            let Suspension { text, calls, .. } = snapshot.suspension(round)?.clone();
+            Some(Some(Outcome::Calls { text, calls }))
+        }
+    }
+}
+
+fn with_partial_answer(outcome: Outcome, snapshot: &TurnSnapshot) -> Outcome {
+    match outcome {
+        Outcome::Failed { error, .. } => {
+            Outcome::Failed { error, text: snapshot.partial_answer.clone().unwrap_or_default() }
+        }
+        other => other,
+    }
+}

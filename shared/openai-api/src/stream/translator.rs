@@ -1,0 +1,262 @@
+//! Translates a turn's stream into the events of a response.
+
+use contracts::stream::{Event, EventId, Kind};
+use serde_json::{Value, json};
+
+use super::StreamEvent;
+use crate::{
+    response::{Frame, Outcome, Status, part},
+    sequence::{self, Position, Step},
+};
+
+/// A translator of one response's stream, as one connection reads it.
+///
+/// A reset of the turn's stream ends the message as incomplete, since this protocol can't withdraw text. The next text
+/// is the next output item.
+#[derive(Debug)]
+pub struct Translator {
+    frame: Frame,
+    /// The number after which the client wants events.
+    after: Option<u64>,
+    /// The end of the text so far.
+    position: Position,
+    /// The text of the open message, as far as this connection knows it.
+    text: String,
+    is_open: bool,
+    /// True if the turn's stream discarded the open message.
+    is_discarded: bool,
+    is_finished: bool,
+}
+
+impl Translator {
+    /// Creates a translator for a client that has the events up to the number `after`.
+    #[must_use]
+    pub fn new(frame: Frame, after: Option<u64>) -> Self {
+        let position = after.map(Position::of_number).unwrap_or_default();
+        let position = if position.is_call() { Position::default() } else { position };
+        let is_open =
+            after.is_some_and(|after| after > sequence::IN_PROGRESS) && !after.is_some_and(is_after_text);
+        Self { frame, after, position, text: String::new(), is_open, is_discarded: false, is_finished: false }
+    }
+
+    /// Returns the turn's event after which its stream has to continue, for a client that has some of the text.
+    #[must_use]
+    pub fn last_event(&self) -> Option<EventId> {
+        self.is_open.then(|| self.position.event(self.frame.id.round)).flatten()
+    }
+
+    /// True if the last event was returned, or the client has it.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.is_finished || self.after.is_some_and(|after| after >= sequence::LAST)
+    }
+
+    /// Returns the events before any text.
+    pub fn start(&mut self) -> Vec<StreamEvent> {
+        let response = self.frame.in_progress();
+        let mut events = vec![
+            StreamEvent::new("response.created", sequence::CREATED, json!({"response": response})),
+            StreamEvent::new("response.in_progress", sequence::IN_PROGRESS, json!({"response": response})),
+        ];
+        // A client may have lost the connection between the two events that open a message.
+        events.extend((self.is_open && self.position.offset == 0).then(|| self.part_added()));
+        self.wanted(events)
+    }
+
+    /// Translates an event of the turn.
+    pub fn event(&mut self, event: &Event) -> Vec<StreamEvent> {
+        match (&event.kind, event.id) {
+            (Kind::Delta(delta), Some(id)) => self.delta(&delta.text, id),
+            (Kind::Reset(_), _) => {
+                self.is_discarded = self.is_open;
+                Vec::new()
+            }
+            (Kind::Result(body), _) => self.finish(&Outcome::from_body(body.get().as_bytes())),
+            (Kind::Delta(_) | Kind::Status(_), _) => Vec::new(),
+        }
+    }
+
+    /// Returns the remaining events of a response with this outcome.
+    pub fn finish(&mut self, outcome: &Outcome) -> Vec<StreamEvent> {
+        if self.is_finished() {
+            return Vec::new();
+        }
+        self.is_finished = true;
+        let mut events = Vec::new();
+        let outcome = match outcome {
+            Outcome::Answer { text, .. } => {
+                // Text that was discarded at the end isn't the answer's.
+                if self.is_discarded && self.text != *text {
+                    events.extend(self.close("incomplete"));
+                }
+                events.extend(self.complete(text));
+                outcome.clone()
+            }
+            Outcome::Calls { text, calls } => {
+                events.extend(self.complete(text));
+                let known = self.after.map(Position::of_number).filter(|known| known.is_call());
+                let first = known.map_or(self.position.index, |known| known.offset);
+                for (n, call) in calls.iter().enumerate() {
+                    let index = first.saturating_add(u64::try_from(n).unwrap_or_default());
+                    let at = Position::of_call(index, first);
+                    let item = |status, arguments| json!({"output_index": index, "item": self.frame.call(n, call, status, arguments)});
+                    let arguments = &call.arguments_json;
+                    let of_item = |name: &str, more: &str| {
+                        let mut data = json!({"output_index": index, "item_id": self.frame.id.call(n)});
+                        data[name] = json!(more);
+                        data
+                    };
+                    let mut done = of_item("arguments", arguments);
+                    done["name"] = json!(call.name);
+                    events.extend([
+                        StreamEvent::new(
+                            "response.output_item.added",
+                            at.number(Step::First),
+                            item("in_progress", ""),
+                        ),
+                        StreamEvent::new(
+                            "response.function_call_arguments.delta",
+                            at.number(Step::Second),
+                            of_item("delta", arguments),
+                        ),
+                        StreamEvent::new(
+                            "response.function_call_arguments.done",
+                            at.number(Step::Third),
+                            done,
+                        ),
+                        StreamEvent::new(
+                            "response.output_item.done",
+                            at.number(Step::Fourth),
+                            item("completed", arguments),
+                        ),
+                    ]);
+                }
+                outcome.clone()
+            }
+            Outcome::Failed { error, text } => {
+                let text = if text.is_empty() { self.text.clone() } else { text.clone() };
+                events.extend(self.close("incomplete"));
+                Outcome::Failed { error: error.clone(), text }
+            }
+        };
+        let kind = match outcome.status() {
+            Status::Completed | Status::InProgress => "response.completed",
+            Status::Incomplete => "response.incomplete",
+            Status::Cancelled | Status::Failed => "response.failed",
+        };
+        let response = self.frame.with_outcome(&outcome);
+        events.push(StreamEvent::new(kind, sequence::LAST, json!({"response": response})));
+        self.wanted(events)
+    }
+
+    fn delta(&mut self, text: &str, id: EventId) -> Vec<StreamEvent> {
+        let mut events = Vec::new();
+        if self.is_discarded {
+            events.extend(self.close("incomplete"));
+        }
+        let end = Position::of_event(id, self.position.index);
+        if !self.is_open {
+            events.extend(self.open(end.segment));
+        }
+        self.position = end;
+        self.text.push_str(text);
+        events.push(self.text_delta(text));
+        self.wanted(events)
+    }
+
+    /// Opens a message.
+    fn open(&mut self, segment: u64) -> Vec<StreamEvent> {
+        self.position = Position { segment, offset: 0, ..self.position };
+        self.text.clear();
+        self.is_open = true;
+        let index = self.position.index;
+        let item = self.frame.message(index, "in_progress", Vec::new());
+        vec![
+            StreamEvent::new(
+                "response.output_item.added",
+                self.position.number(Step::Third),
+                json!({"output_index": index, "item": item}),
+            ),
+            self.part_added(),
+        ]
+    }
+
+    fn part_added(&self) -> StreamEvent {
+        let number = self.position.number(Step::Fourth);
+        StreamEvent::new("response.content_part.added", number, self.of_text("part", part("")))
+    }
+
+    /// Completes the message with this text, from where the client has it.
+    fn complete(&mut self, text: &str) -> Vec<StreamEvent> {
+        let mut events = Vec::new();
+        if !self.is_open {
+            if text.is_empty() {
+                return events;
+            }
+            events.extend(self.open(self.position.segment));
+        }
+        let offset = usize::try_from(self.position.offset).unwrap_or(usize::MAX);
+        if let Some(rest) = text.get(offset..).filter(|rest| !rest.is_empty()) {
+            self.position.offset = u64::try_from(text.len()).unwrap_or_default();
+            events.push(self.text_delta(rest));
+        }
+        if !text.is_empty() {
+            text.clone_into(&mut self.text);
+        }
+        events.extend(self.close(if text.is_empty() { "incomplete" } else { "completed" }));
+        events
+    }
+
+    /// Ends the open message.
+    fn close(&mut self, status: &str) -> Vec<StreamEvent> {
+        if !self.is_open {
+            return Vec::new();
+        }
+        let (at, index) = (self.position, self.position.index);
+        let mut done = self.of_text("text", json!(self.text));
+        done["logprobs"] = json!([]);
+        let item = self.frame.message(index, status, vec![part(&self.text)]);
+        let events = vec![
+            StreamEvent::new("response.output_text.done", at.number(Step::Second), done),
+            StreamEvent::new(
+                "response.content_part.done",
+                at.number(Step::Third),
+                self.of_text("part", part(&self.text)),
+            ),
+            StreamEvent::new(
+                "response.output_item.done",
+                at.number(Step::Fourth),
+                json!({"output_index": index, "item": item}),
+            ),
+        ];
+        (self.is_open, self.is_discarded) = (false, false);
+        self.position = Position { index: index.saturating_add(1), segment: at.segment, offset: 0 };
+        self.text.clear();
+        events
+    }
+
+    fn text_delta(&self, text: &str) -> StreamEvent {
+        let mut data = self.of_text("delta", json!(text));
+        data["logprobs"] = json!([]);
+        StreamEvent::new("response.output_text.delta", self.position.number(Step::First), data)
+    }
+
+    fn of_text(&self, name: &str, value: Value) -> Value {
+        let index = self.position.index;
+        let mut data =
+            json!({"item_id": self.frame.id.message(index), "output_index": index, "content_index": 0});
+        data[name] = value;
+        data
+    }
+
+    /// Returns the events that the client doesn't have.
+    fn wanted(&self, mut events: Vec<StreamEvent>) -> Vec<StreamEvent> {
+        events.retain(|event| self.after.is_none_or(|after| event.sequence_number > after));
+        events
+    }
+}
+
+/// True if the number is of an event after the text of a response.
+fn is_after_text(number: u64) -> bool {
+    number >= sequence::LAST || Position::of_number(number).is_call()
+}

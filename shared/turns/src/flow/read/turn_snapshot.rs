@@ -1,0 +1,182 @@
+//! Reads a turn with what an API needs that shows it in another form: its request, its suspensions and its response.
+
+use agent::{outcome::Response, tool::rounds::Round};
+use contracts::{
+    Timestamp,
+    id::{AgentContextId, SessionId, TurnId},
+    read::{RanBy, StatusReason, StepKind},
+    request::UserTurn,
+    response::{ToolCall, ToolResult},
+};
+use futures::future::try_join3;
+use protocol::{Caller, id::SessionKey, turn::State};
+
+use crate::flow::{
+    access,
+    finish::replay,
+    read::{session_reader::SessionReader, turn_history},
+    stored_request,
+};
+use crate::{
+    ports::{PayloadReads, Reads},
+    refusal::Refusal,
+    view,
+};
+
+/// The place of a turn in its session, and its status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TurnHead {
+    /// True if it is the session's last turn.
+    pub is_last: bool,
+    /// The number of turns of the session.
+    pub turns: u64,
+    /// The status.
+    pub status: StatusReason,
+    /// The number of suspensions before its current or last work.
+    pub round: u32,
+    /// True if the session is deleted.
+    pub is_deleted: bool,
+}
+
+/// A turn with its request and its response so far.
+#[derive(Debug, Clone)]
+pub struct TurnSnapshot {
+    /// Its place and status.
+    pub head: TurnHead,
+    /// The time at which it was accepted.
+    pub created: Timestamp,
+    /// The time at which it ended.
+    pub settled: Option<Timestamp>,
+    /// The request that started it.
+    pub request: UserTurn,
+    /// The model that was asked.
+    pub model: String,
+    /// The response, unless it is running.
+    pub response: Option<Response>,
+    /// Its suspensions, oldest first.
+    pub suspensions: Vec<Suspension>,
+    /// The text of an answer that ended early.
+    pub partial_answer: Option<String>,
+}
+
+impl TurnSnapshot {
+    /// Returns the suspension with this number, from 0. None if there is none, or it isn't stored any more.
+    #[must_use]
+    pub fn suspension(&self, number: u32) -> Option<&Suspension> {
+        let open = u32::from(self.head.status == StatusReason::WaitingForTools);
+        let later = usize::try_from(self.head.round.saturating_add(open).checked_sub(number)?).ok()?;
+        self.suspensions.get(self.suspensions.len().checked_sub(later)?)
+    }
+}
+
+/// A reply that called the client's tools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Suspension {
+    /// The text beside the calls.
+    pub text: String,
+    /// The client's calls.
+    pub calls: Vec<ToolCall>,
+    /// Their results; empty until they arrive.
+    pub results: Vec<ToolResult>,
+}
+
+impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
+    /// Reads the head of a turn. None if this caller has no such turn.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    pub async fn turn_head(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        turn: TurnId,
+    ) -> Result<Option<TurnHead>, Refusal> {
+        let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
+        let (session, turn) = match access::load_turn(&self.store, caller, &key).await {
+            Ok(found) => found,
+            Err(Refusal::TurnNotFound) => return Ok(None),
+            Err(refusal) => return Err(refusal),
+        };
+        let last = session.last_turn.as_ref();
+        Ok(Some(TurnHead {
+            is_last: last.is_some_and(|last| last.id == key.turn),
+            turns: session.turn_count,
+            status: view::reason(&turn),
+            round: turn.round(),
+            is_deleted: session.deleted.is_some(),
+        }))
+    }
+
+    /// Reads the session's last turn. None if this caller has no such session, or it has no turns.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    pub async fn last_turn_id(&self, caller: &Caller, session: SessionId) -> Result<Option<TurnId>, Refusal> {
+        let key = SessionKey { org: caller.org.clone(), session };
+        let session = self.store.session(&key).await?;
+        let session = self.visible(caller, session).await?;
+        Ok(session.and_then(|session| session.last_turn).map(|last| last.id))
+    }
+
+    /// True if the org has an agent context with this id.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    pub async fn has_agent(&self, caller: &Caller, id: &AgentContextId) -> Result<bool, Refusal> {
+        Ok(self.store.agent_context(&caller.org, id).await?.is_some())
+    }
+
+    /// Reads a turn with its request and its response so far.
+    ///
+    /// # Errors
+    /// If this caller has no such turn.
+    pub async fn turn_snapshot(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        turn: TurnId,
+    ) -> Result<TurnSnapshot, Refusal> {
+        let record = self.visible_record(caller, session.clone(), turn.clone()).await?;
+        let head = self.turn_head(caller, session, turn).await?.ok_or(Refusal::TurnNotFound)?;
+        let (request, response, history) = try_join3(
+            stored_request::load(&self.payloads, &record.turn),
+            replay::response(&self.payloads, &record.turn),
+            // Boxed: the history's future is large.
+            Box::pin(turn_history::load(&self.store, &self.payloads, &record.turn)),
+        )
+        .await?;
+        let waits = matches!(record.turn.state, State::AwaitingTools { .. });
+        let suspensions = history.rounds.iter().filter_map(|round| suspension(round, waits)).collect();
+        let partial = history.last.filter(|last| last.kind == StepKind::PartialAnswer);
+        Ok(TurnSnapshot {
+            head,
+            created: record.turn.created,
+            settled: record.turn.settlement().map(|settlement| settlement.at),
+            request,
+            model: record.request.upstream.model.clone(),
+            response,
+            suspensions,
+            partial_answer: partial.map(|last| last.text),
+        })
+    }
+}
+
+/// Returns a round as a suspension; none if the server ran all of its calls.
+fn suspension(round: &Round, waits: bool) -> Option<Suspension> {
+    let of_client = |ran_by: Option<RanBy>, is_open: bool| ran_by == Some(RanBy::Client) || is_open && waits;
+    let calls = round.calls.iter().filter(|call| of_client(call.ran_by, call.outcome.is_none()));
+    let (mut asked, mut results) = (Vec::new(), Vec::new());
+    for call in calls {
+        asked.push(ToolCall {
+            tool_call_id: call.call_id.clone(),
+            name: call.name.clone(),
+            arguments_json: call.arguments.clone(),
+        });
+        results.extend(call.outcome.clone().map(|outcome| ToolResult {
+            tool_call_id: call.call_id.clone(),
+            execution_ms: call.execution_ms.unwrap_or_default(),
+            outcome,
+        }));
+    }
+    (!asked.is_empty()).then(|| Suspension { text: round.message.text.clone(), calls: asked, results })
+}

@@ -1,0 +1,103 @@
+"""Uses the package `openai`, unmodified, against the base URL and key in the environment. Prints a line per check."""
+
+import base64
+import os
+import threading
+import time
+
+from openai import APIStatusError, OpenAI
+
+client = OpenAI(base_url=os.environ["OPENAI_BASE"], api_key=os.environ["OPENAI_KEY"])
+PNG = "data:image/png;base64," + base64.b64encode(bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
+    "1f15c4890000000d49444154789c6364f8cf500f0003860180"
+    "5a347d6b0000000049454e44ae426082"
+)).decode()
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
+WEATHER = {
+    "type": "function", "name": "get_weather", "description": "Returns the weather of a city.", "strict": True,
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"],
+                   "additionalProperties": False},
+}
+
+
+def check(name, condition, shown=""):
+    assert condition, f"{name}: {shown}"
+    print(f"python {name}", flush=True)
+
+
+text = client.responses.create(model="scripted", input='Hi [[script: say "Hello."]]')
+check("text", text.output_text == "Hello." and text.status == "completed", text)
+
+deltas, final = [], None
+with client.responses.stream(model="scripted", input="Hi [[script: pace 5ms; words 20]]") as stream:
+    for event in stream:
+        if event.type == "response.output_text.delta":
+            deltas.append(event.delta)
+    final = stream.get_final_response()
+check("stream", "".join(deltas) == final.output_text and final.output_text.endswith("word20"), final)
+
+question = [{"role": "user", "content": 'Weather? [[script: call get_weather {"city":"Bern"}; then; say "Sunny."]]'}]
+called = client.responses.create(model="scripted", input=question, tools=[WEATHER])
+call = called.output[0]
+question += called.output
+question.append({"type": "function_call_output", "call_id": call.call_id, "output": "sunny"})
+resumed = client.responses.create(model="scripted", input=question, tools=[WEATHER])
+check("function", call.name == "get_weather" and resumed.output_text == "Sunny.", resumed)
+
+image = client.responses.create(model="agent/default", input=[{"role": "user", "content": [
+    {"type": "input_text", "text": 'Look [[script: say "Red."]]'},
+    {"type": "input_image", "image_url": PNG, "detail": "auto"},
+]}])
+check("image", image.output_text == "Red.", image)
+
+structured = client.responses.create(
+    model="scripted", input='Count [[script: say "{\\"n\\":1}"]]',
+    text={"format": {"type": "json_schema", "name": "count", "schema": SCHEMA, "strict": True}},
+)
+check("structured output", structured.output_text == '{"n":1}', structured)
+
+continued = client.responses.create(model="scripted", input="More", previous_response_id=text.id)
+check("previous response", continued.previous_response_id == text.id, continued)
+
+background = client.responses.create(model="scripted", input='Hi [[script: say "Later."]]', background=True)
+while background.status in ("queued", "in_progress"):
+    time.sleep(0.1)
+    background = client.responses.retrieve(background.id)
+check("background", client.responses.retrieve(background.id).output_text == "Later.", background)
+
+items = client.responses.input_items.list(image.id)
+check("input items", items.data[0].content[1].image_url == PNG, items)
+
+running = client.responses.create(model="scripted", input='Go [[script: say "One"; hang 60s]]', stream=True)
+identity = next(iter(running)).response.id
+timer = threading.Timer(0.5, lambda: client.responses.cancel(identity))
+timer.start()
+kinds = [event.type for event in running]
+check("cancel", client.responses.retrieve(identity).status == "cancelled", kinds)
+
+seen, number, identity = "", 0, None
+broken = client.responses.create(
+    model="scripted", input="Go [[script: pace 30ms; words 30]]", stream=True, background=True
+)
+for event in broken:
+    number = event.sequence_number
+    identity = identity or event.response.id
+    if event.type == "response.output_text.delta":
+        seen += event.delta
+        if "word5" in seen:
+            break
+broken.close()
+for event in client.responses.retrieve(identity, stream=True, starting_after=number):
+    if event.type == "response.output_text.delta":
+        seen += event.delta
+check("taken up", seen == client.responses.retrieve(identity).output_text, seen)
+
+client.responses.delete(image.id)
+try:
+    client.responses.retrieve(image.id)
+    check("delete", False)
+except APIStatusError as error:
+    check("delete", error.status_code == 404, error)
+
+check("models", "agent/default" in [model.id for model in client.models.list()])

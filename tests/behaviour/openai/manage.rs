@@ -1,0 +1,104 @@
+//! Reading, cancelling and deleting responses and conversations.
+
+use reqwest::Method;
+use serde_json::json;
+
+use super::{RESPONSES, create, created, error, id, path, request, text, with};
+use crate::support::{PATIENCE, System};
+
+#[tokio::test]
+async fn response_is_hidden_from_other_orgs() {
+    let system = System::start().await;
+    let (ada, eve) = (system.client("acme", "ada"), system.client("rival", "eve"));
+    let response = created(&ada, &request("our secret")).await;
+    for (method, path) in [
+        (Method::GET, path(&response)),
+        (Method::GET, format!("{}?stream=true", path(&response))),
+        (Method::GET, format!("{}/input_items", path(&response))),
+        (Method::POST, format!("{}/cancel", path(&response))),
+        (Method::DELETE, path(&response)),
+    ] {
+        let foreign = eve.send(method.clone(), &path, None).await;
+        assert_eq!(error(&foreign), (404, "id".to_owned(), "not_found".to_owned()), "{method} {path}");
+    }
+    assert_eq!(ada.get(&path(&response)).await.status, 200);
+    assert_eq!(system.anonymous().get(&path(&response)).await.status, 401);
+    let unknown = ada.get(&format!("{}?colour=red", path(&response))).await;
+    assert_eq!(error(&unknown), (400, "colour".to_owned(), "unknown_parameter".to_owned()));
+}
+
+#[tokio::test]
+async fn running_response_is_cancelled() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let conversation = json!({"conversation": "conv_c1"});
+    let sent = with(request("Write [[script: say \"First\"; hang 60s; say \" last.\"]]"), &conversation);
+    let cancelled = async {
+        system.model_called(1).await;
+        let turn = ada.get("/api/ai/agent/sessions/c1/turns/last").await.result();
+        let running = openai_api::id::ResponseId::first(
+            "c1".parse().unwrap(),
+            turn["Id"].as_str().unwrap().parse().unwrap(),
+        );
+        assert_eq!(ada.get(&format!("{RESPONSES}/{running}")).await.json()["status"], "in_progress");
+        ada.post(&format!("{RESPONSES}/{running}/cancel"), String::new()).await.json()
+    };
+    let (answer, cancelled) = futures::join!(create(&ada, &sent), cancelled);
+    assert_eq!((answer.status, &cancelled["status"]), (200, &json!("cancelled")), "{}", answer.text);
+    assert_eq!((&answer.json()["status"], &answer.json()["id"]), (&json!("cancelled"), &cancelled["id"]));
+    let read = ada.until(&path(&cancelled), PATIENCE, |read| read.json()["status"] == "cancelled").await;
+    assert_eq!(read.json()["error"], json!(null));
+    let done = created(&ada, &request("Hi [[script: say \"Hello.\"]]")).await;
+    let late = ada.post(&format!("{}/cancel", path(&done)), String::new()).await.json();
+    assert_eq!(
+        (&late["status"], text(&late).as_str()),
+        (&json!("completed"), "Hello."),
+        "its outcome stands"
+    );
+}
+
+#[tokio::test]
+async fn background_response_is_answered_and_read() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let sent = with(request("Hi [[script: say \"Hello.\"]]"), &json!({"background": true}));
+    let response = created(&ada, &sent).await;
+    assert_eq!((&response["background"], text(&response).as_str()), (&json!(true), "Hello."));
+    assert_eq!(ada.get(&path(&response)).await.json()["output"], response["output"]);
+}
+
+#[tokio::test]
+async fn deleted_response_is_gone() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let only = created(&ada, &request("Hi")).await;
+    let deleted = ada.send(Method::DELETE, &path(&only), None).await.json();
+    assert_eq!(deleted, json!({"id": id(&only), "object": "response", "deleted": true}));
+    assert_eq!(ada.get(&path(&only)).await.status, 404);
+    assert_eq!(ada.send(Method::DELETE, &path(&only), None).await.status, 404);
+    let after = with(request("x"), &json!({"previous_response_id": id(&only)}));
+    assert_eq!(error(&create(&ada, &after).await).2, "previous_response_not_found");
+
+    let first = created(&ada, &request("Hi")).await;
+    created(&ada, &with(request("And?"), &json!({"previous_response_id": id(&first)}))).await;
+    let refused = ada.send(Method::DELETE, &path(&first), None).await;
+    assert_eq!((refused.status, error(&refused).2.as_str()), (400, "unsupported_parameter"));
+}
+
+#[tokio::test]
+async fn conversation_holds_its_responses_until_deleted() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let conversation = ada.post("/v1/conversations", "{}".to_owned()).await.json();
+    assert_eq!(conversation["object"], "conversation");
+    let place = json!({"conversation": conversation["id"]});
+    let response = created(&ada, &with(request("Hi"), &place)).await;
+    created(&ada, &with(request("And?"), &place)).await;
+    let path_of = format!("/v1/conversations/{}", conversation["id"].as_str().unwrap());
+    assert_eq!(ada.get(&path_of).await.json()["id"], conversation["id"]);
+    let deleted = ada.send(Method::DELETE, &path_of, None).await.json();
+    assert_eq!((&deleted["object"], &deleted["deleted"]), (&json!("conversation.deleted"), &json!(true)));
+    assert_eq!((ada.get(&path_of).await.status, ada.get(&path(&response)).await.status), (404, 404));
+    let items = json!({"items": [{"role": "user", "content": "Hi"}]}).to_string();
+    assert_eq!(error(&ada.post("/v1/conversations", items).await).1, "items");
+}

@@ -1,0 +1,76 @@
+//! Repeated requests: by their key, and by the SDKs' count of retries.
+
+use serde_json::json;
+
+use super::{create_with, created, error, id, request, text, with};
+use crate::support::System;
+
+#[tokio::test]
+async fn same_key_gets_the_same_response() {
+    let system = System::start().await;
+    let (ada, bob) = (system.client("acme", "ada"), system.client("acme", "bob"));
+    let sent = request("Hi [[script: say \"Hello.\"]]");
+    let key = [("idempotency-key", "k1")];
+    let first = create_with(&ada, &sent, &key).await.json();
+    let again = create_with(&ada, &sent, &key).await.json();
+    assert_eq!((id(&again), text(&again).as_str()), (id(&first), "Hello."));
+    assert_eq!(system.model_calls().len(), 1);
+    let other = create_with(&ada, &request("Something else"), &key).await;
+    assert_eq!((other.status, error(&other).2.as_str()), (409, "idempotency_error"));
+    assert_ne!(id(&create_with(&bob, &sent, &key).await.json()), id(&first), "a key is the user's own");
+    let next = with(request("And?"), &json!({"previous_response_id": id(&first)}));
+    let key = [("idempotency-key", "k2")];
+    let second = create_with(&ada, &next, &key).await.json();
+    created(&ada, &with(request("Later"), &json!({"previous_response_id": id(&second)}))).await;
+    assert_eq!(id(&create_with(&ada, &next, &key).await.json()), id(&second), "also once newer turns follow");
+    assert_eq!(system.model_calls().len(), 4);
+}
+
+#[tokio::test]
+async fn retry_of_an_sdk_finds_the_first_try() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let count = |n: &'static str| [("x-stainless-retry-count", n)];
+    let sent = request("Hi [[script: say \"Hello.\"]]");
+    let first = create_with(&ada, &sent, &count("0")).await.json();
+    let retried = create_with(&ada, &sent, &count("1")).await.json();
+    assert_eq!(id(&retried), id(&first));
+    assert_eq!(id(&create_with(&ada, &sent, &count("2")).await.json()), id(&first));
+    assert_eq!(system.model_calls().len(), 1, "the model is paid once");
+    let equal = create_with(&ada, &sent, &count("0")).await.json();
+    assert_ne!(id(&equal), id(&first), "an equal request is a new one");
+    assert_eq!(
+        id(&create_with(&ada, &sent, &count("1")).await.json()),
+        id(&equal),
+        "a retry finds the latest"
+    );
+    let next = with(request("And?"), &json!({"previous_response_id": id(&first)}));
+    let second = create_with(&ada, &next, &count("0")).await.json();
+    assert_eq!(id(&create_with(&ada, &next, &count("1")).await.json()), id(&second));
+    let unseen = create_with(&ada, &request("Never arrived"), &count("1")).await;
+    assert_eq!(unseen.status, 200, "a retry whose first try never arrived starts the turn");
+    assert_eq!(system.model_calls().len(), 4);
+}
+
+#[tokio::test]
+async fn equal_requests_without_a_count_are_separate() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let sent = request("Hi");
+    let (first, second) = futures::join!(created(&ada, &sent), created(&ada, &sent));
+    assert_ne!(id(&first), id(&second));
+    assert_eq!(system.model_calls().len(), 2);
+}
+
+#[tokio::test]
+async fn concurrent_equal_first_tries_are_separate() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let sent = request("Hi");
+    let count = [("x-stainless-retry-count", "0")];
+    let tries = futures::future::join_all((0..3).map(|_| create_with(&ada, &sent, &count))).await;
+    let mut ids: Vec<String> = tries.iter().map(|answer| id(&answer.json()).to_owned()).collect();
+    ids.sort();
+    ids.dedup();
+    assert_eq!((ids.len(), system.model_calls().len()), (3, 3));
+}

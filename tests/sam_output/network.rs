@@ -1,0 +1,77 @@
+//! Private networks and custom domains.
+
+use serde_json::json;
+
+use crate::stack::stack;
+
+const VPC: [&str; 2] = ["SubnetIds=subnet-0a1b2c3d,subnet-0a1b2c3e", "SecurityGroupIds=sg-0a1b2c3d"];
+
+#[test]
+fn functions_run_in_the_subnets_and_may_use_them() {
+    let Some(without) = stack(&[]) else { return };
+    let oidc = ["AuthMode=oidc", "OidcIssuer=https://id.example.org", "TokenAudiences=api"];
+    let with = stack(&[&VPC[..], &oidc[..]].concat()).unwrap();
+    assert_eq!(with.functions().len(), settings::FUNCTIONS.len());
+    for (name, function) in with.functions() {
+        let expected = json!({
+            "SubnetIds": ["subnet-0a1b2c3d", "subnet-0a1b2c3e"], "SecurityGroupIds": ["sg-0a1b2c3d"],
+        });
+        assert_eq!(function["VpcConfig"], expected, "{name}");
+        let role = name.replace("Function", "Role");
+        let policies = with.properties(&role)["Policies"].as_array().unwrap();
+        let network = policies.iter().find(|policy| policy["PolicyName"] == "UseNetwork").unwrap();
+        let [allow, deny] = network["PolicyDocument"]["Statement"].as_array().unwrap().as_slice() else {
+            panic!("{network}")
+        };
+        for action in ["CreateNetworkInterface", "DescribeNetworkInterfaces", "DeleteNetworkInterface"] {
+            assert!(allow["Action"].as_array().unwrap().contains(&json!(format!("ec2:{action}"))), "{name}");
+        }
+        assert_eq!((&deny["Effect"], &deny["Action"]), (&json!("Deny"), &json!("ec2:*")), "{name}");
+        assert!(deny["Condition"]["ArnLike"]["lambda:SourceFunctionArn"].is_string(), "{name}");
+    }
+    for (name, function) in without.functions() {
+        assert_eq!(function.get("VpcConfig"), None, "{name}");
+        let role = without.properties(&name.replace("Function", "Role"));
+        assert!(!role.to_string().contains("ec2:"), "{name}");
+    }
+}
+
+#[test]
+fn private_api_is_reached_through_its_endpoints_alone() {
+    let Some(without) = stack(&[]) else { return };
+    let api = without.properties("Api");
+    assert_eq!(api["EndpointConfiguration"], json!({"Types": ["REGIONAL"]}));
+    assert_eq!(api.get("Policy"), None);
+    let with = stack(&["ApiEndpointType=PRIVATE", "VpcEndpointIds=vpce-0a1b2c3d,vpce-0a1b2c3e"]).unwrap();
+    let api = with.properties("Api");
+    let endpoints = json!(["vpce-0a1b2c3d", "vpce-0a1b2c3e"]);
+    let expected = json!({"Types": ["PRIVATE"], "VpcEndpointIds": endpoints});
+    assert_eq!(api["EndpointConfiguration"], expected);
+    let [allow, deny] = api["Policy"]["Statement"].as_array().unwrap().as_slice() else {
+        panic!("{}", api["Policy"])
+    };
+    assert_eq!((&allow["Effect"], &deny["Effect"]), (&json!("Allow"), &json!("Deny")));
+    assert_eq!(deny["Condition"]["StringNotEquals"]["aws:SourceVpce"], endpoints);
+}
+
+#[test]
+fn domain_maps_its_base_path_to_the_stage() {
+    let Some(without) = stack(&[]) else { return };
+    assert!(!without.has("Domain") && !without.has("DomainMapping") && !without.has("DomainRecord"));
+    assert!(without.outputs["ApiUrl"].as_str().unwrap().ends_with("/live"));
+    let certificate = "DomainCertificateArn=arn:aws:acm:us-east-1:123456789012:certificate/a1";
+    let domain = ["DomainName=api.example.com", certificate];
+    let with = stack(&domain).unwrap();
+    assert_eq!(with.outputs["ApiUrl"], "https://api.example.com");
+    assert_eq!(with.properties("DomainMapping").get("BasePath"), None);
+    assert!(!with.has("DomainRecord"));
+    let with = stack(&[&domain[..], &["DomainBasePath=agents", "DomainZoneId=Z1"]].concat()).unwrap();
+    assert_eq!(with.outputs["ApiUrl"], "https://api.example.com/agents");
+    let mapping = with.properties("DomainMapping");
+    assert_eq!(
+        (&mapping["BasePath"], &mapping["Stage"]),
+        (&json!("agents"), &json!({"Ref": "ApiliveStage"}))
+    );
+    assert_eq!(with.properties("Domain")["SecurityPolicy"], "TLS_1_2");
+    assert_eq!(with.properties("DomainRecord")["Name"], "api.example.com");
+}

@@ -1,0 +1,110 @@
+//! Versions of the functions, and the alias that requests reach.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::{
+    TRANSFORMED,
+    stack::{Stack, stack},
+};
+
+/// Returns the version and the alias of a function, as resources.
+fn published<'a>(stack: &'a Stack, function: &str) -> (&'a Value, &'a Value) {
+    let start = format!("{function}Version");
+    let version = stack.resources.iter().find(|(name, _)| name.starts_with(&start)).unwrap().1;
+    (version, &stack.resources[&format!("{function}Aliascurrent")])
+}
+
+/// The parameters that a value depends on, conditions included.
+fn parameters(template: &Value, value: &Value, found: &mut BTreeSet<String>) {
+    let is_parameter = |name: &str| template["Parameters"].get(name).is_some();
+    match value {
+        Value::Array(all) => all.iter().for_each(|one| parameters(template, one, found)),
+        Value::Object(members) => {
+            for (name, value) in members {
+                let text = value.as_str().or_else(|| value[0].as_str()).unwrap_or_default();
+                match name.as_str() {
+                    "Ref" if is_parameter(text) => _ = found.insert(text.to_owned()),
+                    "Fn::If" | "Condition" => parameters(template, &template["Conditions"][text], found),
+                    "Fn::Sub" => {
+                        let names = text.split("${").skip(1).filter_map(|part| part.split('}').next());
+                        found.extend(names.filter(|name| is_parameter(name)).map(str::to_owned));
+                    }
+                    _ => {}
+                }
+                parameters(template, value, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn every_parameter_of_a_function_publishes_a_version() {
+    let Some(template) = &*TRANSFORMED else { return };
+    let mut recorded = BTreeSet::new();
+    parameters(template, &template["Resources"]["SettingsVersion"], &mut recorded);
+    for (name, function) in crate::functions(template) {
+        let mut needed = BTreeSet::new();
+        parameters(template, function, &mut needed);
+        let missing: Vec<_> = needed.difference(&recorded).collect();
+        assert!(missing.is_empty(), "{name} depends on them, and SettingsVersion does not: {missing:?}");
+    }
+}
+
+#[test]
+fn changed_parameter_replaces_the_version_and_keeps_the_old() {
+    let Some(one) = stack(&["ModelName=one"]) else { return };
+    let other = stack(&["ModelName=other"]).unwrap();
+    let content = |stack: &Stack| stack.properties("SettingsVersion")["Content"].clone();
+    assert_ne!(content(&one), content(&other));
+    for name in one.functions().keys() {
+        let (version, alias) = published(&one, name);
+        // CloudFormation replaces a version whose description changes, and fails if its function didn't change.
+        let description = one.properties(name)["Description"].as_str().unwrap();
+        assert!(description.ends_with(" Settings ${SettingsVersion}."), "{name}: {description}");
+        assert_eq!(version["Properties"]["Description"], "settings ${SettingsVersion}", "{name}");
+        for policy in ["DeletionPolicy", "UpdateReplacePolicy"] {
+            assert_eq!(version[policy], "Retain", "{name}: requests return to it in a rollback");
+        }
+        let logical = alias["Properties"]["FunctionVersion"]["Fn::GetAtt"][0].as_str().unwrap();
+        assert!(one.has(logical), "{name}");
+    }
+}
+
+#[test]
+fn requests_and_messages_reach_the_alias_alone() {
+    let Some(stack) = stack(&["AuthMode=oidc", "OidcIssuer=https://id.example.org", "TokenAudiences=api"])
+    else {
+        return;
+    };
+    let targets = stack.of_type("AWS::Lambda::Permission").into_iter();
+    let targets = targets.chain(stack.of_type("AWS::Lambda::EventSourceMapping"));
+    for (name, properties) in targets.filter(|(name, _)| *name != "AuditPermission") {
+        let target = properties["FunctionName"]["Ref"].as_str().unwrap_or_else(|| panic!("{name}"));
+        assert!(target.ends_with("FunctionAliascurrent"), "{name}: {target}");
+    }
+    let schemes = &stack.properties("Api")["Body"]["components"]["securitySchemes"];
+    let authorizer = schemes["oidc"]["x-amazon-apigateway-authorizer"]["authorizerUri"].to_string();
+    assert!(authorizer.contains("AuthorizerFunctionAliascurrent"), "{authorizer}");
+}
+
+#[test]
+fn canary_shifts_the_alias_and_watches_alarms() {
+    let Some(without) = stack(&[]) else { return };
+    let with = stack(&["CanaryDeployments=true"]).unwrap();
+    assert!(!without.has("RolloutRole") && without.of_type("AWS::CodeDeploy::DeploymentGroup").is_empty());
+    let groups = with.of_type("AWS::CodeDeploy::DeploymentGroup");
+    assert_eq!(groups.len(), with.functions().len());
+    for name in with.functions().keys() {
+        assert_eq!(published(&without, name).1.get("UpdatePolicy"), None, "{name}");
+        let update = &published(&with, name).1["UpdatePolicy"]["CodeDeployLambdaAliasUpdate"];
+        let group = groups[update["DeploymentGroupName"]["Ref"].as_str().unwrap()];
+        let alarms = group["AlarmConfiguration"]["Alarms"].as_array().unwrap();
+        assert!(alarms.contains(&json!({"Name": {"Ref": "FailedTurnsAlarm"}})), "{name}");
+        assert_eq!(group["ServiceRoleArn"]["Fn::GetAtt"][0], "RolloutRole", "{name}");
+        let config = &group["DeploymentConfigName"];
+        assert!(config.to_string().contains("Canary10Percent5Minutes"), "{name}: {config}");
+    }
+}
