@@ -166,13 +166,47 @@ fn users_cannot_write_privileged_claims() {
     let template = template();
     let (_, client) = of_type(&template, "AWS::Cognito::UserPoolClient").remove(0);
     assert_eq!(all_texts(&client["WriteAttributes"]), ["name"]);
-    assert_eq!(client["AllowedOAuthFlowsUserPoolClient"], false, "and so has no scopes");
+    let scopes = all_texts(&client["AllowedOAuthScopes"]);
+    assert_eq!(scopes, ["HasSignInPage", "openid", "AWS::NoValue"], "none lets users write attributes");
     let (_, pool) = of_type(&template, "AWS::Cognito::UserPool").remove(0);
     assert_eq!(pool["AdminCreateUserConfig"]["AllowAdminCreateUserOnly"], true);
     for name in ["ExecuteFunction", "ToolContinuationFunction", "SessionReadFunction"] {
         let function = &template["Resources"][name]["Properties"];
         let audiences = &function["Environment"]["Variables"]["TOKEN_AUDIENCES"];
         assert_eq!(all_texts(audiences), ["MakesUserPool", "UserPoolClient", "TokenAudiences"], "{name}");
+    }
+}
+
+/// `aptix sign-in` needs SRP, refresh tokens, and the page that comes back to its listener.
+#[test]
+fn user_pool_client_allows_every_way_to_sign_in() {
+    let template = template();
+    let (_, client) = of_type(&template, "AWS::Cognito::UserPoolClient").remove(0);
+    let flows = all_texts(&client["ExplicitAuthFlows"]);
+    assert_eq!(flows, ["ALLOW_USER_SRP_AUTH", "ALLOW_REFRESH_TOKEN_AUTH"]);
+    let redirect = deployment::browser::redirect_url(deployment::browser::REDIRECT_PORT);
+    assert_eq!(all_texts(&client["CallbackURLs"]), ["HasSignInPage", &redirect, "AWS::NoValue"]);
+    assert_eq!(all_texts(&client["AllowedOAuthFlows"]), ["HasSignInPage", "code", "AWS::NoValue"]);
+}
+
+/// A deployment asks at most five questions: the parameters that `samconfig.toml` lists for its environment.
+#[test]
+fn environments_leave_at_most_five_parameters_to_choose() {
+    let template = template();
+    let config = include_str!("../samconfig.toml");
+    for environment in ["dev", "staging", "prod"] {
+        let section = config.split(&format!("[{environment}.deploy.parameters]\n")).nth(1).unwrap();
+        let section = section.split("\n[").next().unwrap();
+        assert!(section.contains(&format!("stack_name = \"agent-{environment}\"")), "{environment}");
+        let choices: Vec<&str> = section
+            .lines()
+            .filter_map(|line| line.trim_start_matches(['#', ' ']).strip_prefix('"')?.split_once('='))
+            .map(|(name, _)| name)
+            .collect();
+        assert!((1..=5).contains(&choices.len()), "{environment}: {choices:?}");
+        for name in choices {
+            assert!(!template["Parameters"][name].is_null(), "{environment}: {name} is no parameter");
+        }
     }
 }
 

@@ -10,11 +10,15 @@ use clap_complete::Shell;
 use local::{Data, Function, Logs, Oidc, Options, Vectors};
 
 use crate::Failure;
+use crate::api_args::ApiArgs;
 pub(crate) use crate::chat::Chat;
+pub(crate) use crate::doctor::Doctor;
 pub(crate) use crate::folder_args::FolderArgs;
 pub(crate) use crate::init::Init;
 pub(crate) use crate::model_args::ModelArgs;
+pub(crate) use crate::sign_in_cli::{CreateUser, SignInArgs, SignOutArgs};
 pub(crate) use crate::sources_cli::{Evaluate, Index, Search};
+use crate::store_args::{StoreArgs, TableArgs};
 use crate::vector_args::VectorArgs;
 
 /// Run a serverless backend for AI agents on this machine, and talk to any deployment of it
@@ -50,16 +54,22 @@ pub(crate) enum Command {
     Console(Console),
     /// Chat with an agent in the terminal, or ask a single question
     Chat(Box<Chat>),
-    /// Print an API token
+    /// Sign in to a deployment; the other commands then use its tokens
+    SignIn(Box<SignInArgs>),
+    /// Sign out of a deployment
+    SignOut(SignOutArgs),
+    /// Create a user in the user pool of a stack
+    CreateUser(CreateUser),
+    /// Print an API token of a local cloud, or of a deployment that you are signed in to
     Token(Token),
     /// Run a self-contained demo; nothing is persisted
     Demo(ModelArgs),
-    /// Manage the agent and conversation contexts of a running local cloud
+    /// Manage the agent and conversation contexts of a running local cloud, or of a deployment
     Contexts {
         #[command(subcommand)]
         command: Contexts,
     },
-    /// List unreferenced objects of a running local cloud, and optionally delete them
+    /// List unreferenced objects of a running local cloud or of a deployment, and optionally delete them
     Gc(Gc),
     /// Index a folder of sources into the vector database
     Index(Index),
@@ -71,6 +81,8 @@ pub(crate) enum Command {
     Settings,
     /// Write the files that `sam local` and `cargo lambda` need to run against a local cloud
     SamEnv(SamEnv),
+    /// Diagnose a deployment, and say how to fix what is found
+    Doctor(Doctor),
     /// Run smoke tests against a deployment
     Smoke(Smoke),
     /// Measure the overhead of a turn on top of the model: time, CPU, memory, AWS calls and cost
@@ -197,14 +209,20 @@ struct OidcArgs {
 #[derive(Debug, Args)]
 pub(crate) struct Token {
     /// Org of the user
-    #[arg(long)]
-    pub(crate) org: String,
+    #[arg(long, required_unless_present_any = ["stack", "api_url"])]
+    pub(crate) org: Option<String>,
     /// User id
-    #[arg(long)]
-    pub(crate) user: String,
+    #[arg(long, required_unless_present_any = ["stack", "api_url"])]
+    pub(crate) user: Option<String>,
     /// Set the operator claim
     #[arg(long)]
     pub(crate) operator: bool,
+    /// Stack that you are signed in to
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["org", "user", "operator", "data"])]
+    pub(crate) stack: Option<String>,
+    /// URL of an API that you are signed in to
+    #[arg(long, value_name = "URL", conflicts_with_all = ["org", "user", "operator", "data", "stack"])]
+    pub(crate) api_url: Option<String>,
     #[command(flatten)]
     pub(crate) folder: FolderArgs,
 }
@@ -217,7 +235,7 @@ pub(crate) enum Contexts {
         #[arg(long)]
         org: String,
         #[command(flatten)]
-        folder: FolderArgs,
+        table: TableArgs,
     },
     /// Print the JSON Schema of context files, for editors
     Schema,
@@ -229,7 +247,7 @@ pub(crate) enum Contexts {
         #[arg(long)]
         org: String,
         #[command(flatten)]
-        folder: FolderArgs,
+        table: TableArgs,
     },
     /// Validate and write the contexts of a JSON file; functions see them within a minute
     Put {
@@ -239,7 +257,7 @@ pub(crate) enum Contexts {
         #[arg(long)]
         org: String,
         #[command(flatten)]
-        folder: FolderArgs,
+        table: TableArgs,
     },
 }
 
@@ -252,7 +270,7 @@ pub(crate) struct Gc {
     #[arg(long, value_name = "SECONDS", default_value_t = 86_400)]
     pub(crate) older_than: u64,
     #[command(flatten)]
-    pub(crate) folder: FolderArgs,
+    pub(crate) stores: StoreArgs,
 }
 
 #[derive(Debug, Args)]
@@ -275,12 +293,8 @@ pub(crate) struct SamEnv {
 
 #[derive(Debug, Args)]
 pub(crate) struct Smoke {
-    /// URL of the API, from the stack output `ApiUrl`
-    #[arg(long, value_name = "URL")]
-    pub(crate) api_url: String,
-    /// User token; prefer the environment variable, since others can see the command line
-    #[arg(long, env = "APTIX_TOKEN", value_name = "TOKEN", hide_env_values = true)]
-    pub(crate) token: String,
+    #[command(flatten)]
+    pub(crate) api: ApiArgs,
     /// Instruction of the turns
     #[arg(long, value_name = "TEXT", default_value = bench::smoke::DEFAULT_INSTRUCTION)]
     pub(crate) instruction: String,
@@ -291,8 +305,11 @@ pub(crate) struct Console {
     /// URL of the API, from the stack output `ApiUrl` [default: print the link to a local cloud's console]
     #[arg(long, value_name = "URL")]
     pub(crate) api_url: Option<String>,
-    /// A user token; without it, the user types one into the page. Read from the environment only, since others can
-    /// see the command line.
+    /// Stack that you are signed in to
+    #[arg(long, value_name = "NAME", conflicts_with = "api_url")]
+    pub(crate) stack: Option<String>,
+    /// A user token; without it, that of `aptix sign-in`, or one that the user types into the page. Read from the
+    /// environment only, since others can see the command line.
     #[arg(skip = std::env::var("APTIX_TOKEN").ok())]
     pub(crate) token: Option<String>,
     /// Port of the console on 127.0.0.1; 0 picks a free one

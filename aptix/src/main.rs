@@ -2,14 +2,19 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr)] // A command writes to its terminal.
 
+mod api_args;
 mod chat;
 mod cli;
+mod doctor;
 mod escape;
 mod folder_args;
 mod init;
 mod invalid_option;
 mod model_args;
+mod sign_in_cli;
 mod sources_cli;
+mod stack_servers;
+mod store_args;
 mod vector_args;
 mod workspace;
 
@@ -20,11 +25,14 @@ use std::process::ExitCode;
 
 use bench::smoke::Deployment;
 use clap::{CommandFactory, Parser};
+use contracts::id::OrgId;
+use deployment::Store;
 use local::sources::{self, Target};
 use local::token::Identity;
 use local::{Cloud, Data, Model, Oidc, Options, sam_env};
 use uuid::Uuid;
 
+use api_args::{ApiAccess, ApiToken};
 use cli::{
     Bench, Cli, Command, Console, Contexts, Evaluate, Gc, Index, OpenapiVersion, Process, SamEnv, Search,
     Serve, Smoke, Token,
@@ -83,19 +91,23 @@ async fn run_command(command: Command) -> Result<ExitCode, Failure> {
         Command::Init(arguments) => print(&init::run(&arguments)?)?,
         Command::Console(arguments) => console(arguments).await?,
         Command::Chat(arguments) => return chat::run(*arguments).await,
-        Command::Token(token) => print_token(&token)?,
+        Command::SignIn(arguments) => sign_in_cli::sign_in(*arguments).await?,
+        Command::SignOut(arguments) => sign_in_cli::sign_out(arguments).await?,
+        Command::CreateUser(arguments) => sign_in_cli::create_user(arguments).await?,
+        Command::Token(token) => print_token(token).await?,
         Command::Demo(model) => return demo(model.resolve().await?).await,
         Command::Contexts { command } => print(&format!(
             "{}
 ",
             contexts(command).await?
         ))?,
-        Command::Gc(arguments) => gc(&arguments).await?,
+        Command::Gc(arguments) => gc(arguments).await?,
         Command::Index(arguments) => return index(arguments).await,
         Command::Search(arguments) => search(arguments).await?,
         Command::Evaluate(arguments) => evaluate(arguments).await?,
         Command::Settings => print(&settings::page())?,
         Command::SamEnv(arguments) => write_sam_env(arguments).await?,
+        Command::Doctor(arguments) => return doctor::run(arguments).await,
         Command::Smoke(arguments) => return smoke(arguments).await,
         Command::Bench(arguments) => bench(arguments).await?,
         Command::Openapi { openapi_version: OpenapiVersion::V3_1 } => print(&local::docs::openapi()?)?,
@@ -142,26 +154,32 @@ async fn bench(arguments: Bench) -> Result<(), Failure> {
 }
 
 async fn contexts(command: Contexts) -> Result<String, Failure> {
-    let result = match command {
-        Contexts::List { org, folder } => local::contexts::list(&folder.data, &org).await,
-        Contexts::Schema => Ok(local::contexts::schema()),
-        Contexts::Get { id, org, folder } => local::contexts::get(&folder.data, &org, &id).await,
-        Contexts::Put { file, org, folder } => local::contexts::put(&folder.data, &org, &file).await,
-    };
-    match result {
-        Err(error @ local::contexts::Error::Org(_)) => Err(InvalidOption::new(error).into()),
-        result => Ok(result?),
+    if let Contexts::List { org, .. } | Contexts::Get { org, .. } | Contexts::Put { org, .. } = &command {
+        let valid = OrgId::new(org.as_str()).map_err(local::contexts::Error::Org);
+        valid.map_err(InvalidOption::new)?;
     }
+    let result = match command {
+        Contexts::List { org, table } => local::contexts::list(&table.open().await?, &org).await,
+        Contexts::Schema => Ok(local::contexts::schema()),
+        Contexts::Get { id, org, table } => local::contexts::get(&table.open().await?, &org, &id).await,
+        Contexts::Put { file, org, table } => local::contexts::put(&table.open().await?, &org, &file).await,
+    };
+    Ok(result?)
 }
 
-async fn gc(arguments: &Gc) -> Result<(), Failure> {
-    let Gc { remove, older_than, folder } = arguments;
+async fn gc(arguments: Gc) -> Result<(), Failure> {
+    let Gc { remove, older_than, stores } = arguments;
+    let is_unverified_pair = stores.is_unverified_pair();
+    let stores = stores.open().await?;
     let print_key = |key: &str| {
         let _ = print(&format!("{key}\n"));
     };
-    let min_age = std::time::Duration::from_secs(*older_than);
-    let report = local::gc::run(&folder.data, min_age, *remove, print_key).await?;
-    let action = if *remove { "deleted" } else { "delete them with --remove" };
+    let min_age = std::time::Duration::from_secs(older_than);
+    if remove && is_unverified_pair {
+        local::gc::check_pair(&stores, min_age).await?;
+    }
+    let report = local::gc::run(&stores, min_age, remove, print_key).await?;
+    let action = if remove { "deleted" } else { "delete them with --remove" };
     let text = format!(
         "{} of {} objects are unreferenced ({} bytes; {action}). Skipped: {} younger than {older_than} s, {} with an unrecognized key.",
         report.unreferenced, report.objects, report.bytes, report.recent, report.foreign
@@ -171,10 +189,7 @@ async fn gc(arguments: &Gc) -> Result<(), Failure> {
 
 async fn index(arguments: Index) -> Result<ExitCode, Failure> {
     let mut signals = ShutdownSignals::listen()?;
-    let (request, options) = arguments.into_request();
-    if !request.folder.is_dir() {
-        return Err(InvalidOption::new(format!("{} is not a folder", request.folder.display())).into());
-    }
+    let (request, options) = arguments.into_request().await?;
     let target = tokio::select! {
         target = Target::open(options) => target?,
         () = signals.wait() => return Ok(ExitCode::from(INTERRUPTED)),
@@ -193,7 +208,7 @@ async fn index(arguments: Index) -> Result<ExitCode, Failure> {
 }
 
 async fn search(arguments: Search) -> Result<(), Failure> {
-    let (request, options) = arguments.into_request();
+    let (request, options) = arguments.into_request().await?;
     let target = Target::open(options).await?;
     let report = sources::search(&target, &request).await;
     target.close().await;
@@ -203,7 +218,7 @@ async fn search(arguments: Search) -> Result<(), Failure> {
 
 async fn evaluate(arguments: Evaluate) -> Result<(), Failure> {
     let min_rate = arguments.min_hit_rate;
-    let (request, options) = arguments.into_request();
+    let (request, options) = arguments.into_request().await?;
     let target = Target::open(options).await?;
     let evaluated = sources::evaluate(&target, &request).await;
     target.close().await;
@@ -245,14 +260,13 @@ async fn serve(arguments: Serve) -> Result<(), Failure> {
 
 async fn console(arguments: Console) -> Result<(), Failure> {
     let mut signals = ShutdownSignals::listen()?;
-    let Console { api_url, token, port, folder } = arguments;
-    let Some(api_url) = api_url else {
+    let Console { api_url, stack, token, port, folder } = arguments;
+    let Some((api_url, token)) = console_target(api_url, stack, token)? else {
         let url = local::api_url(&folder.data).ok_or_else(|| local::NotRunning::on(&folder.data))?;
         let key = local::data_folder::console_key(&folder.data)?;
         return Ok(print(&format!("{}\n", local::console::page_url(&url, &key)))?);
     };
-    let token = token.filter(|token| !token.is_empty());
-    let server = match local::console::serve(&api_url, token, port).await {
+    let server = match local::console::serve(&api_url, token.map(ApiToken::into_console), port).await {
         Err(error @ local::console::Error::Url(_)) => return Err(InvalidOption::new(error).into()),
         served => served?,
     };
@@ -260,6 +274,28 @@ async fn console(arguments: Console) -> Result<(), Failure> {
     print(&format!("The console for {api_url} is running at {page}. Press Ctrl-C to stop it.\n"))?;
     signals.wait().await;
     Ok(())
+}
+
+/// Returns the URL of the API that a console is served for, with the caller's token if there is one.
+fn console_target(
+    api_url: Option<String>,
+    stack: Option<String>,
+    token: Option<String>,
+) -> Result<Option<(String, Option<ApiToken>)>, Failure> {
+    let token = token.filter(|token| !token.is_empty());
+    let is_signed_in = match (&api_url, Store::open()) {
+        (Some(url), Ok(store)) => store.find(url)?.is_some(),
+        _ => false,
+    };
+    match api_url {
+        // The user types the token into the page.
+        Some(url) if token.is_none() && !is_signed_in => Ok(Some((url, None))),
+        None if stack.is_none() => Ok(None),
+        url => {
+            let access = api_args::resolve(url, stack, token)?;
+            Ok(access.map(|ApiAccess { url, token }| (url, Some(token))))
+        }
+    }
 }
 
 async fn demo(model: Model) -> Result<ExitCode, Failure> {
@@ -295,18 +331,22 @@ cargo lambda watch --invoke-address 127.0.0.1 --invoke-port 9001 --ignore-change
 }
 
 async fn smoke(arguments: Smoke) -> Result<ExitCode, Failure> {
-    let Smoke { api_url, token, instruction } = arguments;
-    let api_url = api_url.trim_end_matches('/').to_owned();
+    let Smoke { api, instruction } = arguments;
+    let ApiAccess { url, token } = api.require()?;
+    let (api_url, token) = (url.trim_end_matches('/').to_owned(), token.fetch().await?);
     let report = bench::smoke::run(&Deployment { api_url, token, instruction }).await;
     print(&report.to_string())?;
     Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn print_token(token: &Token) -> Result<(), Failure> {
-    let tokens = local::data_folder::tokens(&token.folder.data)?;
-    let identity = Identity { operator: token.operator, ..Identity::user(&token.org, &token.user) };
-    print(&format!("{}\n", tokens.sign(&identity)?))?;
-    Ok(())
+async fn print_token(arguments: Token) -> Result<(), Failure> {
+    let Token { org, user, operator, stack, api_url, folder } = arguments;
+    if let Some(access) = api_args::resolve(api_url, stack, None)? {
+        return Ok(print(&format!("{}\n", access.token.fetch().await?))?);
+    }
+    let tokens = local::data_folder::tokens(&folder.data)?;
+    let identity = Identity::user(org.unwrap_or_default(), user.unwrap_or_default());
+    Ok(print(&format!("{}\n", tokens.sign(&Identity { operator, ..identity })?))?)
 }
 
 /// Returns the banner: every URL, and a command to paste.

@@ -11,6 +11,9 @@ use llm::embeddings::EmbeddingModel;
 use local::Data;
 use local::sources::{self, Evaluation, SearchRequest, TargetOptions};
 
+use crate::Failure;
+use crate::invalid_option::InvalidOption;
+use crate::stack_servers::StackServers;
 use crate::vector_args::VectorArgs;
 
 /// Options for the vector database and the embedding provider.
@@ -21,44 +24,74 @@ pub(crate) struct TargetArgs {
     data: PathBuf,
     #[command(flatten)]
     vectors: VectorArgs,
-    /// Collection in the vector database
-    #[arg(long, env = "QDRANT_COLLECTION", value_name = "NAME", default_value = settings::QDRANT_COLLECTION.presence.0)]
-    collection: String,
+    /// Stack whose vector database and embedding provider are used, with your AWS credentials; takes precedence over
+    /// --qdrant
+    #[arg(long, value_name = "NAME", conflicts_with = "data")]
+    stack: Option<String>,
+    /// Collection in the vector database [default: that of the stack, or `sources`]
+    #[arg(long, env = "QDRANT_COLLECTION", value_name = "NAME")]
+    collection: Option<String>,
     /// Base URL of the embedding provider [default: the mock model]
     #[arg(long, env = "EMBEDDING_BASE_URL", value_name = "URL")]
     provider: Option<String>,
     /// Key of the embedding provider, or of the model provider. Read from the environment only.
     #[arg(skip = std::env::var("EMBEDDING_API_KEY").ok())]
     key: Option<String>,
-    /// Embedding model
-    #[arg(long, env = "EMBEDDING_MODEL", value_name = "NAME", default_value = settings::EMBEDDING_MODEL.presence.0)]
-    model: String,
+    /// Embedding model [default: that of the stack, or `text-embedding-3-small`]
+    #[arg(long, env = "EMBEDDING_MODEL", value_name = "NAME")]
+    model: Option<String>,
     /// Dimensions of the vectors, if the model supports a choice
     #[arg(long, env = "EMBEDDING_DIMENSIONS", value_name = "COUNT")]
     dimensions: Option<u32>,
 }
 
+/// The servers of a source command, and what they are asked for.
+struct ResolvedTarget {
+    options: TargetOptions,
+    collection: String,
+    model: EmbeddingModel,
+    /// The org of the user who is signed in to the stack.
+    org: Option<String>,
+}
+
 impl TargetArgs {
-    /// Converts the arguments to target options. `data` overrides the data folder.
-    fn options(self, data: Option<Data>) -> TargetOptions {
+    /// Resolves the arguments, with the parameters and the secrets of a stack if one is named. `data` overrides the data
+    /// folder.
+    async fn resolve(self, data: Option<Data>) -> Result<ResolvedTarget, Failure> {
         let non_empty = |value: Option<String>| value.filter(|value| !value.is_empty());
+        let stack = match non_empty(self.stack) {
+            Some(name) => Some(StackServers::read(&name).await?),
+            None => None,
+        };
+        let (qdrant, stack_provider, stack_collection, stack_model, org) = match stack {
+            Some(stack) => {
+                (Some(stack.qdrant), Some(stack.provider), stack.collection, stack.embedding_model, stack.org)
+            }
+            None => (self.vectors.server(), None, None, None, None),
+        };
         // The model provider may serve embeddings too.
         let provider = match non_empty(self.provider) {
-            Some(url) => Some((url, self.key)),
-            None => non_empty(std::env::var("OPENAI_BASE_URL").ok())
-                .zip(non_empty(std::env::var("OPENAI_API_KEY").ok()))
-                .map(|(url, key)| (url, Some(key))),
+            Some(url) => Some(sources::Server { url, key: non_empty(self.key) }),
+            None => stack_provider.or_else(provider_of_environment),
         };
-        TargetOptions {
-            qdrant: self.vectors.server(),
-            provider: provider.map(|(url, key)| sources::Server { url, key: non_empty(key) }),
-            data: data.unwrap_or(Data::Folder(self.data)),
-        }
+        let or_default = |value: Option<String>, of_stack: Option<String>, default: &str| {
+            non_empty(value).or(of_stack).unwrap_or_else(|| default.to_owned())
+        };
+        let model = or_default(self.model, stack_model, settings::EMBEDDING_MODEL.presence.0);
+        Ok(ResolvedTarget {
+            options: TargetOptions { qdrant, provider, data: data.unwrap_or(Data::Folder(self.data)) },
+            collection: or_default(self.collection, stack_collection, settings::QDRANT_COLLECTION.presence.0),
+            model: EmbeddingModel { name: model, dimensions: self.dimensions },
+            org,
+        })
     }
+}
 
-    fn model(&self) -> EmbeddingModel {
-        EmbeddingModel { name: self.model.clone(), dimensions: self.dimensions }
-    }
+/// Returns the model provider that the environment names.
+fn provider_of_environment() -> Option<sources::Server> {
+    let variable = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
+    let (url, key) = variable("OPENAI_BASE_URL").zip(variable("OPENAI_API_KEY"))?;
+    Some(sources::Server { url, key: Some(key) })
 }
 
 /// Options for indexing.
@@ -85,9 +118,9 @@ pub(crate) struct IndexingArgs {
 pub(crate) struct Index {
     /// Folder to index
     folder: PathBuf,
-    /// Org that owns the sources
-    #[arg(long, value_parser = parse_org)]
-    org: OrgId,
+    /// Org that owns the sources [default: yours, if you are signed in to the stack]
+    #[arg(long, value_parser = parse_org, required_unless_present = "stack")]
+    org: Option<OrgId>,
     /// Repository name
     #[arg(long)]
     repo: String,
@@ -107,11 +140,16 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    pub(crate) fn into_request(self) -> (sources::Index, TargetOptions) {
+    pub(crate) async fn into_request(self) -> Result<(sources::Index, TargetOptions), Failure> {
         let Self { folder, org, repo, project, force, watch, indexing, target } = self;
+        if !folder.is_dir() {
+            return Err(InvalidOption::new(format!("{} is not a folder", folder.display())).into());
+        }
+        let target = target.resolve(None).await?;
+        let org = org_of(org, target.org.as_deref())?;
         let index = index_request(folder, Source { org, repo, project }, &target, &indexing);
         let options = Options { force, ..index.options };
-        (sources::Index { options, watch, ..index }, target.options(None))
+        Ok((sources::Index { options, watch, ..index }, target.options))
     }
 }
 
@@ -120,9 +158,9 @@ pub(crate) struct Search {
     /// Question to search for
     #[arg(value_parser = parse_question)]
     question: String,
-    /// Org whose sources are searched
-    #[arg(long, value_parser = parse_org)]
-    org: OrgId,
+    /// Org whose sources are searched [default: yours, if you are signed in to the stack]
+    #[arg(long, value_parser = parse_org, required_unless_present = "stack")]
+    org: Option<OrgId>,
     /// Maximum number of chunks
     #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=64))]
     chunks: u32,
@@ -134,10 +172,11 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    pub(crate) fn into_request(self) -> (SearchRequest, TargetOptions) {
+    pub(crate) async fn into_request(self) -> Result<(SearchRequest, TargetOptions), Failure> {
         let Self { question, org, chunks, tokens, target } = self;
-        let (collection, model) = (target.collection.clone(), target.model());
-        (SearchRequest { question, org, collection, model, chunks, tokens }, target.options(None))
+        let ResolvedTarget { options, collection, model, org: own_org } = target.resolve(None).await?;
+        let org = org_of(org, own_org.as_deref())?;
+        Ok((SearchRequest { question, org, collection, model, chunks, tokens }, options))
     }
 }
 
@@ -161,11 +200,24 @@ pub(crate) struct Evaluate {
 
 impl Evaluate {
     /// Returns the evaluation. It uses an ephemeral local cloud unless servers are named.
-    pub(crate) fn into_request(self) -> (Evaluation, TargetOptions) {
+    pub(crate) async fn into_request(self) -> Result<(Evaluation, TargetOptions), Failure> {
         let Self { folder, questions, chunks, indexing, target, .. } = self;
+        let target = target.resolve(Some(Data::Ephemeral)).await?;
         let source = Source { org: evaluation_org(), repo: "evaluated".to_owned(), project: None };
         let index = index_request(folder, source, &target, &indexing);
-        (Evaluation { index, questions, chunks }, target.options(Some(Data::Ephemeral)))
+        Ok((Evaluation { index, questions, chunks }, target.options))
+    }
+}
+
+/// Returns the named org, or that of the user who is signed in.
+fn org_of(named: Option<OrgId>, own: Option<&str>) -> Result<OrgId, Failure> {
+    match (named, own) {
+        (Some(org), _) => Ok(org),
+        (None, Some(own)) => Ok(OrgId::new(own)?),
+        (None, None) => {
+            let text = "Name the org with --org, or sign in to the stack with `aptix sign-in`.";
+            Err(InvalidOption::new(text).into())
+        }
     }
 }
 
@@ -180,12 +232,12 @@ fn parse_question(text: &str) -> Result<String, &'static str> {
 fn index_request(
     folder: PathBuf,
     source: Source,
-    target: &TargetArgs,
+    target: &ResolvedTarget,
     indexing: &IndexingArgs,
 ) -> sources::Index {
     let options = Options {
         collection: target.collection.clone(),
-        model: target.model(),
+        model: target.model.clone(),
         concurrency: usize::from(indexing.parallel),
         force: false,
         chunk_length: ChunkLength::new(indexing.chunk_size),

@@ -129,6 +129,31 @@ async fn oidc_token_identifies_the_user_and_the_org() {
     }
 }
 
+/// Access logs and mapping templates of API Gateway can name these keys alone.
+#[tokio::test]
+async fn authorizer_context_has_plain_keys() {
+    let provider = Provider::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let oidc = Oidc { issuer: provider.issuer.clone(), audiences: "aptix-api".to_owned() };
+    let names =
+        [("ORG_CLAIM", "custom:org"), ("OPERATOR_CLAIM", "/realm/roles"), ("OPERATOR_GROUP", "operators")];
+    let environment = names.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let event_folder = Some(folder.path().to_owned());
+    let system = System::with(Options { oidc: Some(oidc), environment, event_folder, ..options() }).await;
+    let token = provider.token(&json!({"custom:org": "acme", "realm": {"roles": ["operators"]}}));
+    with(&system, token).execute(&turn("hello")).await.result();
+    let mut events = std::fs::read_dir(folder.path()).unwrap().map(|event| event.unwrap().path());
+    let event = events.find(|path| path.to_string_lossy().ends_with("-execute.json")).unwrap();
+    let event: Value = serde_json::from_slice(&std::fs::read(event).unwrap()).unwrap();
+    let context = event["requestContext"]["authorizer"].as_object().unwrap();
+    assert_eq!(
+        (&context["org"], &context["user"], &context["operator"]),
+        (&json!("acme"), &json!("ada"), &json!("true"))
+    );
+    let plain = |key: &String| key.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
+    assert!(context.keys().all(plain), "{context:?}");
+}
+
 #[tokio::test]
 async fn invalid_oidc_token_is_401_and_leaves_no_trace() {
     let provider = Provider::start().await;

@@ -82,6 +82,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("bench", &["contracts", "protocol", "local", "mock-model"]),
+    ("deployment", &["storage", "tls"]),
     ("aptix-client", &[]),
     (
         "aptix",
@@ -89,6 +90,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "aptix-client",
             "bench",
             "contracts",
+            "deployment",
             "llm",
             "indexing",
             "local",
@@ -105,12 +107,25 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("aws-sdk-s3", &["storage", "local"]),
     ("aws-sdk-sqs", &["storage", "local", "bench"]),
     ("aws-sdk-secretsmanager", &["storage"]),
-    // `storage` and `aptix` know where credentials come from. `llm` signs requests that no SDK sends, and `local` verifies
+    // `storage`, `aptix` and `deployment` know where credentials come from. `llm` and `deployment` sign requests that no SDK sends, and `local` verifies
     // those to its services and serves a developer's credentials.
-    ("aws-config", &["storage", "aptix"]),
-    ("aws-credential-types", &["storage", "llm", "local"]),
-    ("aws-sigv4", &["llm", "local"]),
-    ("reqwest", &["llm", "retrieval", "storage", "runtime", "authorizer", "aptix-client", "local", "bench"]),
+    ("aws-config", &["storage", "deployment", "aptix"]),
+    ("aws-credential-types", &["storage", "llm", "deployment", "local"]),
+    ("aws-sigv4", &["llm", "deployment", "local"]),
+    (
+        "reqwest",
+        &[
+            "llm",
+            "retrieval",
+            "storage",
+            "runtime",
+            "authorizer",
+            "aptix-client",
+            "local",
+            "bench",
+            "deployment",
+        ],
+    ),
     ("qdrant-client", &["retrieval", "indexing"]),
 ];
 

@@ -5,7 +5,9 @@ use client::{Error, Retry};
 /// Formats an error with the advice for it, if there is any.
 pub(super) fn with_advice(error: &Error) -> String {
     match (error.code(), error.retry()) {
-        (Some("Unauthenticated"), _) => format!("{} Get a new token.", sentence(error)),
+        (Some("Unauthenticated"), _) => {
+            format!("{} Get a new token, for example with `aptix sign-in`.", sentence(error))
+        }
         (_, Retry::SameRequest | Retry::NewTurn) => format!("{} Type /retry to try again.", sentence(error)),
         _ => error.to_string(),
     }

@@ -9,6 +9,7 @@ use local::token::Identity;
 use local::{Cloud, Data, Model, Options};
 
 use crate::Failure;
+use crate::api_args::{ApiAccess, ApiArgs};
 use crate::folder_args::FolderArgs;
 use crate::invalid_option::InvalidOption;
 use crate::model_args::ModelArgs;
@@ -16,12 +17,8 @@ use crate::model_args::ModelArgs;
 /// Options for the deployment and the caller.
 #[derive(Debug, Args)]
 pub(crate) struct DeploymentArgs {
-    /// URL of the API, from the stack output `ApiUrl` [default: the local cloud on the data folder]
-    #[arg(long, env = "APTIX_URL", value_name = "URL", requires = "token")]
-    api_url: Option<String>,
-    /// User token; prefer the environment variable, since others can see the command line
-    #[arg(long, env = "APTIX_TOKEN", value_name = "TOKEN", hide_env_values = true, requires = "api_url")]
-    token: Option<String>,
+    #[command(flatten)]
+    api: ApiArgs,
     /// Org of the user, for a local cloud
     #[arg(long, default_value = "acme")]
     org: String,
@@ -47,9 +44,9 @@ pub(crate) struct StartedCloud(Option<Cloud>);
 
 impl Deployment {
     pub(crate) async fn open(arguments: DeploymentArgs) -> Result<Self, Failure> {
-        let DeploymentArgs { api_url, token, org, user, folder: FolderArgs { data }, model } = arguments;
-        if let (Some(url), Some(token)) = (api_url, token) {
-            let api = Api::new(&url, Token::Static(token)).map_err(InvalidOption::new)?;
+        let DeploymentArgs { api, org, user, folder: FolderArgs { data }, model } = arguments;
+        if let Some(ApiAccess { url, token }) = api.resolve()? {
+            let api = Api::new(&url, token.into_client()).map_err(InvalidOption::new)?;
             return Ok(Self { name: api.base().to_owned(), api, started_cloud: StartedCloud(None) });
         }
         let identity = Identity::user(org, user);

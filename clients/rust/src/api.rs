@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use reqwest::header::{self, HeaderMap};
 use reqwest::{Client, Method, Response, Url};
 use serde::Deserialize;
@@ -22,6 +23,9 @@ pub enum Token {
     Static(String),
     /// A function that creates a token for each request, so that it never expires.
     PerRequest(Box<dyn Fn() -> String + Send + Sync>),
+    /// A function that fetches a token for each request, such as one that refreshes a sign-in. Its error says why there is
+    /// none.
+    Fetch(Box<dyn Fn() -> BoxFuture<'static, Result<String, String>> + Send + Sync>),
 }
 
 impl fmt::Debug for Token {
@@ -123,6 +127,7 @@ impl Api {
         let token = match &self.token {
             Token::Static(token) => token.clone(),
             Token::PerRequest(make) => make(),
+            Token::Fetch(fetch) => fetch().await.map_err(Error::NoToken)?,
         };
         let mut builder = self.http.request(method.clone(), format!("{}{path}", self.base));
         builder = builder.bearer_auth(token).header(header::ACCEPT, accept);

@@ -11,6 +11,9 @@ pub enum Error {
     /// The API's base URL is invalid.
     #[error("invalid API URL {0:?}: it must begin with https:// or http://")]
     InvalidBaseUrl(String),
+    /// There is no token for the request. The text says why.
+    #[error("{0}")]
+    NoToken(String),
     /// The API can't be reached.
     #[error("can't reach the API at {0}. Is it running?")]
     Unreachable(String),
@@ -116,7 +119,7 @@ impl Error {
     #[must_use]
     pub fn retry(&self) -> Retry {
         match self {
-            Self::InvalidBaseUrl(_) => Retry::Never,
+            Self::InvalidBaseUrl(_) | Self::NoToken(_) => Retry::Never,
             Self::Unreachable(_) | Self::Interrupted => Retry::SameRequest,
             Self::UnexpectedResponse(status) if is_transient(*status) => Retry::SameRequest,
             Self::UnexpectedResponse(_) => Retry::Never,

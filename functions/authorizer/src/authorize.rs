@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use contracts::error::causes;
 use lambda_runtime::Error;
+use runtime::context_key;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -45,7 +46,7 @@ impl Authorizer {
         let token = token::bearer(&request.authorization_token);
         match self.context(token).await {
             Ok(context) => {
-                let usage_key = self.usage.find(&context, &self.mapping.names).map(str::to_owned);
+                let usage_key = self.usage.find(&context).map(str::to_owned);
                 Ok(allow_policy(&request.method_arn, context, usage_key))
             }
             Err(TokenError::Key(KeyError::Unavailable(unavailable))) => {
@@ -76,7 +77,7 @@ fn allow_policy(method_arn: &str, context: Map<String, Value>, usage_key: Option
     let mut parts = method_arn.splitn(3, '/');
     let stage = [parts.next(), parts.next()].map(Option::unwrap_or_default).join("/");
     let mut policy = json!({
-        "principalId": context.get("sub").and_then(Value::as_str).unwrap_or("caller"),
+        "principalId": context.get(context_key::USER).and_then(Value::as_str).unwrap_or("caller"),
         "policyDocument": {
             "Version": "2012-10-17",
             "Statement": [{"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": format!("{stage}/*")}],
@@ -96,7 +97,7 @@ mod tests {
     #[test]
     fn policy_allows_only_the_stage() {
         let arn = "arn:aws:execute-api:eu-west-1:123456789012:a1b2/live/POST/api/ai/agent/execute";
-        let context = json!({"sub": "ada", "custom:org": "acme"});
+        let context = json!({"user": "ada", "org": "acme"});
         let claims = || context.as_object().unwrap().clone();
         let answer = allow_policy(arn, claims(), None);
         let statement = &answer["policyDocument"]["Statement"][0];

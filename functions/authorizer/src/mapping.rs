@@ -1,14 +1,16 @@
-//! Maps the claims of a token to those that the functions read: strings, under the names in the stack's settings.
+//! Maps the claims of a token to the context that the functions read: strings, under fixed keys that access logs can name.
 //!
 //! Providers put the tenant into its own claim, into a list of groups, or nowhere: the token of a machine client often
 //! names only the client.
 
 use std::collections::BTreeMap;
 
-use runtime::{ClaimNames, LEFT_OUT_CLAIM};
+use runtime::{ClaimNames, LEFT_OUT_CLAIM, context_key};
 use serde_json::{Map, Value};
 use settings::Env;
 
+/// Version of the context's keys.
+const CONTEXT_VERSION: &str = "1";
 /// The claim with the audience of a token.
 const AUDIENCE: &str = "aud";
 /// The claims that are passed through: the client, and the kind of token.
@@ -40,19 +42,20 @@ impl ClaimMapping {
         }
     }
 
-    /// Returns the claims for the functions. Omits missing claims, which the functions report.
+    /// Returns the context for the functions. Omits missing claims, which the functions report.
     pub(crate) fn context(&self, claims: &Map<String, Value>) -> Map<String, Value> {
-        let ClaimNames { org, user, user_name, org_name, operator, .. } = &self.names;
+        let ClaimNames { user, user_name, org_name, .. } = &self.names;
         let left_out = self.names.left_out(claims);
         let is_complete = left_out.is_none();
         let text = |name: &str| claim(claims, name).and_then(Value::as_str).map(str::to_owned);
         let mapped = [
-            (org.as_str(), self.org(claims).filter(|_| is_complete)),
-            (operator, (is_complete && self.is_operator(claims)).then(|| "true".to_owned())),
+            (context_key::VERSION, Some(CONTEXT_VERSION.to_owned())),
+            (context_key::ORG, self.org(claims).filter(|_| is_complete)),
+            (context_key::OPERATOR, (is_complete && self.is_operator(claims)).then(|| "true".to_owned())),
             (LEFT_OUT_CLAIM, left_out),
-            (user, text(user)),
-            (user_name, text(user_name)),
-            (org_name, text(org_name)),
+            (context_key::USER, text(user)),
+            (context_key::USER_NAME, text(user_name)),
+            (context_key::ORG_NAME, text(org_name)),
             (AUDIENCE, self.audience(claims)),
         ];
         let mapped = mapped.into_iter().chain(PASSED_THROUGH.map(|name| (name, text(name))));
@@ -122,7 +125,9 @@ mod tests {
         let names = ClaimNames::names(&mut env);
         let mapping = ClaimMapping::read(&mut env, names);
         env.finish().unwrap();
-        mapping.context(claims.as_object().unwrap()).into()
+        let mut context = mapping.context(claims.as_object().unwrap());
+        assert_eq!(context.remove("context_version"), Some(json!("1")));
+        context.into()
     }
 
     #[test]
@@ -133,14 +138,14 @@ mod tests {
         });
         assert_eq!(
             context(&[], &claims),
-            json!({"sub": "ada", "name": "Ada", "custom:org": "acme", "custom:operator": "true", "aud": "web"})
+            json!({"user": "ada", "user_name": "Ada", "org": "acme", "operator": "true", "aud": "web"})
         );
     }
 
     #[test]
     fn org_is_the_only_group_with_the_prefix() {
         let set = [("ORG_CLAIM", "groups"), ("ORG_GROUP_PREFIX", "org:")];
-        let of = |groups: Value| context(&set, &json!({"groups": groups}))["groups"].clone();
+        let of = |groups: Value| context(&set, &json!({"groups": groups}))["org"].clone();
         assert_eq!(of(json!(["staff", "org:acme"])), "acme");
         assert_eq!(of(json!("org:acme")), "acme");
         assert_eq!(of(json!(["org:acme", "org:globex"])), Value::Null, "the tenant is ambiguous");
@@ -152,16 +157,16 @@ mod tests {
     fn json_pointer_reads_nested_claims() {
         let set = [("OPERATOR_CLAIM", "/realm_access/roles"), ("OPERATOR_GROUP", "operators")];
         let of = |roles: Value| context(&set, &json!({"realm_access": {"roles": roles}}));
-        assert_eq!(of(json!(["operators"]))["/realm_access/roles"], "true");
+        assert_eq!(of(json!(["operators"]))["operator"], "true");
         assert_eq!(of(json!(["operators-of-nothing", true])), json!({}));
         // A name that starts with a slash still matches literally.
-        assert_eq!(context(&[("ORG_CLAIM", "/org")], &json!({"/org": "acme"}))["/org"], "acme");
+        assert_eq!(context(&[("ORG_CLAIM", "/org")], &json!({"/org": "acme"}))["org"], "acme");
     }
 
     #[test]
     fn machine_token_gets_the_org_of_its_client() {
         let set = [("CLIENT_ORG_MAP", "{\"ci\":\"acme\"}")];
-        let of = |claims: Value| context(&set, &claims)["custom:org"].clone();
+        let of = |claims: Value| context(&set, &claims)["org"].clone();
         for name in CLIENT_CLAIMS {
             assert_eq!(of(json!({name: "ci", "sub": "ci"})), "acme");
         }
@@ -184,10 +189,14 @@ mod tests {
         for marker in [json!({"_claim_names": {"groups": "src1"}}), json!({"hasgroups": true})] {
             let mut claims = json!({"sub": "ada", "azp": "web", "roles": ["ops"]});
             claims.as_object_mut().unwrap().extend(marker.as_object().unwrap().clone());
-            assert_eq!(context(&set, &claims), json!({"sub": "ada", "left_out_claim": "groups"}), "{marker}");
+            assert_eq!(
+                context(&set, &claims),
+                json!({"user": "ada", "left_out_claim": "groups"}),
+                "{marker}"
+            );
         }
         let complete = json!({"sub": "ada", "groups": ["acme"], "hasgroups": false});
-        assert_eq!(context(&set, &complete)["groups"], "acme");
+        assert_eq!(context(&set, &complete)["org"], "acme");
     }
 
     #[test]

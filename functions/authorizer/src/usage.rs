@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use runtime::ClaimNames;
+use runtime::context_key;
 use serde_json::{Map, Value};
 use settings::Env;
 
@@ -28,10 +28,10 @@ impl UsageKeys {
         }
     }
 
-    /// Returns the key for the caller with these claims: the user's, the org's, or the shared one.
-    pub(crate) fn find(&self, claims: &Map<String, Value>, names: &ClaimNames) -> Option<&str> {
-        let text = |name: &str| claims.get(name).and_then(Value::as_str).unwrap_or_default();
-        let (org, user) = (text(&names.org), text(&names.user));
+    /// Returns the key for the caller in this context: the user's, the org's, or the shared one.
+    pub(crate) fn find(&self, context: &Map<String, Value>) -> Option<&str> {
+        let text = |key: &str| context.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (org, user) = (text(context_key::ORG), text(context_key::USER));
         let own = self.own.get(&format!("{org}/{user}")).or_else(|| self.own.get(org));
         own.or(self.shared.as_ref()).map(String::as_str)
     }
@@ -44,8 +44,7 @@ mod tests {
     use super::*;
 
     fn key<'a>(keys: &'a UsageKeys, org: &str, user: &str) -> Option<&'a str> {
-        let names = ClaimNames::names(&mut Env::from_vars([("TOKEN_AUDIENCES", "web")]));
-        keys.find(json!({"custom:org": org, "sub": user}).as_object().unwrap(), &names)
+        keys.find(json!({"org": org, "user": user}).as_object().unwrap())
     }
 
     #[test]

@@ -1,16 +1,12 @@
-//! Manages agent and conversation contexts in the table of a running local cloud: lists, reads, validates and writes
-//! them.
+//! Manages agent and conversation contexts in the table of a local cloud or of a deployment: lists, reads, validates and
+//! writes them.
 
 use std::path::Path;
 
 use agent::{context, mode::Catalog, tool};
 use contracts::id::{BUILT_IN_CONTEXT, OrgId};
-use storage::Table;
 
-use crate::{
-    discovery::{self, NotRunning},
-    services::provision::TABLE,
-};
+use crate::stores::Stores;
 
 /// Contexts of one kind listed, at most.
 const MAX_LISTED: u16 = 500;
@@ -27,9 +23,6 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
-    /// No local cloud is running on this folder.
-    #[error(transparent)]
-    NotRunning(#[from] NotRunning),
     /// The org's name is invalid.
     #[error("--org {0}")]
     Org(contracts::id::InvalidId),
@@ -45,10 +38,10 @@ pub enum Error {
     #[error("Nothing was written. Fix these errors:\n{0}")]
     Faults(String),
     /// The table does not respond.
-    #[error("Can't reach the local cloud on the data folder {folder} (is it running?)")]
+    #[error("Can't reach {place}")]
     Table {
-        /// The folder.
-        folder: String,
+        /// The deployment.
+        place: String,
         /// The cause.
         #[source]
         source: turns::ports::Unavailable,
@@ -58,34 +51,32 @@ pub enum Error {
 /// Validates the contexts of a file and writes them for an org. Returns a summary of what was written.
 ///
 /// # Errors
-/// Fails if the file is invalid, in which case nothing is written, or if no local cloud is running on the folder.
-pub async fn put(folder: &Path, org: &str, file: &Path) -> Result<String, Error> {
+/// Fails if the file is invalid, in which case nothing is written, or if the table does not respond.
+pub async fn put(stores: &Stores, org: &str, file: &Path) -> Result<String, Error> {
     let text = std::fs::read_to_string(file)
         .map_err(|source| Error::File { file: file.display().to_string(), source })?;
-    put_text(folder, org, &text).await
+    put_text(stores, org, &text).await
 }
 
 /// Does the same as [`put`] with the text of a file.
 ///
 /// # Errors
 /// Fails like [`put`].
-pub async fn put_text(folder: &Path, org: &str, text: &str) -> Result<String, Error> {
+pub async fn put_text(stores: &Stores, org: &str, text: &str) -> Result<String, Error> {
     // Editors on Windows write a byte order mark.
     let text = text.trim_start_matches('\u{feff}');
     let org = OrgId::new(org).map_err(Error::Org)?;
-    let providers = discovery::providers(folder);
-    let documents = parse(text, &providers.iter().map(String::as_str).collect::<Vec<_>>())?;
+    let documents = parse(text, &stores.providers.iter().map(String::as_str).collect::<Vec<_>>())?;
     if let Some(document) = documents.iter().find(|document| document.id() == BUILT_IN_CONTEXT) {
         let kind = document.kind();
         return Err(Error::Faults(format!(
             "{BUILT_IN_CONTEXT:?} is reserved for the built-in {kind} context"
         )));
     }
-    let table = Table::new(discovery::clients(folder)?.dynamodb, TABLE.to_owned());
     let mut written = Vec::with_capacity(documents.len());
     for document in &documents {
-        let unavailable = |source| Error::Table { folder: folder.display().to_string(), source };
-        table.put_context(&org, document).await.map_err(unavailable)?;
+        let unavailable = |source| Error::Table { place: stores.place.clone(), source };
+        stores.table.put_context(&org, document).await.map_err(unavailable)?;
         written.push(format!("{} {}", document.kind(), document.id()));
     }
     Ok(format!("Saved for {}: {}", org.as_str(), written.join(", ")))
@@ -100,9 +91,9 @@ pub fn schema() -> String {
 /// Lists the contexts of an org, one line each with kind, id and name.
 ///
 /// # Errors
-/// Fails if no local cloud is running on the folder.
-pub async fn list(folder: &Path, org: &str) -> Result<String, Error> {
-    let lines = all(folder, org).await?.into_iter().map(|document| {
+/// Fails if the table does not respond.
+pub async fn list(stores: &Stores, org: &str) -> Result<String, Error> {
+    let lines = all(stores, org).await?.into_iter().map(|document| {
         let (kind, id, name) = (document.kind(), document.id(), document.name());
         format!("{kind:<12}  {id:<24}  {name}\n")
     });
@@ -113,9 +104,9 @@ pub async fn list(folder: &Path, org: &str) -> Result<String, Error> {
 /// org has the built-in contexts: `default`, and the built-in agents that it has not replaced.
 ///
 /// # Errors
-/// Fails if there is none, or if no local cloud is running on the folder.
-pub async fn get(folder: &Path, org: &str, id: &str) -> Result<String, Error> {
-    let mut found = all(folder, org).await?;
+/// Fails if there is none, or if the table does not respond.
+pub async fn get(stores: &Stores, org: &str, id: &str) -> Result<String, Error> {
+    let mut found = all(stores, org).await?;
     found.retain(|document| document.id() == id);
     let built_in = context::defaults().map_err(|faults| Error::Faults(faults.to_string()))?;
     if id == BUILT_IN_CONTEXT {
@@ -136,12 +127,11 @@ pub async fn get(folder: &Path, org: &str, id: &str) -> Result<String, Error> {
 /// Returns all contexts of an org.
 ///
 /// # Errors
-/// Fails if no local cloud is running on the folder.
-pub async fn all(folder: &Path, org: &str) -> Result<Vec<context::Document>, Error> {
+/// Fails if the table does not respond.
+pub async fn all(stores: &Stores, org: &str) -> Result<Vec<context::Document>, Error> {
     let org = OrgId::new(org).map_err(Error::Org)?;
-    let table = Table::new(discovery::clients(folder)?.dynamodb, TABLE.to_owned());
-    let unavailable = |source| Error::Table { folder: folder.display().to_string(), source };
-    table.contexts(&org, MAX_LISTED).await.map_err(unavailable)
+    let unavailable = |source| Error::Table { place: stores.place.clone(), source };
+    stores.table.contexts(&org, MAX_LISTED).await.map_err(unavailable)
 }
 
 fn parse(text: &str, providers: &[&str]) -> Result<Vec<context::Document>, Error> {

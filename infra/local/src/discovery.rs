@@ -43,18 +43,21 @@ pub(crate) fn write_providers(folder: &Path, setting: Option<&String>) -> std::i
     private_file::write(&folder.join(PROVIDERS_FILE), setting.map_or("[]", String::as_str))
 }
 
-/// Returns the names of the providers that contexts may name. Errors in the setting are reported by the functions,
-/// not here.
+/// Returns the names of the providers that contexts may name.
 pub(crate) fn providers(folder: &Path) -> Vec<String> {
+    provider_names(&std::fs::read_to_string(folder.join(PROVIDERS_FILE)).unwrap_or_default())
+}
+
+/// Returns the names of the providers in a setting. Errors in the setting are reported by the functions, not here.
+pub(crate) fn provider_names(setting: &str) -> Vec<String> {
     #[derive(serde::Deserialize)]
     struct Provider {
         #[serde(rename = "Name")]
         name: String,
     }
-    let setting = std::fs::read_to_string(folder.join(PROVIDERS_FILE)).unwrap_or_default();
     let providers: Vec<Provider> =
         serde_json::from_str(setting.trim_start_matches('\u{feff}')).unwrap_or_default();
-    providers.into_iter().map(|providers| providers.name).collect()
+    providers.into_iter().map(|provider| provider.name).collect()
 }
 
 /// Returns clients for the table, bucket and queues of the cloud on this folder.

@@ -4,34 +4,38 @@
 //! outcomes of fenced attempts, tool rounds that a turn has left behind. The scan holds one page of the bucket and
 //! one turn's head at a time.
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 use protocol::{id::TurnKey, turn::Turn};
-use storage::{ObjectEntry, Objects, Table, key};
+use storage::{ObjectEntry, Table, key};
 use turns::{
     ports::{Clock, Payloads, Reads, Unavailable},
     system::System,
 };
 
-use crate::{
-    discovery::{self, NotRunning},
-    services::provision::{BUCKET, TABLE},
-};
+use crate::stores::Stores;
 
 /// A failure of garbage collection.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No local cloud is running on this folder.
-    #[error(transparent)]
-    NotRunning(#[from] NotRunning),
-    /// The local cloud does not respond.
-    #[error("Can't reach the local cloud on the data folder {folder} (is it running?)")]
+    /// The table or the bucket does not respond.
+    #[error("Can't reach {place}")]
     Unavailable {
-        /// The folder.
-        folder: String,
+        /// The deployment.
+        place: String,
         /// The cause.
         #[source]
         source: Unavailable,
+    },
+    /// The table refers to no object of the bucket.
+    #[error(
+        "Nothing was deleted: no item refers to any of the {objects} objects. Check that {place} belong together."
+    )]
+    Unrelated {
+        /// The deployment.
+        place: String,
+        /// Number of objects.
+        objects: u64,
     },
 }
 
@@ -40,6 +44,8 @@ pub enum Error {
 pub struct Report {
     /// Objects scanned.
     pub objects: u64,
+    /// Objects that an item refers to.
+    pub referenced: u64,
     /// Objects that no item refers to.
     pub unreferenced: u64,
     /// Total size of the unreferenced objects, in bytes.
@@ -50,24 +56,35 @@ pub struct Report {
     pub foreign: u64,
 }
 
-/// Scans every object of the local cloud on `folder`. Reports the keys of unreferenced objects that are at least
+/// Checks that the table refers to some object of the bucket, if the bucket has any. With the table of another deployment,
+/// every object would be unreferenced.
+///
+/// # Errors
+/// Fails if no object is referenced, or if table or bucket do not respond.
+pub async fn check_pair(stores: &Stores, min_age: Duration) -> Result<(), Error> {
+    let report = run(stores, min_age, false, |_| ()).await?;
+    if report.unreferenced > 0 && report.referenced == 0 {
+        return Err(Error::Unrelated { place: stores.place.clone(), objects: report.unreferenced });
+    }
+    Ok(())
+}
+
+/// Scans every object of the bucket. Reports the keys of unreferenced objects that are at least
 /// `min_age` old, and deletes them if `remove` is set.
 ///
 /// An object that a running function has just written is not referenced yet. While the cloud is in use, `min_age`
 /// must not be shorter than a function's timeout.
 ///
 /// # Errors
-/// Fails if no local cloud is running on the folder, or if it does not respond.
+/// Fails if the table or the bucket does not respond.
 pub async fn run(
-    folder: &Path,
+    stores: &Stores,
     min_age: Duration,
     remove: bool,
     mut on_unreferenced: impl FnMut(&str),
 ) -> Result<Report, Error> {
-    let clients = discovery::clients(folder)?;
-    let objects = Objects::new(clients.s3, BUCKET.to_owned());
-    let table = Table::new(clients.dynamodb, TABLE.to_owned());
-    let unavailable = |source| Error::Unavailable { folder: folder.display().to_string(), source };
+    let Stores { table, objects, place, .. } = stores;
+    let unavailable = |source| Error::Unavailable { place: place.clone(), source };
     let now = System::new().now();
     let (mut report, mut head, mut after) = (Report::default(), None, None);
     loop {
@@ -82,8 +99,9 @@ pub async fn run(
                 report.recent += 1;
                 continue;
             }
-            let head = head_of(&table, &payload.turn, &mut head).await.map_err(unavailable)?;
+            let head = head_of(table, &payload.turn, &mut head).await.map_err(unavailable)?;
             if head.is_some_and(|turn| turn.references(&payload.kind)) {
+                report.referenced += 1;
                 continue;
             }
             report.unreferenced += 1;

@@ -39,6 +39,7 @@ pub mod secret;
 mod service_keys;
 mod services;
 pub mod sources;
+mod stores;
 mod sweep_timer;
 pub mod token;
 
@@ -54,6 +55,7 @@ pub use lambda::InitError;
 pub use llm::signing_scope;
 pub use options::{Data, Logs, Model, Oidc, Options, Vectors};
 pub use service_keys::{ServiceKeys, SigningError};
+pub use stores::{Resources, Stores};
 
 /// Returns the API URL of the local cloud on a data folder. The cloud may have stopped since, so callers have to try
 /// the URL.

@@ -25,6 +25,23 @@ use crate::{Reply, span};
 /// The claim in which the authorizer names a claim that the token leaves out, see [`ClaimNames::left_out`].
 pub const LEFT_OUT_CLAIM: &str = "left_out_claim";
 
+/// Keys of the `authorizer` function's context. They are letters and underscores only, so that access logs and mapping
+/// templates can name them. Names of claims, such as `custom:org` or `/realm_access/roles`, can't be named there.
+pub mod context_key {
+    /// The tenant.
+    pub const ORG: &str = "org";
+    /// The tenant's display name.
+    pub const ORG_NAME: &str = "org_name";
+    /// The user's id.
+    pub const USER: &str = "user";
+    /// The user's display name.
+    pub const USER_NAME: &str = "user_name";
+    /// `true` for operators.
+    pub const OPERATOR: &str = "operator";
+    /// Version of these keys. A context without it is one of another authorizer, and has the names of the claims.
+    pub const VERSION: &str = "context_version";
+}
+
 /// The claim that names the claims which a token leaves out (OpenID Connect Core §5.6.2).
 const DISTRIBUTED_CLAIMS: &str = "_claim_names";
 
@@ -129,6 +146,25 @@ impl ClaimNames {
         [&self.org, &self.operator].into_iter().find(is_left_out).cloned()
     }
 
+    /// Returns the claims in a context of a Lambda authorizer. The keys of the `authorizer` function become the names of the
+    /// claims.
+    fn claims_in(&self, mut context: Map<String, Value>) -> Map<String, Value> {
+        if context.remove(context_key::VERSION).is_none() {
+            return context;
+        }
+        let keys = [
+            (context_key::ORG, &self.org),
+            (context_key::ORG_NAME, &self.org_name),
+            (context_key::USER, &self.user),
+            (context_key::USER_NAME, &self.user_name),
+            (context_key::OPERATOR, &self.operator),
+        ];
+        // All are taken out before any is put back, since a claim may have the name of another key.
+        let values = keys.map(|(key, name)| (name.clone(), context.remove(key)));
+        context.extend(values.into_iter().filter_map(|(name, value)| Some((name, value?))));
+        context
+    }
+
     /// Returns the caller that these claims identify. Fails without a tenant or a user.
     fn caller(&self, claims: &Map<String, Value>) -> Result<Caller, InvalidClaims> {
         self.check_audience(claims)?;
@@ -184,7 +220,7 @@ fn development_claims(env: &mut Env) -> Map<String, Value> {
 }
 
 /// Returns the claims of a request, from wherever its authorizer put them.
-fn claims(context: &RequestContext) -> Option<Map<String, Value>> {
+fn claims(context: &RequestContext, names: &ClaimNames) -> Option<Map<String, Value>> {
     let authorizer = match context {
         RequestContext::ApiGatewayV1(context) => &context.authorizer,
         RequestContext::ApiGatewayV2(context) => context.authorizer.as_ref()?,
@@ -198,7 +234,8 @@ fn claims(context: &RequestContext) -> Option<Map<String, Value>> {
             jwt.claims.iter().map(|(name, claim)| (name.clone(), Value::from(claim.clone()))).collect(),
         );
     }
-    Some(authorizer.fields.iter().map(|(name, field)| (name.clone(), field.clone())).collect())
+    let fields = authorizer.fields.iter().map(|(name, field)| (name.clone(), field.clone()));
+    Some(names.claims_in(fields.collect()))
 }
 
 /// Extracts the authenticated caller. Rejects the request if there is none.
@@ -215,7 +252,8 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
         let names = Arc::<ClaimNames>::from_ref(state);
         let context = parts.request_context_ref();
-        let verified = context.and_then(claims).filter(|claims| !claims.is_empty());
+        let verified = context.and_then(|context| claims(context, &names));
+        let verified = verified.filter(|claims| !claims.is_empty());
         let caller = names
             .caller(verified.as_ref().unwrap_or(&names.development_claims))
             .map_err(|fault| Reply::error(Error::new(ErrorCode::Unauthenticated, fault.to_string())))?;
@@ -370,7 +408,35 @@ mod tests {
     fn claims_of(event: Value) -> Option<Value> {
         let event: LambdaRequest = serde_json::from_value(event).unwrap();
         let request = http::Request::<lambda_http::Body>::from(event);
-        claims(request.request_context_ref()?).map(Value::Object)
+        claims(request.request_context_ref()?, &names()).map(Value::Object)
+    }
+
+    #[test]
+    fn context_keys_become_claims_only_in_a_versioned_context() {
+        let event = |authorizer: Value| {
+            json!({
+                "resource": "/", "path": "/", "httpMethod": "GET", "headers": {}, "multiValueHeaders": {},
+                "requestContext": {"httpMethod": "GET", "identity": {}, "authorizer": authorizer},
+                "body": null, "isBase64Encoded": false,
+            })
+        };
+        let ours = json!({
+            "context_version": "1", "org": "acme", "user": "ada", "user_name": "Ada", "operator": "true", "aud": "web",
+        });
+        let claims = json!({
+            "custom:org": "acme", "sub": "ada", "name": "Ada", "custom:operator": "true", "aud": "web",
+        });
+        assert_eq!(claims_of(event(ours.clone())), Some(claims));
+        // A user may be able to write a claim of this name.
+        assert_eq!(claims_of(event(json!({"claims": ours}))), Some(ours));
+        let foreign = json!({"custom:org": "acme", "org": "rival", "sub": "ada"});
+        assert_eq!(claims_of(event(foreign.clone())), Some(foreign));
+        // The claim of the user has the name of the key of the org.
+        let set = [("TOKEN_AUDIENCES", "web"), ("USER_CLAIM", "org"), ("ORG_CLAIM", "user")];
+        let swapped = ClaimNames::names(&mut Env::from_vars(set));
+        let context = json!({"context_version": "1", "org": "acme", "user": "ada"});
+        let found = swapped.claims_in(context.as_object().unwrap().clone());
+        assert_eq!(Value::from(found), json!({"org": "ada", "user": "acme"}));
     }
 
     #[test]

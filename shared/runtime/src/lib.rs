@@ -24,7 +24,7 @@ pub mod stream;
 pub mod telemetry;
 mod timing;
 
-pub use caller::{AuthenticatedCaller, ClaimNames, LEFT_OUT_CLAIM};
+pub use caller::{AuthenticatedCaller, ClaimNames, LEFT_OUT_CLAIM, context_key};
 pub use correlation::Correlation;
 pub use invocation::Invocation;
 pub use process::run;

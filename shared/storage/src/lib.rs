@@ -22,5 +22,6 @@ pub use http::loopback_client;
 pub use objects::{ObjectEntry, Objects};
 pub use prewarm::Prewarmed;
 pub use queue::Queue;
+pub use sdk_config::load_sdk_config;
 pub use secrets::Secrets;
 pub use table::Table;

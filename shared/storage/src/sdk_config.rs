@@ -16,6 +16,11 @@ use aws_sdk_dynamodb::config::{
 
 use crate::http::{self, Pool};
 
+/// Loads the configuration of the clients, with a pool of its own, for commands that sign requests themselves.
+pub async fn load_sdk_config() -> SdkConfig {
+    load(http::pool()).await
+}
+
 /// Loads the configuration that all clients share.
 pub(crate) async fn load(pool: Pool) -> SdkConfig {
     // A connection may be dead after a freeze, and a turn waits for each of these calls. So attempts are short and

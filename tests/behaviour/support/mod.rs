@@ -1,6 +1,8 @@
 //! A running system and clients of it.
 
+mod account;
 mod client;
+mod cognito;
 mod contexts;
 mod events;
 mod logs;
@@ -23,7 +25,9 @@ use mock_model::{Provider, Recorder};
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 
+pub use account::{ACCOUNT_STACK, Account, Facts};
 pub use client::{Answer, Client};
+pub use cognito::{CLIENT, POOL, STACK, USER, UserPool};
 pub use events::{Event, Events, answer_text, final_text_and_result};
 pub use logs::line;
 pub use roles::Roles;

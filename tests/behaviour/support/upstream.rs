@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use local::{Function, Options};
+use local::{Function, Options, Stores};
 use mock_model::{Provider, Recorder, SignatureCheck};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -17,7 +17,8 @@ impl System {
         context.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
         let file = self.cloud.data_folder().join("context.json");
         std::fs::write(&file, context.to_string()).unwrap();
-        local::contexts::put(self.cloud.data_folder(), "acme", &file).await.unwrap();
+        let stores = Stores::of_local_cloud(self.cloud.data_folder()).unwrap();
+        local::contexts::put(&stores, "acme", &file).await.unwrap();
         self.crash_execute().await;
     }
 

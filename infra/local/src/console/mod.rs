@@ -22,12 +22,15 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use contracts::id::{OrgId, UserId};
 use contracts::{Error as WireError, ErrorCode, InvokeResult};
+use futures::future::BoxFuture;
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
 use crate::contexts;
+use crate::discovery::NotRunning;
 use crate::listener::{Listener, Server};
 use crate::secret;
+use crate::stores::Stores;
 use crate::token::{Identity, Tokens};
 pub(crate) use machine::Machine;
 use response::{error_response, respond};
@@ -55,13 +58,16 @@ pub enum Error {
     },
 }
 
+/// A function that returns a valid token, or the reason that there is none.
+pub type TokenSource = Arc<dyn Fn() -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
+
 /// Source of a page's tokens.
 #[derive(Clone)]
 pub(crate) enum Issuer {
     /// This cloud signs them for the identity that the page chooses.
     Local(Tokens),
-    /// One fixed token, provided at the start.
-    Provided(String),
+    /// The user's sign-in, or a token that was provided at the start.
+    Provided(TokenSource),
     /// The user types one into the page.
     Typed,
 }
@@ -136,7 +142,7 @@ pub fn page_url(console: &str, key: &str) -> String {
 ///
 /// # Errors
 /// Fails if the URL is invalid or the port is not available.
-pub async fn serve(api_url: &str, token: Option<String>, port: u16) -> Result<ConsoleServer, Error> {
+pub async fn serve(api_url: &str, token: Option<TokenSource>, port: u16) -> Result<ConsoleServer, Error> {
     let url = Url::parse(api_url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let url = url.ok_or_else(|| Error::Url(api_url.to_owned()))?;
     let is_local = matches!(url.host_str(), Some("127.0.0.1" | "localhost"));
@@ -207,7 +213,9 @@ async fn token(State(console): State<Arc<Console>>, headers: HeaderMap, body: By
     }
     let token = match &console.issuer {
         Issuer::Local(tokens) => issue_token(tokens, &body),
-        Issuer::Provided(token) => Ok(token.clone()),
+        Issuer::Provided(source) => {
+            source().await.map_err(|reason| WireError::new(ErrorCode::Unauthenticated, reason))
+        }
         Issuer::Typed => Err(WireError::new(
             ErrorCode::Forbidden,
             "This console can't issue tokens for the API. Get one from its identity provider.",
@@ -245,7 +253,11 @@ async fn logs(State(console): State<Arc<Console>>, Path(function): Path<String>)
 
 async fn list_contexts(State(console): State<Arc<Console>>, Path(org): Path<String>) -> Response {
     let Some(machine) = &console.machine else { return not_local() };
-    respond(&InvokeResult::from(contexts::all(&machine.data, &org).await.map_err(to_wire_errors)))
+    let found = match Stores::of_local_cloud(&machine.data) {
+        Ok(stores) => contexts::all(&stores, &org).await.map_err(to_wire_errors),
+        Err(error) => Err(not_running(&error)),
+    };
+    respond(&InvokeResult::from(found))
 }
 
 async fn put_contexts(
@@ -254,7 +266,11 @@ async fn put_contexts(
     text: String,
 ) -> Response {
     let Some(machine) = &console.machine else { return not_local() };
-    respond(&InvokeResult::from(contexts::put_text(&machine.data, &org, &text).await.map_err(to_wire_errors)))
+    let written = match Stores::of_local_cloud(&machine.data) {
+        Ok(stores) => contexts::put_text(&stores, &org, &text).await.map_err(to_wire_errors),
+        Err(error) => Err(not_running(&error)),
+    };
+    respond(&InvokeResult::from(written))
 }
 
 /// Converts an error to wire errors, one for each problem.
@@ -264,11 +280,13 @@ fn to_wire_errors(error: contexts::Error) -> Vec<WireError> {
             return all.lines().map(|fault| WireError::new(ErrorCode::MemberInvalid, fault)).collect();
         }
         contexts::Error::Org(_) | contexts::Error::Unknown { .. } => ErrorCode::ParameterInvalid,
-        contexts::Error::NotRunning(_) | contexts::Error::Table { .. } | contexts::Error::File { .. } => {
-            ErrorCode::StorageUnavailable
-        }
+        contexts::Error::Table { .. } | contexts::Error::File { .. } => ErrorCode::StorageUnavailable,
     };
     vec![WireError::new(code, error.to_string())]
+}
+
+fn not_running(error: &NotRunning) -> Vec<WireError> {
+    vec![WireError::new(ErrorCode::StorageUnavailable, error.to_string())]
 }
 
 fn not_local() -> Response {

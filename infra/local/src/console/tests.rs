@@ -82,9 +82,15 @@ async fn token_request_identity_is_validated() {
 
 #[tokio::test]
 async fn provided_token_goes_to_own_page_only_and_typed_one_is_unknown() {
-    let (server, client) = console(Issuer::Provided("secret".to_owned())).await;
+    let source: TokenSource = Arc::new(|| Box::pin(async { Ok("secret".to_owned()) }));
+    let (server, client) = console(Issuer::Provided(source)).await;
     assert_eq!(token_of(request_token(&server, &client, server.url(), "{}").await).await, "secret");
     assert_eq!(request_token(&server, &client, "https://evil.example", "{}").await.status(), 403);
+    let expired: TokenSource = Arc::new(|| Box::pin(async { Err("Sign in again.".to_owned()) }));
+    let (server, client) = console(Issuer::Provided(expired)).await;
+    let refused = request_token(&server, &client, server.url(), "{}").await;
+    assert_eq!(refused.status(), 401);
+    assert!(refused.text().await.unwrap().contains("Sign in again."));
     let (server, client) = console(Issuer::Typed).await;
     assert_eq!(request_token(&server, &client, server.url(), "{}").await.status(), 403);
 }

@@ -12,4 +12,4 @@ pub use error::Error;
 pub use evaluation::{Evaluation, evaluate};
 pub use index::{Index, index};
 pub use search::{SearchRequest, search};
-pub use target::{Server, Target, TargetOptions};
+pub use target::{Server, Target, TargetOptions, has_collection};

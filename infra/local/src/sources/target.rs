@@ -6,7 +6,7 @@ use std::time::Duration;
 use llm::config::{Config, Timeouts};
 use llm::embeddings::{Embeddings, Limits};
 use llm::key::ApiKey;
-use retrieval::connection::{Connection, QdrantTimeouts};
+use retrieval::connection::{Connection, QdrantError, QdrantTimeouts};
 
 use super::error::Error;
 use crate::cloud::executable;
@@ -81,6 +81,20 @@ impl Target {
         if let Some(cloud) = self.cloud {
             cloud.shutdown().await;
         }
+    }
+}
+
+/// Connects to a vector database, and returns true if it has this collection.
+///
+/// # Errors
+/// Fails if the database does not answer or rejects the key.
+pub async fn has_collection(server: &Server, name: &str) -> Result<bool, Error> {
+    let key = server.key.as_deref().map(ApiKey::new);
+    let connection: Connection<ApiKey> = Connection::new(&server.url, key, QdrantTimeouts::INDEXER)?;
+    match connection.collection(name).await {
+        Ok(_) => Ok(true),
+        Err(QdrantError::CollectionNotFound) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -1,0 +1,78 @@
+//! Options that select the table and the bucket that a command works on.
+
+use clap::Args;
+use deployment::{Aws, Stack};
+use local::{Resources, Stores};
+
+use crate::Failure;
+use crate::folder_args::FolderArgs;
+use crate::invalid_option::InvalidOption;
+
+/// Options for the table: that of a local cloud, of a stack, or a named one.
+#[derive(Debug, Args)]
+pub(crate) struct TableArgs {
+    #[command(flatten)]
+    pub(crate) folder: FolderArgs,
+    /// Stack whose table is used, with your AWS credentials
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["data", "table"])]
+    stack: Option<String>,
+    /// DynamoDB table, in place of a stack; the variable `MODEL_PROVIDERS` then names the providers of contexts
+    #[arg(long, value_name = "NAME", conflicts_with = "data")]
+    table: Option<String>,
+}
+
+/// Options for the table and the bucket.
+#[derive(Debug, Args)]
+pub(crate) struct StoreArgs {
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+    /// S3 bucket of the payloads; required with --table
+    #[arg(long, value_name = "NAME", requires = "table", conflicts_with = "stack")]
+    bucket: Option<String>,
+}
+
+impl TableArgs {
+    /// Connects to the table.
+    pub(crate) async fn open(self) -> Result<Stores, Failure> {
+        let Self { folder, stack, table } = self;
+        if let Some(table) = table {
+            let model_providers = std::env::var(settings::MODEL_PROVIDERS.name).unwrap_or_default();
+            let resources = Resources { table, model_providers, ..Resources::default() };
+            return Ok(Stores::of_deployment(resources).await);
+        }
+        match stack {
+            Some(stack) => of_stack(&stack).await,
+            None => Ok(Stores::of_local_cloud(&folder.data)?),
+        }
+    }
+}
+
+impl StoreArgs {
+    /// True if table and bucket are named one by one, so that they may not belong together.
+    pub(crate) fn is_unverified_pair(&self) -> bool {
+        self.table.table.is_some()
+    }
+
+    /// Connects to the table and the bucket.
+    pub(crate) async fn open(self) -> Result<Stores, Failure> {
+        let Self { table, bucket } = self;
+        match (table.table.clone(), bucket) {
+            (Some(table), Some(bucket)) => {
+                Ok(Stores::of_deployment(Resources { table, bucket, ..Resources::default() }).await)
+            }
+            (Some(_), None) => Err(InvalidOption::new("--table needs --bucket.").into()),
+            (None, _) => table.open().await,
+        }
+    }
+}
+
+/// Connects to the table and the bucket of a stack.
+async fn of_stack(name: &str) -> Result<Stores, Failure> {
+    let stack = Stack::describe(&Aws::load().await?, name).await?;
+    let resources = Resources {
+        table: stack.require("TableName")?.to_owned(),
+        bucket: stack.require("PayloadBucketName")?.to_owned(),
+        model_providers: stack.parameter("ModelProviders").unwrap_or_default().to_owned(),
+    };
+    Ok(Stores::of_deployment(resources).await)
+}

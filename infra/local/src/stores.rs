@@ -1,0 +1,62 @@
+//! The table and the bucket that commands work on: those of a running local cloud, or of a deployment on AWS.
+
+use std::path::Path;
+
+use storage::{Clients, Objects, Settings, Table};
+
+use crate::discovery::{self, NotRunning};
+use crate::services::provision::{BUCKET, TABLE};
+
+/// Variables that replace the endpoint of S3, as for an emulator.
+const S3_ENDPOINT_VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"];
+
+/// The table and the bucket of one deployment.
+#[derive(Debug, Clone)]
+pub struct Stores {
+    pub(crate) table: Table,
+    pub(crate) objects: Objects,
+    /// The model providers that contexts may name.
+    pub(crate) providers: Vec<String>,
+    /// The deployment in error messages.
+    pub(crate) place: String,
+}
+
+/// The resources of a deployment on AWS.
+#[derive(Debug, Clone, Default)]
+pub struct Resources {
+    /// Name of the table.
+    pub table: String,
+    /// Name of the bucket; empty if it is not used.
+    pub bucket: String,
+    /// The setting `MODEL_PROVIDERS`, if the deployment has one.
+    pub model_providers: String,
+}
+
+impl Stores {
+    /// Connects to the local cloud on a data folder.
+    ///
+    /// # Errors
+    /// Fails if none is running.
+    pub fn of_local_cloud(folder: &Path) -> Result<Self, NotRunning> {
+        let clients = discovery::clients(folder)?;
+        Ok(Self {
+            table: Table::new(clients.dynamodb, TABLE.to_owned()),
+            objects: Objects::new(clients.s3, BUCKET.to_owned()),
+            providers: discovery::providers(folder),
+            place: format!("the local cloud on the data folder {} (is it running?)", folder.display()),
+        })
+    }
+
+    /// Connects to a deployment with the AWS credentials of the environment or of a profile.
+    pub async fn of_deployment(resources: Resources) -> Self {
+        let Resources { table, bucket, model_providers } = resources;
+        let place = match bucket.as_str() {
+            "" => format!("the table {table}"),
+            _ => format!("the table {table} and the bucket {bucket}"),
+        };
+        let path_style = S3_ENDPOINT_VARIABLES.iter().any(|name| std::env::var_os(name).is_some());
+        let settings = Settings { table, bucket, queue_url: String::new(), path_style };
+        let Clients { table, objects, .. } = Clients::load(&settings).await;
+        Self { table, objects, providers: discovery::provider_names(&model_providers), place }
+    }
+}
