@@ -106,7 +106,7 @@ fn keys_and_bedrock_are_optional_permissions_by_parameter() {
     assert_eq!(template["Parameters"]["OpenAiApiKeySecretArn"]["Default"], "");
     let mut found = BTreeSet::new();
     for (name, role) in of_type(&template, "AWS::IAM::Role") {
-        let policies = role["Policies"].as_sequence().unwrap().iter();
+        let policies = role["Policies"].as_sequence().into_iter().flatten();
         let policies = policies.filter_map(|policy| policy["PolicyDocument"]["Statement"].as_sequence());
         for statement in policies.flatten() {
             let is_ours = |text: &String| text.starts_with("bedrock") || text.starts_with("secretsmanager:");

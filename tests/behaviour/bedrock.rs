@@ -229,9 +229,9 @@ async fn bedrock_preset_signs_with_the_developers_credentials() {
         let arguments = [&start[..], &at[..], &["--model-wire", wire]].concat();
         let mut running = aptix(&arguments, &keys(SECRET)).spawn().unwrap();
         let line = curl_line(&mut running).await;
-        let line = line.replace("Hello! What are you?", "Hello [[script: say \"Signed.\"]]");
+        let line = line.replace("Hello! What are you?", "Hello [[script: words 3]]");
         let asked = tokio::process::Command::new("sh").args(["-c", &line]).output().await.unwrap();
-        assert!(String::from_utf8_lossy(&asked.stdout).contains("Signed."), "{asked:?}");
+        assert!(String::from_utf8_lossy(&asked.stdout).contains("word1 word2 word3"), "{asked:?}");
         let call = bedrock.calls().pop().unwrap();
         assert_eq!(call["model"], "us.openai.gpt-5.6");
         assert!(call[conversation].is_array(), "{wire}");

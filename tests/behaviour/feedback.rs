@@ -162,7 +162,7 @@ async fn session_counts_the_latest_rating_of_each_user_and_turn() {
 async fn rate_until_stored(client: &Client, of: &Value, rating: u8) {
     loop {
         let answer = say(client, of, &json!({"Rating": rating})).await;
-        if ![409, 503].contains(&answer.status) {
+        if ![409, 429, 503].contains(&answer.status) {
             answer.result();
             return;
         }

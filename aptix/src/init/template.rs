@@ -40,7 +40,7 @@ macro_rules! template {
     };
 }
 
-const PYTHON: [Template; 8] = [
+const PYTHON: [Template; 9] = [
     template!("shared", "contexts.json" as "contexts.json", "agent and conversation, for `aptix contexts put`"),
     template!("python", "tools.py" as "tools.py", "tools of the agent"),
     template!("python", "agent.py" as "agent.py", "chat with the agent in the terminal"),
@@ -48,10 +48,11 @@ const PYTHON: [Template; 8] = [
     template!("python", "requirements.txt" as "requirements.txt", "packages"),
     template!("shared", "env.example" as ".env.example", "addresses and keys"),
     template!("shared", "gitignore" as ".gitignore", "files that stay here"),
+    template!("python", "compose.yaml" as "compose.yaml", "the chat in a container"),
     template!("python", "README.md" as "README.md", "commands to run, change and deploy it"),
 ];
 
-const JAVASCRIPT: [Template; 8] = [
+const JAVASCRIPT: [Template; 9] = [
     template!("shared", "contexts.json" as "contexts.json", "agent and conversation, for `aptix contexts put`"),
     template!("javascript", "tools.js" as "tools.js", "tools of the agent"),
     template!("javascript", "agent.js" as "agent.js", "chat with the agent in the terminal"),
@@ -59,6 +60,7 @@ const JAVASCRIPT: [Template; 8] = [
     template!("javascript", "package.json" as "package.json", "packages"),
     template!("shared", "env.example" as ".env.example", "addresses and keys"),
     template!("shared", "gitignore" as ".gitignore", "files that stay here"),
+    template!("javascript", "compose.yaml" as "compose.yaml", "the chat in a container"),
     template!("javascript", "README.md" as "README.md", "commands to run, change and deploy it"),
 ];
 

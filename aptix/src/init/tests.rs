@@ -24,7 +24,7 @@ fn project_has_its_name_in_every_placeholder() {
             assert!(text.contains(path.file_name().unwrap().to_str().unwrap()), "{text}");
             files += 1;
         }
-        assert_eq!(files, 8);
+        assert_eq!(files, 9);
     }
 }
 
@@ -37,6 +37,30 @@ fn contexts_of_a_project_name_each_other() {
     assert_eq!(contexts[0]["Kind"], "agent");
     assert_eq!(contexts[0]["DefaultConversationContextId"], contexts[1]["Id"]);
     assert_eq!(contexts[0]["Id"], "clerk");
+}
+
+#[test]
+fn compose_file_copies_files_of_the_project_and_reads_its_environment() {
+    for (language, command) in [(Language::Python, "agent.py"), (Language::Javascript, "agent.js")] {
+        let folder = tempfile::tempdir().unwrap();
+        init(folder.path(), Some("clerk"), language).unwrap();
+        let text = std::fs::read_to_string(folder.path().join("compose.yaml")).unwrap();
+        let compose: Value = yaml_serde::from_str(&text).unwrap();
+        let agent = &compose["services"]["agent"];
+        assert_eq!(agent["env_file"], ".env");
+        let steps = agent["build"]["dockerfile_inline"].as_str().unwrap();
+        let copied: Vec<&str> = steps
+            .lines()
+            .filter_map(|line| line.strip_prefix("COPY "))
+            .flat_map(|files| files.split(' ').filter(|file| !file.starts_with('.')))
+            .collect();
+        assert!(copied.contains(&command) && steps.contains(&format!("{command:?}]")), "{steps}");
+        for file in copied {
+            assert!(folder.path().join(file).is_file(), "{file}");
+        }
+        let environment = std::fs::read_to_string(folder.path().join(".env.example")).unwrap();
+        assert!(environment.contains("APTIX_URL=") && environment.contains("APTIX_TOKEN="), "{environment}");
+    }
 }
 
 #[test]

@@ -94,7 +94,7 @@ impl KeySource for CachedKey {
 impl CachedKey {
     /// Fetches the key from its origin.
     async fn fetch(&self) -> Result<ApiKey, Error> {
-        let (fetched, failure) = match &self.source {
+        let (fetched, message) = match &self.source {
             KeyConfig::Setting(key) => return Ok(key.clone()),
             KeyConfig::Keyless => return Ok(ApiKey::default()),
             KeyConfig::Secret(id) => {
@@ -109,7 +109,7 @@ impl CachedKey {
             }
         };
         fetched.map_err(|error| {
-            tracing::error!(error = %causes(&error), "{failure}");
+            tracing::error!(error = %causes(&error), "{message}");
             Error::Unauthenticated
         })
     }

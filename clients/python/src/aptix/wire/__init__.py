@@ -35,6 +35,7 @@ from .sessions import (
     Participant,
     SearchMark,
     SearchMatch,
+    SessionRatings,
     Visibility,
 )
 from .turns import (
@@ -81,6 +82,7 @@ __all__ = [
     "ReturnedResult",
     "SearchMark",
     "SearchMatch",
+    "SessionRatings",
     "StatusReason",
     "StepCall",
     "StepKind",

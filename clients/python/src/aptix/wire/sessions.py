@@ -64,6 +64,15 @@ class Participant(WireModel):
     """The user."""
 
 
+class SessionRatings(WireModel):
+    """Ratings of a session's turns, summed from the feedback on them: one per user and turn."""
+
+    count: int = Field(alias="Count")
+    """Number of ratings."""
+    mean: float = Field(alias="Mean")
+    """Mean of the ratings, from 1 (worst) to 5 (best), with two decimals."""
+
+
 class AgentSession(WireModel):
     """A durable conversation: a series of turns, owned by an org and a user."""
 
@@ -101,6 +110,8 @@ class AgentSession(WireModel):
     """Id of the agent context, fixed by the first turn."""
     agent_context_name: str | None = Field(default=None, alias="AgentContextName")
     """Name of the context."""
+    category: str | None = Field(default=None, alias="Category")
+    """Category, as a user set it."""
     continuation_token: str | None = Field(default=None, alias="ContinuationToken")
     """Token for the next page of turns. Absent on the last page."""
     conversation_context_id: str | None = Field(default=None, alias="ConversationContextId")
@@ -121,6 +132,8 @@ class AgentSession(WireModel):
     """Token to read earlier changes from the session's mode history. Absent if there are none."""
     participants: list[Participant] | None = Field(default=None, alias="Participants")
     """Users who took part, at most 100."""
+    ratings: SessionRatings | None = Field(default=None, alias="Ratings")
+    """Ratings of the turns. Absent without ratings."""
     repo: str | None = Field(default=None, alias="Repo")
     """Repository for retrieval."""
     total_costs: list[Cost] | None = Field(default=None, alias="TotalCosts")
@@ -154,6 +167,8 @@ class AgentSessionSummary(WireModel):
     """Id of the agent context."""
     agent_context_name: str | None = Field(default=None, alias="AgentContextName")
     """Name of the context."""
+    category: str | None = Field(default=None, alias="Category")
+    """Category, as a user set it."""
     conversation_context_id: str | None = Field(default=None, alias="ConversationContextId")
     """Id of the conversation context."""
     conversation_context_name: str | None = Field(default=None, alias="ConversationContextName")
@@ -168,6 +183,8 @@ class AgentSessionSummary(WireModel):
     """Time of the last turn's latest status change, or of its creation."""
     last_turn_status: TurnStatus | None = Field(default=None, alias="LastTurnStatus")
     """Status of the last turn. Absent if there are no turns."""
+    ratings: SessionRatings | None = Field(default=None, alias="Ratings")
+    """Ratings of the turns. Absent without ratings."""
 
 
 class SearchMark(WireModel):
