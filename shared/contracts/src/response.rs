@@ -13,6 +13,9 @@ use crate::{
     usage::Usage,
 };
 
+/// Warning for the user if an answer ends at the token limit.
+pub const TOKEN_LIMIT_REACHED: &str = "The answer reached the most tokens that it may have and stops there. Ask to go on, or for a shorter answer.";
+
 /// The response of a turn: either the final answer or tool calls for the client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

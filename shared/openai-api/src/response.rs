@@ -1,8 +1,9 @@
 //! Responses: a turn's outcome as a `response` object.
 
 use contracts::{
-    AgentExecuteResponse, Error, ErrorCode, InvokeResult, Usage, json_bytes, read::StatusReason,
-    response::ToolCall,
+    AgentExecuteResponse, Error, ErrorCode, InvokeResult, Usage, json_bytes,
+    read::StatusReason,
+    response::{TOKEN_LIMIT_REACHED, ToolCall},
 };
 use serde_json::{Map, Value, json};
 
@@ -17,6 +18,8 @@ pub enum Outcome {
         text: String,
         /// The token usage of the turn.
         usage: Option<Usage>,
+        /// True if the model reached its token limit.
+        is_truncated: bool,
     },
     /// Calls of the caller's functions.
     Calls {
@@ -43,7 +46,8 @@ impl Outcome {
         let outcome = result.map_or_else(|_| Err(vec![internal()]), InvokeResult::into_outcome);
         match outcome {
             Ok(AgentExecuteResponse::Final(answer)) => {
-                Self::Answer { text: answer.primary_output_text, usage: answer.usage }
+                let is_truncated = answer.user_warnings.iter().any(|warning| warning == TOKEN_LIMIT_REACHED);
+                Self::Answer { text: answer.primary_output_text, usage: answer.usage, is_truncated }
             }
             Ok(AgentExecuteResponse::ClientToolContinuation(calls)) => Self::Calls {
                 text: calls.tool_continuation_message.unwrap_or_default(),
@@ -60,6 +64,7 @@ impl Outcome {
     #[must_use]
     pub fn status(&self) -> Status {
         match self {
+            Self::Answer { is_truncated: true, .. } => Status::Incomplete,
             Self::Answer { .. } | Self::Calls { .. } => Status::Completed,
             Self::Failed { error, .. } => match error.error_code {
                 ErrorCode::TurnCancelled => Status::Cancelled,
@@ -146,9 +151,10 @@ impl Frame {
     #[must_use]
     pub fn with_outcome(&self, outcome: &Outcome) -> Value {
         let status = outcome.status();
-        match outcome {
-            Outcome::Answer { text, usage } => {
-                self.object(status, self.messages(text, "completed", 0), Some(usage.unwrap_or_default()))
+        let mut object = match outcome {
+            Outcome::Answer { text, usage, .. } => {
+                let messages = self.messages(text, status.as_str(), 0);
+                self.object(status, messages, Some(usage.unwrap_or_default()))
             }
             Outcome::Calls { text, calls } => {
                 let mut output = self.messages(text, "completed", 0);
@@ -159,16 +165,16 @@ impl Frame {
             }
             Outcome::Failed { error, text } => {
                 let mut object = self.object(status, self.messages(text, "incomplete", 0), None);
-                match status {
-                    Status::Incomplete => {
-                        object["incomplete_details"] = json!({"reason": "max_output_tokens"})
-                    }
-                    Status::Failed => object["error"] = failure(error),
-                    _ => {}
+                if status == Status::Failed {
+                    object["error"] = failure(error);
                 }
                 object
             }
+        };
+        if status == Status::Incomplete {
+            object["incomplete_details"] = json!({"reason": "max_output_tokens"});
         }
+        object
     }
 
     /// Returns the message with a text as a list; empty without a text.

@@ -27,7 +27,7 @@ impl Completion {
     /// If the turn failed or was cancelled: there is no such completion.
     pub fn with_outcome(&self, outcome: &Outcome) -> Result<Value, ApiError> {
         let (content, calls, usage) = match outcome {
-            Outcome::Answer { text, usage } => (json!(text), Vec::new(), usage.unwrap_or_default()),
+            Outcome::Answer { text, usage, .. } => (json!(text), Vec::new(), usage.unwrap_or_default()),
             Outcome::Calls { text, calls } => {
                 let content = if text.is_empty() { Value::Null } else { json!(text) };
                 (content, self.calls(calls), Usage::default())
@@ -97,6 +97,7 @@ impl Completion {
 /// Returns the reason for which the model stopped.
 pub(super) fn finish_reason(outcome: &Outcome) -> &'static str {
     match outcome {
+        Outcome::Answer { is_truncated: true, .. } => "length",
         Outcome::Answer { .. } => "stop",
         Outcome::Calls { .. } => "tool_calls",
         Outcome::Failed { error, .. } if error.error_code == ErrorCode::ModelContentFiltered => {

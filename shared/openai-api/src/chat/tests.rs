@@ -127,7 +127,7 @@ fn stream_is_chunks_then_done() {
     let mut translator = ChatTranslator::new(completion(), true);
     let mut chunks = translator.start();
     chunks.extend(translator.event(&delta("Hel")));
-    let outcome = Outcome::Answer { text: "Hello".to_owned(), usage: None };
+    let outcome = Outcome::Answer { text: "Hello".to_owned(), usage: None, is_truncated: false };
     chunks.extend(translator.finish(&outcome));
     assert_eq!((streamed(&chunks).as_str(), chunks.last().unwrap().as_str()), ("Hello", "data: [DONE]\n\n"));
     let data = data(&chunks);
@@ -145,7 +145,11 @@ fn answer_after_discarded_text_ends_the_stream() {
     let mut chunks = translator.event(&delta("One moment."));
     chunks.extend(translator.event(&Event { id: None, kind: Kind::Reset(Reset::default()) }));
     chunks.extend(translator.event(&delta("Done.")));
-    chunks.extend(translator.finish(&Outcome::Answer { text: "Done.".to_owned(), usage: None }));
+    chunks.extend(translator.finish(&Outcome::Answer {
+        text: "Done.".to_owned(),
+        usage: None,
+        is_truncated: false,
+    }));
     assert_eq!(streamed(&chunks), "One moment.\n\nDone.");
 }
 

@@ -178,7 +178,7 @@ fn stream_continues_after_every_event() {
 /// A connection after the end has the outcome alone.
 #[test]
 fn stored_outcome_continues_a_live_stream() {
-    let outcome = Outcome::Answer { text: "Hello".to_owned(), usage: None };
+    let outcome = Outcome::Answer { text: "Hello".to_owned(), usage: None, is_truncated: false };
     let live =
         read(&mut Translator::new(frame(), None), &[delta(0, 3, "Hel"), delta(0, 5, "lo"), answer("Hello")]);
     for event in &live {

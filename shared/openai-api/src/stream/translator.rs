@@ -89,11 +89,11 @@ impl Translator {
                 if self.is_discarded && self.text != *text {
                     events.extend(self.close("incomplete"));
                 }
-                events.extend(self.complete(text));
+                events.extend(self.complete(text, outcome.status()));
                 outcome.clone()
             }
             Outcome::Calls { text, calls } => {
-                events.extend(self.complete(text));
+                events.extend(self.complete(text, Status::Completed));
                 let known = self.after.map(Position::of_number).filter(|known| known.is_call());
                 let first = known.map_or(self.position.index, |known| known.offset);
                 for (n, call) in calls.iter().enumerate() {
@@ -187,7 +187,7 @@ impl Translator {
     }
 
     /// Completes the message with this text, from where the client has it.
-    fn complete(&mut self, text: &str) -> Vec<StreamEvent> {
+    fn complete(&mut self, text: &str, status: Status) -> Vec<StreamEvent> {
         let mut events = Vec::new();
         if !self.is_open {
             if text.is_empty() {
@@ -203,7 +203,8 @@ impl Translator {
         if !text.is_empty() {
             text.clone_into(&mut self.text);
         }
-        events.extend(self.close(if text.is_empty() { "incomplete" } else { "completed" }));
+        let status = if text.is_empty() { Status::Incomplete } else { status };
+        events.extend(self.close(status.as_str()));
         events
     }
 

@@ -21,12 +21,13 @@ use tracing_subscriber::{
 };
 
 /// The crates of this repository that a function consists of.
-const OUR_CRATES: [&str; 17] = [
+const OUR_CRATES: [&str; 18] = [
     "agent",
     "authorizer",
     "contracts",
     "execute",
     "llm",
+    "openai_api",
     "local",
     "protocol",
     "retrieval",

@@ -35,9 +35,6 @@ use report::report;
 /// it is an answer all the same.
 const FORMAT_MISMATCH: &str = "The answer is not in the form that this conversation asks the model for.";
 
-/// Warning for the user if an answer ends at the token limit.
-pub const TOKEN_LIMIT_REACHED: &str = "The answer reached the most tokens that it may have and stops there. Ask to go on, or for a shorter answer.";
-
 /// An outcome, and the files to store before it.
 #[derive(Debug)]
 pub struct Answer {

@@ -16,6 +16,7 @@ use agent::{
 };
 use contracts::{
     request::UserTurn,
+    response::TOKEN_LIMIT_REACHED,
     stream::{Phase, ResetReason},
 };
 use futures::future::join;
@@ -191,7 +192,7 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
             received_at: self.deps.host().now(),
         });
         if reply.is_truncated {
-            state.effects.warn(answer::TOKEN_LIMIT_REACHED);
+            state.effects.warn(TOKEN_LIMIT_REACHED);
         }
         if reply.replaces_stream {
             stream.reset(ResetReason::Restated);
