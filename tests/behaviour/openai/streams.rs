@@ -103,18 +103,16 @@ async fn stream_continues_after_every_number() {
 async fn broken_stream_of_a_running_response_is_taken_up() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let sent = with(
-        streaming("Write [[script: say \"First words\"; hang 2s; say \" and last.\"]]"),
-        &json!({"background": true}),
-    );
-    let seen = events(&read_until(&ada, &sent, "words").await);
+    let sent = with(streaming("Write [[script: pace 50ms; words 60]]"), &json!({"background": true}));
+    let whole = (1..=60).map(|n| format!("word{n}")).collect::<Vec<_>>().join(" ");
+    let seen = events(&read_until(&ada, &sent, "word3").await);
     let response = &seen[0]["response"];
     assert_eq!(ada.get(&path(response)).await.json()["status"], "in_progress");
     let after = number(seen.last().unwrap());
     let rest = events(&ada.get(&format!("{}?stream=true&starting_after={after}", path(response))).await.text);
-    assert_eq!(streamed(&seen, 0) + &streamed(&rest, 0), "First words and last.");
+    assert_eq!(streamed(&seen, 0) + &streamed(&rest, 0), whole);
     assert_eq!(kinds(&rest).last(), Some(&"completed"));
-    assert_eq!(text(&ada.get(&path(response)).await.json()), "First words and last.");
+    assert_eq!(text(&ada.get(&path(response)).await.json()), whole);
     assert_eq!(system.model_calls().len(), 1);
 }
 
