@@ -84,8 +84,8 @@ fn allow_policy(method_arn: &str, context: Map<String, Value>, usage_key: Option
         },
         "context": context,
     });
-    if let Some(key) = usage_key {
-        policy["usageIdentifierKey"] = Value::from(key);
+    if let (Some(key), Some(members)) = (usage_key, policy.as_object_mut()) {
+        members.insert("usageIdentifierKey".to_owned(), Value::from(key));
     }
     policy
 }

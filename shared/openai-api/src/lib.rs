@@ -10,6 +10,7 @@ pub mod error;
 pub mod http;
 pub mod id;
 pub mod input_items;
+mod json_object;
 pub mod models;
 pub mod request;
 pub mod response;

@@ -8,6 +8,7 @@ use contracts::{
 use serde_json::{Map, Value, json};
 
 use crate::id::ResponseId;
+use crate::json_object::set;
 
 /// The outcome of a response.
 #[derive(Debug, Clone, PartialEq)]
@@ -166,13 +167,13 @@ impl Frame {
             Outcome::Failed { error, text } => {
                 let mut object = self.object(status, self.messages(text, "incomplete", 0), None);
                 if status == Status::Failed {
-                    object["error"] = failure(error);
+                    set(&mut object, "error", failure(error));
                 }
                 object
             }
         };
         if status == Status::Incomplete {
-            object["incomplete_details"] = json!({"reason": "max_output_tokens"});
+            set(&mut object, "incomplete_details", json!({"reason": "max_output_tokens"}));
         }
         object
     }

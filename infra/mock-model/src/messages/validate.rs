@@ -22,7 +22,7 @@ pub(super) fn check(body: &Map<String, Value>) -> Result<(), Refusal> {
     }
     let messages: &[Value] = body.get("messages").and_then(Value::as_array).map_or(&[], Vec::as_slice);
     let role = |message: &Value| message.get("role").and_then(Value::as_str).unwrap_or_default().to_owned();
-    if !messages.first().is_some_and(|first| role(first) == "user") {
+    if messages.first().is_none_or(|first| role(first) != "user") {
         return invalid("messages: first message must use the \"user\" role");
     }
     if messages.last().is_some_and(|last| role(last) == "assistant") {

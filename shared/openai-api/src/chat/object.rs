@@ -3,6 +3,7 @@
 use contracts::{ErrorCode, Usage, response::ToolCall};
 use serde_json::{Value, json};
 
+use crate::json_object::set;
 use crate::{
     error::ApiError,
     id::ResponseId,
@@ -40,22 +41,25 @@ impl Completion {
         let mut message =
             json!({"role": "assistant", "content": content, "refusal": null, "annotations": []});
         if !calls.is_empty() {
-            message["tool_calls"] = json!(calls);
+            set(&mut message, "tool_calls", json!(calls));
         }
         let choice = json!({
             "index": 0, "message": message, "logprobs": null, "finish_reason": finish_reason(outcome),
         });
         let mut object = self.object("chat.completion");
-        object["choices"] = json!([choice]);
-        object["usage"] = self::usage(usage);
+        set(&mut object, "choices", json!([choice]));
+        set(&mut object, "usage", self::usage(usage));
         Ok(object)
     }
 
     /// Returns a chunk of a streamed completion.
     pub(super) fn chunk(&self, delta: &Value, finish_reason: Option<&str>) -> Value {
         let mut object = self.object("chat.completion.chunk");
-        object["choices"] =
-            json!([{"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish_reason}]);
+        set(
+            &mut object,
+            "choices",
+            json!([{"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish_reason}]),
+        );
         object
     }
 
@@ -66,8 +70,8 @@ impl Completion {
             _ => Usage::default(),
         };
         let mut object = self.object("chat.completion.chunk");
-        object["choices"] = json!([]);
-        object["usage"] = self::usage(usage);
+        set(&mut object, "choices", json!([]));
+        set(&mut object, "usage", self::usage(usage));
         object
     }
 

@@ -4,6 +4,7 @@ use contracts::stream::{Event, Kind};
 use serde_json::{Value, json};
 
 use super::object::{Completion, finish_reason};
+use crate::json_object::set;
 use crate::{
     error::ApiError,
     response::{Outcome, Status},
@@ -84,7 +85,7 @@ impl ChatTranslator {
         match outcome {
             Outcome::Calls { calls, .. } => {
                 for (n, mut call) in self.completion.calls(calls).into_iter().enumerate() {
-                    call["index"] = json!(n);
+                    set(&mut call, "index", json!(n));
                     chunks.push(self.chunk(&json!({"tool_calls": [call]}), None));
                 }
             }

@@ -4,6 +4,7 @@ use contracts::stream::{Event, EventId, Kind};
 use serde_json::{Value, json};
 
 use super::StreamEvent;
+use crate::json_object::set;
 use crate::{
     response::{Frame, Outcome, Status, part},
     sequence::{self, Position, Step},
@@ -103,11 +104,11 @@ impl Translator {
                     let arguments = &call.arguments_json;
                     let of_item = |name: &str, more: &str| {
                         let mut data = json!({"output_index": index, "item_id": self.frame.id.call(n)});
-                        data[name] = json!(more);
+                        set(&mut data, name, json!(more));
                         data
                     };
                     let mut done = of_item("arguments", arguments);
-                    done["name"] = json!(call.name);
+                    set(&mut done, "name", json!(call.name));
                     events.extend([
                         StreamEvent::new(
                             "response.output_item.added",
@@ -215,7 +216,7 @@ impl Translator {
         }
         let (at, index) = (self.position, self.position.index);
         let mut done = self.of_text("text", json!(self.text));
-        done["logprobs"] = json!([]);
+        set(&mut done, "logprobs", json!([]));
         let item = self.frame.message(index, status, vec![part(&self.text)]);
         let events = vec![
             StreamEvent::new("response.output_text.done", at.number(Step::Second), done),
@@ -238,7 +239,7 @@ impl Translator {
 
     fn text_delta(&self, text: &str) -> StreamEvent {
         let mut data = self.of_text("delta", json!(text));
-        data["logprobs"] = json!([]);
+        set(&mut data, "logprobs", json!([]));
         StreamEvent::new("response.output_text.delta", self.position.number(Step::First), data)
     }
 
@@ -246,7 +247,7 @@ impl Translator {
         let index = self.position.index;
         let mut data =
             json!({"item_id": self.frame.id.message(index), "output_index": index, "content_index": 0});
-        data[name] = value;
+        set(&mut data, name, value);
         data
     }
 

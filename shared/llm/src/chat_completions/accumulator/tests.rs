@@ -98,7 +98,7 @@ fn signature_of_a_call_is_kept_at_its_place() {
 #[test]
 fn stream_is_complete_with_done_or_a_finish_reason() {
     let said = delta(json!({ "content": "Yes." }));
-    assert!(read(&[said.clone()], true).0.is_ok(), "[DONE]");
+    assert!(read(std::slice::from_ref(&said), true).0.is_ok(), "[DONE]");
     assert!(read(&[said.clone(), finish("stop")], false).0.is_ok(), "a finish reason");
     assert_eq!(read(&[said], false).0, Err(Error::Malformed), "cut");
 }
