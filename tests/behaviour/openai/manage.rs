@@ -101,4 +101,9 @@ async fn conversation_holds_its_responses_until_deleted() {
     assert_eq!((ada.get(&path_of).await.status, ada.get(&path(&response)).await.status), (404, 404));
     let items = json!({"items": [{"role": "user", "content": "Hi"}]}).to_string();
     assert_eq!(error(&ada.post("/v1/conversations", items).await).1, "items");
+    let unknown = ada.post("/v1/conversations", json!({"banana": 1}).to_string()).await;
+    assert_eq!((unknown.status, error(&unknown).1.as_str()), (400, "banana"));
+    for wrong in ["5", "[]", "{\"items\": 5}", "{\"metadata\": true}", "{"] {
+        assert_eq!(ada.post("/v1/conversations", wrong.to_owned()).await.status, 400, "{wrong}");
+    }
 }

@@ -14,9 +14,10 @@ use openai_api::{
     error::ApiError,
     http::json,
     id::{conversation, parse_conversation},
+    request::check_conversation,
 };
 use runtime::{AuthenticatedCaller, Correlation, api::RemainingTime};
-use serde_json::{Value, json};
+use serde_json::json;
 use service::app::{App, Invocation};
 
 use super::without_query;
@@ -28,20 +29,7 @@ pub(super) async fn create(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
     without_query(&uri)?;
-    let body = body?;
-    let sent = if body.is_empty() { Ok(Value::Null) } else { serde_json::from_slice::<Value>(&body) };
-    let sent = sent.map_err(|_| ApiError::invalid("", "invalid_json", "The body is not valid JSON."))?;
-    for name in ["items", "metadata"] {
-        let is_empty = match sent.get(name) {
-            None | Some(Value::Null) => true,
-            Some(Value::Array(items)) => items.is_empty(),
-            Some(Value::Object(members)) => members.is_empty(),
-            Some(_) => false,
-        };
-        if !is_empty {
-            return Err(ApiError::unsupported(name, "A conversation begins with its first response."));
-        }
-    }
+    check_conversation(&body?)?;
     let id = SessionId::new(uuid::Uuid::new_v4().simple().to_string());
     let id = id.map_err(|_| contracts::Error::from(contracts::ErrorCode::Internal))?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();

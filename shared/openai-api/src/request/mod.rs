@@ -1,5 +1,6 @@
 //! Requests for responses: every member is read, or refused by name.
 
+mod conversation;
 mod input;
 mod members;
 mod settings;
@@ -16,6 +17,7 @@ use crate::{
     id::{self, ResponseId},
 };
 
+pub use conversation::check_conversation;
 pub(crate) use input::data_url;
 pub use input::{FunctionOutput, InlineData, InlineFile, Input, UserMessage};
 pub(crate) use members::Members;
