@@ -184,10 +184,14 @@ impl Conversation {
     /// Cancels the turn. Another Ctrl-C in the meantime quits.
     async fn stop(&self, turn: &str, screen: &mut Screen) -> Outcome {
         screen.stop();
-        screen.note("Stopping. Press Ctrl-C again to quit.");
+        // Ctrl-C is listened for before the note invites it.
         tokio::select! {
-            () = self.cancel(turn) => {}
+            biased;
             _ = tokio::signal::ctrl_c() => return Outcome::Quit,
+            () = async {
+                screen.note("Stopping. Press Ctrl-C again to quit.");
+                self.cancel(turn).await;
+            } => {}
         }
         screen.note("Stopped.");
         Outcome::Stopped
