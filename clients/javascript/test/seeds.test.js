@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import { Cloud, collect, skip } from './cloud.js'
 import { proxy, seeded } from './proxy.js'
 
-const SEEDS = Number(process.env.APTIX_SEEDS ?? 200)
+const SEEDS = Number(process.env.APTIX_SEEDS ?? 60)
 const AT_ONCE = 8
 
 /** @type {Cloud} */

@@ -12,7 +12,7 @@ from aptix.testing import LocalCloud
 from proxy import proxy, seeded
 from support import RETRY, Collected, collect, collect_sync, kill, needs_cloud, needs_proc, runs, wait_for
 
-#: The JavaScript tests run 200 seeds, and these do with `APTIX_SEEDS=200`.
+#: `APTIX_SEEDS=200` runs more, as it does in the JavaScript tests.
 SEEDS = int(os.environ.get("APTIX_SEEDS", "60"))
 AT_ONCE = 8
 

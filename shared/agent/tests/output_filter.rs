@@ -338,7 +338,7 @@ fn long_markdown() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn filtered_text_is_unchanged_by_second_pass(text in markdown()) {

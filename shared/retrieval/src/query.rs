@@ -182,7 +182,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(10_000))]
+        #![proptest_config(ProptestConfig::with_cases(2_500))]
 
         #[test]
         fn every_prefetch_is_limited_to_the_callers_org(

@@ -237,7 +237,7 @@ pub(crate) fn any_scope() -> impl Strategy<Value = (OrgId, Vec<RagCondition>, Ve
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(10_000))]
+    #![proptest_config(ProptestConfig::with_cases(2_500))]
 
     #[test]
     fn every_filter_is_limited_to_the_callers_org((org, scope, hints) in any_scope()) {
