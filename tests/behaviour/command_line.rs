@@ -42,6 +42,28 @@ async fn invalid_options_exit_with_2() {
     }
 }
 
+/// A minimal container has no certificates. The local cloud needs none.
+#[tokio::test]
+async fn system_without_certificates_runs_the_local_cloud() {
+    let run = async |arguments: &[&str]| {
+        let without = [("SSL_CERT_FILE", "/dev/null"), ("SSL_CERT_DIR", "/no/such/folder")];
+        let done = aptix(arguments, &without).output();
+        let done = tokio::time::timeout(PATIENCE, done).await.expect("an end").unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (done.status.code(), text(&done.stdout), text(&done.stderr))
+    };
+    let (status, output, errors) = run(&["demo"]).await;
+    assert_eq!(status, Some(0), "{errors}");
+    assert!(output.contains("Stored session:"), "{output}");
+    let (status, output, errors) = run(&["chat", "Hello there"]).await;
+    assert_eq!(status, Some(0), "{errors}");
+    assert!(output.contains("Hello there"), "{output}");
+    let remote = ["chat", "--api-url", "https://api.example.com", "--token", "t", "hi"];
+    let (status, _, errors) = run(&remote).await;
+    assert_ne!(status, Some(0));
+    assert!(errors.contains("no root certificates"), "{errors}");
+}
+
 #[tokio::test]
 async fn project_is_created_once_and_its_contexts_are_valid() {
     let parent = tempfile::tempdir().unwrap();

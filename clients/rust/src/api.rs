@@ -72,15 +72,19 @@ impl Api {
     /// prints.
     ///
     /// # Errors
-    /// [`Error::InvalidBaseUrl`] if `base` is not an `http` or `https` URL.
+    /// [`Error::InvalidBaseUrl`] if `base` is not an `http` or `https` URL, [`Error::NoHttpClient`] if the system has no
+    /// root certificates for an `https` one.
     pub fn new(base: &str, token: Token) -> Result<Self, Error> {
         let base = base.trim_end_matches('/').to_owned();
-        let is_url = Url::parse(&base).is_ok_and(|url| ["http", "https"].contains(&url.scheme()));
-        let http = Client::builder().connect_timeout(CONNECT_TIMEOUT).read_timeout(READ_TIMEOUT).build();
-        match http {
-            Ok(http) if is_url => Ok(Self { http, base, token }),
-            _ => Err(Error::InvalidBaseUrl(base)),
-        }
+        let http = Client::builder().connect_timeout(CONNECT_TIMEOUT).read_timeout(READ_TIMEOUT);
+        let http = match Url::parse(&base) {
+            // Plain HTTP needs no root certificates, which a minimal container lacks.
+            Ok(url) if url.scheme() == "http" => http.tls_certs_only([]),
+            Ok(url) if url.scheme() == "https" => http,
+            _ => return Err(Error::InvalidBaseUrl(base)),
+        };
+        let http = http.build().map_err(|_| Error::NoHttpClient)?;
+        Ok(Self { http, base, token })
     }
 
     /// The API's base URL, without a slash at its end.

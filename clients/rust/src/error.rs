@@ -11,6 +11,11 @@ pub enum Error {
     /// The API's base URL is invalid.
     #[error("invalid API URL {0:?}: it must begin with https:// or http://")]
     InvalidBaseUrl(String),
+    /// No HTTP client can be made. It lacks the system's root certificates.
+    #[error(
+        "no root certificates were found on this system. Install them (the package ca-certificates), or set SSL_CERT_FILE"
+    )]
+    NoHttpClient,
     /// There is no token for the request. The text says why.
     #[error("{0}")]
     NoToken(String),
@@ -119,7 +124,7 @@ impl Error {
     #[must_use]
     pub fn retry(&self) -> Retry {
         match self {
-            Self::InvalidBaseUrl(_) | Self::NoToken(_) => Retry::Never,
+            Self::InvalidBaseUrl(_) | Self::NoHttpClient | Self::NoToken(_) => Retry::Never,
             Self::Unreachable(_) | Self::Interrupted => Retry::SameRequest,
             Self::UnexpectedResponse(status) if is_transient(*status) => Retry::SameRequest,
             Self::UnexpectedResponse(_) => Retry::Never,
