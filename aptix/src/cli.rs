@@ -174,7 +174,7 @@ pub(crate) struct Serve {
     /// Seconds between sweeps
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
     sweep_seconds: u64,
-    /// Maximum number of processes per function; beyond it the API responds with 429
+    /// Maximum number of processes per function; beyond it requests wait up to a second, then get 429
     #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     concurrency: u16,
     /// Folder in which to record every event for a function, one file each

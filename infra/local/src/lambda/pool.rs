@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use tokio::sync::oneshot;
+use tokio::sync::{Mutex as FairMutex, Notify, oneshot};
 use uuid::Uuid;
 
 use super::init_check::InitError;
@@ -19,6 +19,8 @@ use crate::function::Function;
 const INIT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time between looks at a process that is starting.
 const READY_POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// Longest wait for a process, as Lambda's front end waits while it scales. A process is busy a moment longer than its answer.
+const MAX_QUEUE_TIME: Duration = Duration::from_secs(1);
 /// Time after which an idle process is stopped.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 /// Processes that are tried for an invocation that was not delivered yet.
@@ -31,6 +33,10 @@ pub(crate) struct Pool {
     launcher: Arc<Launcher>,
     log: Arc<LogFile>,
     state: Mutex<State>,
+    /// Held by the first invocation in the queue; the others wait for it in order.
+    queue: FairMutex<()>,
+    /// Told when a process is idle or has exited.
+    freed: Notify,
 }
 
 #[derive(Default)]
@@ -44,12 +50,13 @@ struct State {
 
 impl Pool {
     pub(crate) fn new(function: Function, cap: usize, launcher: Arc<Launcher>, log: Arc<LogFile>) -> Self {
-        Self { function, cap, launcher, log, state: Mutex::default() }
+        let (state, queue, freed) = (Mutex::default(), FairMutex::default(), Notify::new());
+        Self { function, cap, launcher, log, state, queue, freed }
     }
 
     /// Invokes the function. The invocation continues if the caller goes away.
     pub(crate) async fn invoke(self: &Arc<Self>, event: Bytes) -> Result<Reply, InvokeError> {
-        let instance = self.acquire()?;
+        let instance = self.acquire().await?;
         let (reply, replied) = oneshot::channel();
         tokio::spawn(Arc::clone(self).run(instance, event, reply));
         replied.await.unwrap_or(Err(InvokeError::Crashed))
@@ -58,7 +65,7 @@ impl Pool {
     /// Starts a process unless one is idle, and waits until it polls for work. It stays for the first invocation.
     pub(crate) async fn check_init(self: &Arc<Self>) -> Result<(), InitError> {
         let offset = self.log.length();
-        let Ok(instance) = self.acquire() else { return Ok(()) };
+        let Ok(instance) = self.acquire().await else { return Ok(()) };
         let polls = async {
             while !instance.is_ready() {
                 tokio::time::sleep(READY_POLL_INTERVAL).await;
@@ -98,7 +105,7 @@ impl Pool {
             let Some(recalled_reply) = instance.recall() else {
                 return;
             };
-            match self.acquire() {
+            match self.acquire().await {
                 Ok(other) => (instance, reply) = (other, recalled_reply),
                 Err(error) => {
                     let _ = recalled_reply.send(Err(error));
@@ -133,8 +140,22 @@ impl Pool {
         }
     }
 
-    /// Returns the most recently used idle process, or starts a new one.
-    fn acquire(self: &Arc<Self>) -> Result<Arc<Instance>, InvokeError> {
+    /// Returns a process for an invocation. Waits for one in order of arrival, but not longer than [`MAX_QUEUE_TIME`].
+    async fn acquire(self: &Arc<Self>) -> Result<Arc<Instance>, InvokeError> {
+        let acquired = async {
+            let _first = self.queue.lock().await;
+            loop {
+                match self.try_acquire() {
+                    Err(InvokeError::Throttled) => self.freed.notified().await,
+                    other => return other,
+                }
+            }
+        };
+        tokio::time::timeout(MAX_QUEUE_TIME, acquired).await.unwrap_or(Err(InvokeError::Throttled))
+    }
+
+    /// Returns the most recently used idle process, or starts a new one if the cap allows.
+    fn try_acquire(self: &Arc<Self>) -> Result<Arc<Instance>, InvokeError> {
         let mut state = self.state();
         if state.closed {
             return Err(InvokeError::Closed);
@@ -168,6 +189,7 @@ impl Pool {
         let mut state = self.state();
         if !instance.has_exited() && state.live.contains_key(&instance.id) {
             state.idle.push((Instant::now(), instance));
+            self.freed.notify_one();
         }
     }
 
@@ -175,6 +197,7 @@ impl Pool {
         let mut state = self.state();
         state.live.remove(&instance.id);
         state.idle.retain(|(_, idle)| idle.id != instance.id);
+        self.freed.notify_one();
     }
 
     /// Stops processes that have been idle for too long.
@@ -191,6 +214,7 @@ impl Pool {
     /// Refuses new invocations.
     pub(crate) fn stop_accepting(&self) {
         self.state().closed = true;
+        self.freed.notify_one();
     }
 
     /// Refuses new invocations and requests every process to stop.
@@ -198,6 +222,7 @@ impl Pool {
         let mut state = self.state();
         state.closed = true;
         state.live.values().for_each(|instance| instance.request_state(DesiredState::Stopped));
+        self.freed.notify_one();
     }
 
     /// Kills every process.

@@ -28,7 +28,7 @@ macro_rules! tests {
     ($($module:ident::$name:ident,)*) => { [$((stringify!($name), || Box::pin($module::$name()))),*] };
 }
 
-static TESTS: [Test; 21] = tests![
+static TESTS: [Test; 22] = tests![
     gateway::request_reaches_function_and_reply_reaches_client,
     gateway::function_environment_hides_developer_variables,
     gateway::gateway_refusals_have_envelope,
@@ -38,6 +38,7 @@ static TESTS: [Test; 21] = tests![
     processes::panicking_function_fails_invocation,
     processes::process_crash_while_streaming_breaks_body,
     processes::processes_are_reused_and_cap_throttles_clients,
+    processes::request_waits_for_a_process_that_becomes_free,
     processes::function_is_killed_after_timeout,
     processes::invocation_continues_without_client,
     processes::stream_is_drained_after_client_disconnects,

@@ -33,7 +33,7 @@ pub(crate) async fn process_crash_while_streaming_breaks_body() {
 
 pub(crate) async fn processes_are_reused_and_cap_throttles_clients() {
     let cloud = start(Options { concurrency: 2, ..quiet() }).await;
-    let slow = || post(&cloud, json!({"do": "sleep", "ms": 1500})).send();
+    let slow = || post(&cloud, json!({"do": "sleep", "ms": 3_000})).send();
     let (first, second) = (tokio::spawn(slow()), tokio::spawn(slow()));
     eventually("two processes", || cloud.processes(Function::Execute) == 2).await;
     let throttled = call(&cloud, json!({})).await;
@@ -45,6 +45,15 @@ pub(crate) async fn processes_are_reused_and_cap_throttles_clients() {
         assert_eq!(call(&cloud, json!({})).await.status(), 202);
     }
     assert_eq!(cloud.processes(Function::Execute), 2);
+}
+
+pub(crate) async fn request_waits_for_a_process_that_becomes_free() {
+    let cloud = start(Options { concurrency: 1, ..quiet() }).await;
+    let calls = (0..4).map(|_| call(&cloud, json!({"do": "sleep", "ms": 100})));
+    for answer in futures::future::join_all(calls).await {
+        assert_eq!(answer.status(), 200);
+    }
+    assert_eq!(cloud.processes(Function::Execute), 1);
 }
 
 pub(crate) async fn function_is_killed_after_timeout() {
