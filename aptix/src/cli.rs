@@ -122,7 +122,7 @@ pub(crate) struct Bench {
     /// File for the metrics as JSON Lines
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Folder with the functions' executables and zips, to measure their start and size (`target/lambda` after
+    /// Folder with the functions' executables, to measure their start (`target/lambda` after
     /// `scripts/zips`)
     #[arg(long, value_name = "FOLDER")]
     pub(crate) functions: Option<PathBuf>,

@@ -44,7 +44,7 @@ pub struct Options {
     pub program: PathBuf,
     /// Another build of the program, as a baseline.
     pub baseline: Option<PathBuf>,
-    /// Folder with the functions' own executables and zips, in the layout of `cargo lambda`.
+    /// Folder with the functions' own executables, in the layout of `cargo lambda`.
     pub functions: Option<PathBuf>,
 }
 
@@ -71,7 +71,6 @@ pub async fn measure(options: &Options, report: impl Fn(&str)) -> Result<Metrics
         functions: options.functions.as_deref(),
         report,
     };
-    let zips = options.functions.as_deref().map(deployed::sizes).transpose()?;
     let mut metrics = Metrics::default();
     for part in &options.parts {
         match part {
@@ -81,7 +80,6 @@ pub async fn measure(options: &Options, report: impl Fn(&str)) -> Result<Metrics
             Part::Scaling => bench.scaling(&mut metrics).await?,
         }
     }
-    metrics.add(0, zips.unwrap_or_default());
     Ok(metrics)
 }
 
