@@ -102,6 +102,32 @@ async fn spans_join_the_caller_trace_and_are_sent_before_the_response() {
     assert!(!format!("{:?}", collector.spans()).contains("Xanadu"), "no span tells contents (I14)");
 }
 
+/// Runs a turn whose model calls a tool of the server.
+#[tokio::test]
+async fn spans_name_conversation_agent_provider_and_tool() {
+    let (collector, url) = Collector::start().await;
+    let system = System::with(traced(&url)).await;
+    let script = "[[script: call agent_change_mode {\"mode\":\"chat\",\"branch\":false,\"reason\":\"asked\"}; then; \
+                  say \"Well.\"]]";
+    let request = turn(script);
+    system.client("acme", "ada").execute(&request).await.result();
+    let server = collector.span("POST /api/ai/agent/execute");
+    let told = attributes(&server);
+    assert_eq!(told["gen_ai.conversation.id"], request["SessionId"].as_str().unwrap());
+    assert_eq!(told["gen_ai.agent.id"], "default");
+    assert_eq!(attributes(&collector.span("chat scripted"))["gen_ai.provider.name"], "openai");
+    let tool = collector.span("execute_tool agent_change_mode");
+    assert_eq!(tool.parent_span_id, server.span_id);
+    let told = attributes(&tool);
+    assert_eq!(
+        ["gen_ai.operation.name", "gen_ai.tool.name", "gen_ai.tool.type"].map(|name| told[name].as_str()),
+        ["execute_tool", "agent_change_mode", "function"]
+    );
+    assert!(!told["gen_ai.tool.call.id"].is_empty());
+    let lines = system.logged(local::Function::Execute, "request", |_| true).await;
+    assert!(!format!("{lines:?}").contains("gen_ai."), "traces alone have these names: {lines:?}");
+}
+
 #[tokio::test]
 async fn finalizer_continues_the_trace_of_the_request() {
     let (collector, url) = Collector::start().await;

@@ -54,7 +54,8 @@ impl<K: KeySource, W: Clock> Model for Client<K, W> {
         let permit = self.breaker.acquire(now)?;
         let deadline_at = now + deadline.min(self.endpoint.config.timeouts.total);
         // A timeout says nothing about the provider: the caller may have had too little time left.
-        let span = trace::call_span("chat", &request.model, self.endpoint.url.host_str());
+        let span =
+            trace::call_span("chat", &request.model, &self.endpoint.config, self.endpoint.url.host_str());
         let outcome =
             timeout_at(deadline_at, self.call(request, body, deadline_at, observer)).instrument(span.clone());
         let Ok(reply) = outcome.await else {

@@ -1,7 +1,7 @@
 //! Spans of calls, with OpenTelemetry's attributes for generative AI: only ids and counts (I14). Also the headers that
 //! propagate the trace, so that a gateway's spans join it.
 
-use agent::model::{Error, Reply};
+use agent::model::{Error, Reply, Wire};
 use contracts::Usage;
 use opentelemetry::{global, trace::Status};
 use opentelemetry_http::HeaderInjector;
@@ -9,10 +9,22 @@ use reqwest::header::HeaderMap;
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
+use crate::{config::Config, key::KeyLocation};
+
+/// Returns the provider's name by the conventions, which is that of the API it offers.
+fn provider_name(config: &Config) -> &'static str {
+    match (&config.key_location, config.wire) {
+        (KeyLocation::Signature(_), _) => "aws.bedrock",
+        (_, Wire::AnthropicMessages) => "anthropic",
+        (_, Wire::Responses | Wire::ChatCompletions) => "openai",
+    }
+}
+
 /// Creates the span of a call, retries included.
-pub(crate) fn call_span(operation: &'static str, model: &str, host: Option<&str>) -> Span {
+pub(crate) fn call_span(operation: &'static str, model: &str, config: &Config, host: Option<&str>) -> Span {
     let span = tracing::error_span!("call", otel.name = format!("{operation} {model}"), otel.kind = "client");
     span.set_attribute("gen_ai.operation.name", operation);
+    span.set_attribute("gen_ai.provider.name", provider_name(config));
     span.set_attribute("gen_ai.request.model", model.to_owned());
     if let Some(host) = host {
         span.set_attribute("server.address", host.to_owned());

@@ -79,6 +79,8 @@ fn request_span(request: &Request) -> Span {
         session = Empty,
         turn = Empty,
         attempt = Empty,
+        gen_ai.conversation.id = Empty,
+        gen_ai.agent.id = Empty,
     );
     traces::join(&span, traces::parent_context(request.headers()));
     span.set_attribute("http.request.method", request.method().to_string());
@@ -100,12 +102,13 @@ pub(crate) fn record_caller(caller: &Caller) {
 
 /// Records the session on the current span.
 pub(crate) fn record_session(session: &SessionId) {
-    Span::current().record("session", session.as_str());
+    Span::current().record("session", session.as_str()).record("gen_ai.conversation.id", session.as_str());
 }
 
 /// Records the turn on the current span, for a request that names it in a form of its own.
 pub fn record_turn(session: &SessionId, turn: &TurnId) {
-    Span::current().record("session", session.as_str()).record("turn", turn.as_str());
+    record_session(session);
+    Span::current().record("turn", turn.as_str());
 }
 
 /// A response body that logs the request when it ends.

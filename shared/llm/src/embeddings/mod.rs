@@ -76,7 +76,7 @@ impl<K: KeySource, W: Clock> Embeddings<K, W> {
         deadline: Duration,
     ) -> Result<EmbeddingBatch, Error> {
         let deadline = self.clock.now() + deadline.min(self.config.timeouts.total);
-        let span = trace::call_span("embeddings", &model.name, self.url.host_str());
+        let span = trace::call_span("embeddings", &model.name, &self.config, self.url.host_str());
         let mut embedded = EmbeddingBatch { vectors: Vec::with_capacity(texts.len()), tokens: 0 };
         for range in batches(texts, self.limits) {
             let Some(batch) = texts.get(range) else { continue };

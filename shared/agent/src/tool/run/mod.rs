@@ -12,6 +12,8 @@ use futures::{
     stream,
 };
 
+use tracing::{Instrument, Span, field::Empty};
+
 use super::{
     Definition, Effect, ExecutedBy, Limits, Registry, ToolError, ToolInput, ToolSuccess, TurnFacts,
     arguments::{self, ArgumentError},
@@ -87,6 +89,20 @@ pub async fn run_calls<W: Timer>(
     stream::iter(runs).buffered(limits.parallel.get()).collect().await
 }
 
+/// Creates the span of a server tool's call, with OpenTelemetry's attributes for generative AI. Its name is one of the
+/// service's tools, never one that a model made up (I14).
+fn tool_span(call: &FunctionCall) -> Span {
+    tracing::error_span!(
+        "tool",
+        otel.name = format!("execute_tool {}", call.name),
+        otel.status_code = Empty,
+        gen_ai.operation.name = "execute_tool",
+        gen_ai.tool.name = call.name,
+        gen_ai.tool.call.id = call.call_id,
+        gen_ai.tool.r#type = "function",
+    )
+}
+
 /// The reason a call failed. The texts are for the model.
 #[derive(Debug, thiserror::Error)]
 enum CallError {
@@ -151,12 +167,15 @@ impl<W: Timer> Runner<'_, W> {
         // Use the schema of the current code, not the stored one: it is the one that the code supports.
         let schema = entry.schema().ok_or(CallError::Unregistered)?;
         let arguments = arguments::parse(&call.arguments, schema, self.limits.argument_bytes)?;
+        let span = tool_span(call);
         let running = entry.tool.run(ToolInput { arguments: &arguments, facts: self.facts });
         let timer = pin!(self.timer.sleep(self.limits.timeout));
-        let ToolSuccess { result, effects } = match select(running, timer).await {
-            Either::Left((produced, _)) => produced?,
-            Either::Right(_) => return Err(CallError::TimedOut(self.limits.timeout)),
+        let produced = match select(pin!(running.instrument(span.clone())), timer).await {
+            Either::Left((produced, _)) => produced.map_err(CallError::from),
+            Either::Right(_) => Err(CallError::TimedOut(self.limits.timeout)),
         };
+        let ToolSuccess { result, effects } =
+            produced.inspect_err(|_| _ = span.record("otel.status_code", "ERROR"))?;
         let json = result.to_string();
         if json.len() > self.limits.result_bytes {
             return Err(CallError::TooLarge { size: json.len(), max: self.limits.result_bytes });

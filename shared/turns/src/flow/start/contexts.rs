@@ -62,6 +62,8 @@ pub(super) async fn effective_settings(
     contexts: &Contexts,
 ) -> Result<ResolvedContext, Refusal> {
     let (store, config) = (deps.store(), deps.config());
+    let agent = contexts.agent.as_ref().map_or("default", AgentContextId::as_str);
+    tracing::Span::current().record("gen_ai.agent.id", agent);
     let agent = async {
         let Some(id) = &contexts.agent else { return Ok(None) };
         named_agent(store, org, id, &config.defaults).await.map(Some)
