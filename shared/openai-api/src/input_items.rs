@@ -1,4 +1,4 @@
-//! The input items of a response.
+//! The input items of a response, and pages of items.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use contracts::{
@@ -8,7 +8,12 @@ use contracts::{
 };
 use serde_json::{Value, json};
 
+use turns::flow::TurnSnapshot;
+
 use crate::id::ResponseId;
+
+/// The largest page, unless a single item is larger. Lambda's responses are limited to 6 MiB.
+const MAX_PAGE_BYTES: usize = 4 << 20;
 
 /// Returns the items of a turn's request, which is one message.
 #[must_use]
@@ -52,25 +57,81 @@ pub fn of_results(id: &ResponseId, results: &[ToolResult]) -> Vec<Value> {
     results.iter().enumerate().map(item).collect()
 }
 
-/// Returns a list of items: those after an id, in this order, at most `limit`.
-///
-/// None if no item has the id.
+/// Returns the input items of a stored response.
 #[must_use]
-pub fn page(mut items: Vec<Value>, newest_first: bool, after: Option<&str>, limit: usize) -> Option<Value> {
-    if newest_first {
-        items.reverse();
+pub fn of_snapshot(id: &ResponseId, snapshot: &TurnSnapshot) -> Vec<Value> {
+    match id.round.checked_sub(1) {
+        None => of_request(id, &snapshot.request),
+        Some(before) => {
+            let results = snapshot.suspension(before).map(|suspension| suspension.results.as_slice());
+            of_results(id, results.unwrap_or_default())
+        }
     }
-    if let Some(after) = after {
-        let at = items.iter().position(|item| item["id"] == after)?;
-        items = items.split_off(at.saturating_add(1));
+}
+
+/// The part of a list that a caller asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Paging<'a> {
+    /// The order.
+    pub newest_first: bool,
+    /// The id of the item before the page.
+    pub after: Option<&'a str>,
+    /// The largest number of items.
+    pub limit: usize,
+}
+
+impl<'a> Paging<'a> {
+    /// Returns the empty page.
+    #[must_use]
+    pub fn page(self) -> Page<'a> {
+        Page { skip_to: self.after, limit: self.limit, items: Vec::new(), bytes: 0, has_more: false }
     }
-    let has_more = items.len() > limit;
-    items.truncate(limit);
-    let id = |item: Option<&Value>| item.map_or(Value::Null, |item| item["id"].clone());
-    Some(json!({
-        "object": "list", "first_id": id(items.first()), "last_id": id(items.last()), "has_more": has_more,
-        "data": items,
-    }))
+}
+
+/// A page of items, which ends before it is too large for a response.
+#[derive(Debug)]
+pub struct Page<'a> {
+    /// The id of the item before the page, until it was seen.
+    skip_to: Option<&'a str>,
+    limit: usize,
+    items: Vec<Value>,
+    bytes: usize,
+    has_more: bool,
+}
+
+impl Page<'_> {
+    /// Adds items in the order of the list. Returns false once the page is full.
+    pub fn extend(&mut self, items: Vec<Value>) -> bool {
+        for item in items {
+            if let Some(before) = self.skip_to {
+                if item["id"] == before {
+                    self.skip_to = None;
+                }
+                continue;
+            }
+            let bytes = self.bytes.saturating_add(item.to_string().len());
+            if self.items.len() == self.limit || bytes > MAX_PAGE_BYTES && !self.items.is_empty() {
+                self.has_more = true;
+                return false;
+            }
+            self.bytes = bytes;
+            self.items.push(item);
+        }
+        true
+    }
+
+    /// Returns the page as a list. None if no item had the id of the item before it.
+    #[must_use]
+    pub fn finish(self) -> Option<Value> {
+        if self.skip_to.is_some() {
+            return None;
+        }
+        let id = |item: Option<&Value>| item.map_or(Value::Null, |item| item["id"].clone());
+        Some(json!({
+            "object": "list", "first_id": id(self.items.first()), "last_id": id(self.items.last()),
+            "has_more": self.has_more, "data": self.items,
+        }))
+    }
 }
 
 #[cfg(test)]
@@ -89,10 +150,24 @@ mod tests {
         };
         let items = of_results(&id, &[result("a", "\"sunny\""), result("b", "{\"x\":1}")]);
         assert_eq!((&items[0]["output"], &items[1]["output"]), (&json!("sunny"), &json!("{\"x\":1}")));
-        let first = page(items.clone(), true, None, 1).unwrap();
+        let page = |after: Option<&str>| {
+            let mut page = Paging { newest_first: true, after, limit: 1 }.page();
+            page.extend(items.iter().rev().cloned().collect());
+            page.finish()
+        };
+        let first = page(None).unwrap();
         assert_eq!((&first["data"][0]["call_id"], &first["has_more"]), (&json!("b"), &json!(true)));
-        let second = page(items.clone(), true, first["last_id"].as_str(), 1).unwrap();
+        let second = page(first["last_id"].as_str()).unwrap();
         assert_eq!((&second["data"][0]["call_id"], &second["has_more"]), (&json!("a"), &json!(false)));
-        assert_eq!(page(items, true, Some("other"), 1), None);
+        assert_eq!(page(Some("other")), None);
+    }
+
+    #[test]
+    fn large_items_end_a_page_early() {
+        let item = |id: &str| json!({"id": id, "content": "a".repeat(3 << 20)});
+        let mut page = Paging { newest_first: false, after: None, limit: 10 }.page();
+        assert!(!page.extend(vec![item("1"), item("2")]));
+        let page = page.finish().unwrap();
+        assert_eq!((&page["last_id"], &page["has_more"]), (&json!("1"), &json!(true)));
     }
 }

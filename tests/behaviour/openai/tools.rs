@@ -138,3 +138,63 @@ async fn forced_and_excluded_functions_follow_tool_choice() {
     assert_eq!((&none["tool_choice"], &none["output"][0]["type"]), (&json!("none"), &json!("message")));
     assert!(!tools(&system.model_calls()[1]).contains(&"ping"));
 }
+
+/// The items of a conversation are those of its responses, in pages of any size, in both orders.
+#[tokio::test]
+async fn conversation_lists_its_items() {
+    let system = System::start().await;
+    let (ada, eve) = (system.client("acme", "ada"), system.client("rival", "eve"));
+    let place = json!({"conversation": "conv_c1"});
+    created(&ada, &with(request("Hi [[script: say \"Hello.\"]]"), &place)).await;
+    let called = created(&ada, &with(asking_for_weather(), &place)).await;
+    let call =
+        &called["output"].as_array().unwrap().iter().find(|item| item["type"] == "function_call").unwrap();
+    let resume =
+        json!({"previous_response_id": called["id"], "input": [output(call, "sunny")], "tools": [weather()]});
+    let resumed = created(&ada, &with(request("x"), &resume)).await;
+    assert_eq!(text(&resumed), "It is sunny.");
+
+    let items = "/v1/conversations/conv_c1/items";
+    let all = ada.get(&format!("{items}?order=asc&limit=100")).await.json();
+    let listed = all["data"].as_array().unwrap().clone();
+    let kinds: Vec<String> = listed
+        .iter()
+        .map(|item| item["role"].as_str().or(item["type"].as_str()).unwrap().to_owned())
+        .collect();
+    let expected =
+        ["user", "assistant", "user", "assistant", "function_call", "function_call_output", "assistant"];
+    assert_eq!(kinds, expected, "{all}");
+    assert_eq!((&all["object"], &all["has_more"]), (&json!("list"), &json!(false)));
+    assert_eq!((&all["first_id"], &all["last_id"]), (&listed[0]["id"], &listed[6]["id"]));
+    assert_eq!(listed[6], resumed["output"][0]);
+
+    for (order, expected) in [("asc", listed.clone()), ("desc", listed.iter().rev().cloned().collect())] {
+        for limit in [1, 2, 4] {
+            let (mut paged, mut after) = (Vec::new(), String::new());
+            loop {
+                let page = ada.get(&format!("{items}?order={order}&limit={limit}{after}")).await.json();
+                paged.extend(page["data"].as_array().unwrap().clone());
+                if page["has_more"] != true {
+                    break;
+                }
+                after = format!("&after={}", page["last_id"].as_str().unwrap());
+            }
+            assert_eq!(paged, expected, "{order} by {limit}");
+        }
+    }
+    let one = format!("{items}/{}", listed[5]["id"].as_str().unwrap());
+    assert_eq!(ada.get(&one).await.json(), listed[5]);
+
+    for path in [items.to_owned(), one, "/v1/conversations/conv_unknown/items".to_owned()] {
+        assert_eq!(error(&eve.get(&path).await).0, 404, "{path}");
+    }
+    for (query, param) in
+        [("limit=0", "limit"), ("order=up", "order"), ("after=msg_x", "after"), ("size=1", "size")]
+    {
+        let refused = error(&ada.get(&format!("{items}?{query}")).await);
+        assert_eq!((refused.0, refused.1.as_str()), (400, param), "{query}");
+    }
+    assert_eq!(error(&ada.get(&format!("{items}/msg_x")).await).0, 404);
+    let added = ada.post(items, json!({"items": [{"role": "user", "content": "Hi"}]}).to_string()).await;
+    assert_eq!((error(&added).0, error(&added).2.as_str()), (400, "unsupported_parameter"), "{}", added.text);
+}

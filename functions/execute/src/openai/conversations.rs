@@ -58,3 +58,8 @@ pub(super) async fn delete(
     app.session_editor.delete(&caller, session, &invocation).await.map_err(|refusal| refused(&refusal))?;
     Ok(json(200, &json!({"id": id, "object": "conversation.deleted", "deleted": true})))
 }
+
+/// Refuses items that no response brings, since each turn has an answer.
+pub(super) async fn add_items(AuthenticatedCaller(_): AuthenticatedCaller) -> ApiError {
+    ApiError::unsupported("items", "Send them as the input of a response of this conversation.")
+}

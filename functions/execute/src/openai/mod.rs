@@ -31,6 +31,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/v1/chat/completions", post(chat::complete))
         .route("/v1/conversations", post(conversations::create))
         .route("/v1/conversations/{id}", delete(conversations::delete))
+        .route("/v1/conversations/{id}/items", post(conversations::add_items))
         .route("/v1/{*path}", axum::routing::any(unknown))
         .layer(middleware::from_fn(translate_errors))
 }

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 
 use contracts::{
-    id::{SessionId, UserId},
+    id::{SessionId, TurnId, UserId},
     read::{AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, ListResponse, TurnStatus},
 };
 use futures::{StreamExt, TryStreamExt, stream};
@@ -164,6 +164,36 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         }
         let next = after.filter(|_| !is_last).map(|after| after.to_string());
         Ok(ListResponse::new(items, page_size, next))
+    }
+
+    /// Lists the ids of a session's turns, beginning with the turn `from` if it is given.
+    ///
+    /// # Errors
+    /// If this caller has no such session, it is deleted, or it has no turn `from`.
+    pub async fn turn_ids(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        order: Order,
+        from: Option<TurnId>,
+        limit: usize,
+    ) -> Result<Vec<TurnId>, Refusal> {
+        let key = SessionKey { org: caller.org.clone(), session };
+        let found = self.store.session(&key).await?;
+        let found = self.visible(caller, found).await?.filter(|session| session.deleted.is_none());
+        found.ok_or(Refusal::SessionNotFound)?;
+        let before_it = match from {
+            None => None,
+            Some(turn) => {
+                let turn = self.store.turn(&key.turn(turn)).await?.ok_or(Refusal::TurnNotFound)?;
+                Some(match order {
+                    Order::OldestFirst => turn.sequence.saturating_sub(1),
+                    Order::NewestFirst => turn.sequence.saturating_add(1),
+                })
+            }
+        };
+        let records = self.store.records(&key, before_it, order, limit).await?;
+        Ok(records.into_iter().map(|record| record.turn.key.turn).collect())
     }
 
     /// Returns the newest turn, or the newest turn of a status among the last thousand.

@@ -1,5 +1,7 @@
 //! The OpenAI-compatible API under `/v1`, as far as it reads.
 
+mod conversation_items;
+
 use axum::{
     Router,
     extract::{Path, Request, State},
@@ -14,7 +16,8 @@ use openai_api::{
     error::ApiError,
     http::{Parameters, json, translate_errors},
     id::{ResponseId, conversation, parse_conversation},
-    input_items, models,
+    input_items::{self, Paging},
+    models,
     request::AGENT,
     response::Outcome,
     snapshot,
@@ -42,6 +45,8 @@ pub(crate) fn routes() -> Router<App> {
         .route("/v1/responses/{id}", get(response))
         .route("/v1/responses/{id}/input_items", get(items))
         .route("/v1/conversations/{id}", get(conversation_object))
+        .route("/v1/conversations/{id}/items", get(conversation_items::list))
+        .route("/v1/conversations/{id}/items/{item}", get(conversation_items::item))
         .route("/v1/models", get(list_models))
         .route("/v1/models/{*model}", get(model))
         .route("/v1/{*path}", any(unknown))
@@ -110,6 +115,21 @@ async fn items(
     uri: Uri,
 ) -> Result<Response, ApiError> {
     let parameters = Parameters::read(&uri, &["limit", "order", "after", "include"])?;
+    let paging = paging(&parameters)?;
+    let (response, snapshot, _) = load(&app, &caller, &id).await?;
+    let mut items = input_items::of_snapshot(&response, &snapshot);
+    if paging.newest_first {
+        items.reverse();
+    }
+    let mut page = paging.page();
+    page.extend(items);
+    page.finish()
+        .map(|page| json(200, &page))
+        .ok_or_else(|| ApiError::value("after", "names no item of the list"))
+}
+
+/// Reads the parameters of a list of items.
+fn paging(parameters: &Parameters) -> Result<Paging<'_>, ApiError> {
     let newest_first = match parameters.text("order") {
         None | Some("" | "desc") => true,
         Some("asc") => false,
@@ -119,17 +139,8 @@ async fn items(
     if !(1..=MAX_ITEMS).contains(&limit) {
         return Err(ApiError::value("limit", "must be from 1 to 100"));
     }
-    let (response, snapshot, _) = load(&app, &caller, &id).await?;
-    let items = match response.round.checked_sub(1) {
-        None => input_items::of_request(&response, &snapshot.request),
-        Some(before) => {
-            let results = snapshot.suspension(before).map(|suspension| suspension.results.as_slice());
-            input_items::of_results(&response, results.unwrap_or_default())
-        }
-    };
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let page = input_items::page(items, newest_first, parameters.text("after"), limit);
-    page.map(|page| json(200, &page)).ok_or_else(|| ApiError::value("after", "names no item of the list"))
+    let after = parameters.text("after").filter(|after| !after.is_empty());
+    Ok(Paging { newest_first, after, limit: usize::try_from(limit).unwrap_or(usize::MAX) })
 }
 
 /// Loads a response, and its outcome unless its turn runs.
