@@ -41,6 +41,8 @@ pub fn of_request(id: &ResponseId, request: &UserTurn) -> Vec<Value> {
 /// Returns the items of a response that continues with the results of calls.
 #[must_use]
 pub fn of_results(id: &ResponseId, results: &[ToolResult]) -> Vec<Value> {
+    // They answer the calls of the response before, in order.
+    let before = ResponseId { round: id.round.saturating_sub(1), ..id.clone() };
     let item = |(n, result): (usize, &ToolResult)| {
         let output = match &result.outcome {
             // A text that isn't JSON was stored as a JSON string.
@@ -51,7 +53,7 @@ pub fn of_results(id: &ResponseId, results: &[ToolResult]) -> Vec<Value> {
         };
         json!({
             "id": id.input(n), "type": "function_call_output", "status": "completed",
-            "call_id": result.tool_call_id, "output": output,
+            "call_id": before.call(n), "output": output,
         })
     };
     results.iter().enumerate().map(item).collect()
@@ -142,7 +144,8 @@ mod tests {
 
     #[test]
     fn pages_follow_each_other() {
-        let id = ResponseId::first(SessionId::new("s").unwrap(), TurnId::new("t").unwrap());
+        let first = ResponseId::first(SessionId::new("s").unwrap(), TurnId::new("t").unwrap());
+        let id = first.next();
         let result = |call: &str, json: &str| ToolResult {
             tool_call_id: call.to_owned(),
             execution_ms: 0,
@@ -150,15 +153,16 @@ mod tests {
         };
         let items = of_results(&id, &[result("a", "\"sunny\""), result("b", "{\"x\":1}")]);
         assert_eq!((&items[0]["output"], &items[1]["output"]), (&json!("sunny"), &json!("{\"x\":1}")));
+        assert_eq!(items[1]["call_id"], first.call(1));
         let page = |after: Option<&str>| {
             let mut page = Paging { newest_first: true, after, limit: 1 }.page();
             page.extend(items.iter().rev().cloned().collect());
             page.finish()
         };
-        let first = page(None).unwrap();
-        assert_eq!((&first["data"][0]["call_id"], &first["has_more"]), (&json!("b"), &json!(true)));
-        let second = page(first["last_id"].as_str()).unwrap();
-        assert_eq!((&second["data"][0]["call_id"], &second["has_more"]), (&json!("a"), &json!(false)));
+        let newest = page(None).unwrap();
+        assert_eq!((&newest["data"][0], &newest["has_more"]), (&items[1], &json!(true)));
+        let oldest = page(newest["last_id"].as_str()).unwrap();
+        assert_eq!((&oldest["data"][0], &oldest["has_more"]), (&items[0], &json!(false)));
         assert_eq!(page(Some("other")), None);
     }
 

@@ -194,13 +194,14 @@ impl Frame {
         })
     }
 
-    /// Returns a call of a function.
+    /// Returns a call of a function. The id of the call is that of its item, so that a client which sends back the call
+    /// alone names the response.
     pub(crate) fn call(&self, position: usize, call: &ToolCall, status: &str, arguments: &str) -> Value {
         json!({
             "id": self.id.call(position),
             "type": "function_call",
             "status": status,
-            "call_id": call.tool_call_id,
+            "call_id": self.id.call(position),
             "name": call.name,
             "arguments": arguments,
         })

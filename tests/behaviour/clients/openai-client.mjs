@@ -16,7 +16,7 @@ const WEATHER = {
 
 function check(name, condition, shown) {
   assert.ok(condition, `${name}: ${JSON.stringify(shown)}`);
-  console.log(`javascript ${name}`);
+  console.log(`openai-javascript ${name}`);
 }
 
 const text = await client.responses.create({ model: "scripted", input: 'Hi [[script: say "Hello."]]' });
@@ -57,6 +57,14 @@ const structured = await client.responses.create({
   text: { format: { type: "json_schema", name: "count", schema: SCHEMA, strict: true } },
 });
 check("structured output", structured.output_text === '{"n":1}', structured);
+
+const conversation = await client.conversations.create();
+for (const words of ['Hi [[script: say "Hello."]]', "More"]) {
+  await client.responses.create({ model: "scripted", input: words, conversation: conversation.id });
+}
+const roles = [];
+for await (const item of client.conversations.items.list(conversation.id, { limit: 3, order: "asc" })) roles.push(item.role);
+check("conversation", roles.join() === "user,assistant,user,assistant", roles);
 
 const running = await client.responses.create({
   model: "scripted",

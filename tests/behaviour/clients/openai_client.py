@@ -23,7 +23,7 @@ WEATHER = {
 
 def check(name, condition, shown=""):
     assert condition, f"{name}: {shown}"
-    print(f"python {name}", flush=True)
+    print(f"openai-python {name}", flush=True)
 
 
 text = client.responses.create(model="scripted", input='Hi [[script: say "Hello."]]')
@@ -59,6 +59,12 @@ check("structured output", structured.output_text == '{"n":1}', structured)
 
 continued = client.responses.create(model="scripted", input="More", previous_response_id=text.id)
 check("previous response", continued.previous_response_id == text.id, continued)
+
+conversation = client.conversations.create()
+for words in ('Hi [[script: say "Hello."]]', "More"):
+    client.responses.create(model="scripted", input=words, conversation=conversation.id)
+roles = [item.role for item in client.conversations.items.list(conversation.id, limit=3, order="asc")]
+check("conversation", roles == ["user", "assistant", "user", "assistant"], roles)
 
 background = client.responses.create(model="scripted", input='Hi [[script: say "Later."]]', background=True)
 while background.status in ("queued", "in_progress"):

@@ -134,10 +134,10 @@ async fn openai_api_can_be_off() {
     assert!(system.model_calls().is_empty());
 }
 
-/// OpenAI's own packages, unmodified. Skipped where they are not installed: `scripts/openai-clients` installs them and runs
+/// Clients of others, unmodified. Skipped where they are not installed: `scripts/openai-clients` installs them and runs
 /// this.
 #[tokio::test]
-async fn openai_packages_work_unmodified() {
+async fn openai_clients_work_unmodified() {
     let Some(folder) = std::env::var_os("OPENAI_CLIENTS").map(PathBuf::from) else {
         println!("skipped: OPENAI_CLIENTS is not set; run scripts/openai-clients");
         return;
@@ -148,22 +148,24 @@ async fn openai_packages_work_unmodified() {
     let (base, headers) = system.client("acme", "ada").request_parts("/v1");
     let token = headers[0].1.trim_start_matches("Bearer ").to_owned();
     for client in clients.split(',') {
-        let mut command = match client {
-            "python" => {
-                let mut command = Command::new(folder.join("python/bin/python"));
-                command.arg(scripts.join("openai_client.py"));
-                command
-            }
-            "javascript" => {
-                // A module finds its packages beside it.
-                let script = folder.join("javascript/openai-client.mjs");
-                std::fs::copy(scripts.join("openai-client.mjs"), &script).unwrap();
-                let mut command = Command::new("node");
-                command.arg(script);
-                command
-            }
+        let (program, installed, script) = match client {
+            "openai-python" => ("python/bin/python", None, "openai_client.py"),
+            "openai-agents" => ("python/bin/python", None, "openai_agents_client.py"),
+            "langchain-openai" => ("python/bin/python", None, "langchain_client.py"),
+            "openai-javascript" => ("node", Some("javascript"), "openai-client.mjs"),
+            "ai-sdk" => ("node", Some("javascript"), "ai-sdk-client.mjs"),
             other => panic!("unknown client {other:?}"),
         };
+        let mut script = scripts.join(script);
+        if let Some(installed) = installed {
+            // A module finds its packages beside it.
+            let beside = folder.join(installed).join(script.file_name().unwrap());
+            std::fs::copy(&script, &beside).unwrap();
+            script = beside;
+        }
+        let program = if installed.is_some() { PathBuf::from(program) } else { folder.join(program) };
+        let mut command = Command::new(program);
+        command.arg(script);
         let status = command.env("OPENAI_BASE", &base).env("OPENAI_KEY", &token).status().await.unwrap();
         assert!(status.success(), "{client}");
     }

@@ -139,6 +139,24 @@ async fn forced_and_excluded_functions_follow_tool_choice() {
     assert!(!tools(&system.model_calls()[1]).contains(&"ping"));
 }
 
+/// The AI SDK sends a call back without the id of its item.
+#[tokio::test]
+async fn function_output_resumes_after_a_call_without_its_item_id() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let called = created(&ada, &asking_for_weather()).await;
+    let items = called["output"].as_array().unwrap();
+    let call = items.iter().find(|item| item["type"] == "function_call").unwrap();
+    let bare = json!({
+        "type": "function_call", "call_id": call["call_id"], "name": call["name"], "arguments": call["arguments"],
+    });
+    let history = json!([{"role": "user", "content": "What is the weather?"}, bare, output(call, "sunny")]);
+    let resumed = created(&ada, &with(request("x"), &json!({"input": history, "tools": [weather()]}))).await;
+    assert_eq!((text(&resumed).as_str(), &resumed["previous_response_id"]), ("It is sunny.", &called["id"]));
+    let inputs = ada.get(&format!("{}/input_items", path(&resumed))).await.json();
+    assert_eq!(inputs["data"][0]["call_id"], call["call_id"]);
+}
+
 /// The items of a conversation are those of its responses, in pages of any size, in both orders.
 #[tokio::test]
 async fn conversation_lists_its_items() {

@@ -144,10 +144,12 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads an item of an earlier response, which is stored: its id alone matters. Everything before it is stored too.
+    /// Reads an item of an earlier response, which is stored: its id alone matters, or that of its call, since some clients
+    /// keep no other. Everything before it is stored too.
     fn earlier(&mut self, item: &Value, path: &str) -> Result<(), ApiError> {
-        let id = item.get("id").and_then(Value::as_str).unwrap_or_default();
-        let anchor = ResponseId::of_item(id).or_else(|| ResponseId::parse(id)).ok_or_else(|| {
+        let ids = ["id", "call_id"].into_iter().filter_map(|name| item.get(name)?.as_str());
+        let anchor = ids.flat_map(|id| ResponseId::of_item(id).or_else(|| ResponseId::parse(id))).next();
+        let anchor = anchor.ok_or_else(|| {
             let message = format!(
                 "'{path}' isn't an item of this service. Send output items with their ids, or use 'previous_response_id'."
             );

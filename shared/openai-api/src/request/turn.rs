@@ -63,7 +63,7 @@ pub fn tool_continuation(
     }
     let result = |(n, call): (usize, &ToolCall)| {
         let output = outputs.iter().find(|output| is_of(output, n, call)).ok_or_else(|| {
-            let message = format!("No tool output found for function call {}.", call.tool_call_id);
+            let message = format!("No tool output found for function call {}.", ids.call(n));
             ApiError::invalid("input", "invalid_value", message)
         })?;
         Ok(json!({
