@@ -185,20 +185,26 @@ async fn refusals_have_the_shape_of_openai() {
 #[tokio::test]
 async fn agents_and_models_are_listed() {
     let system = System::start().await;
-    let ada = system.client("acme", "ada");
-    let models = ada.get("/v1/models").await.json();
-    let ids: Vec<&str> =
-        models["data"].as_array().unwrap().iter().map(|model| model["id"].as_str().unwrap()).collect();
-    assert_eq!(
-        (&models["object"], ids),
-        (&json!("list"), vec!["agent/default", "agent/workspace", "scripted"])
-    );
+    let (ada, eve) = (system.client("acme", "ada"), system.client("rival", "eve"));
+    let agent = |id: &str| json!({"Kind": "agent", "Id": id, "Name": "An agent"});
+    system.put_contexts("acme", &json!([agent("engineer"), agent("workspace")])).await;
+    for (client, expected) in [
+        (&ada, vec!["agent/default", "agent/engineer", "agent/workspace", "scripted"]),
+        (&eve, vec!["agent/default", "agent/workspace", "scripted"]),
+    ] {
+        let models = client.get("/v1/models").await.json();
+        let ids: Vec<&str> =
+            models["data"].as_array().unwrap().iter().map(|model| model["id"].as_str().unwrap()).collect();
+        assert_eq!((&models["object"], ids), (&json!("list"), expected));
+    }
+    assert_eq!(ada.get("/v1/models/agent/engineer").await.json()["id"], "agent/engineer");
+    assert_eq!(error(&eve.get("/v1/models/agent/engineer").await).0, 404);
     assert_eq!(ada.get("/v1/models/agent/workspace").await.json()["object"], "model");
     assert_eq!(
         error(&ada.get("/v1/models/gpt-unknown").await),
         (404, "model".to_owned(), "model_not_found".to_owned())
     );
-    let named = created(&ada, &with(request("Hi"), &json!({"model": "agent/workspace"}))).await;
+    let named = created(&eve, &with(request("Hi"), &json!({"model": "agent/workspace"}))).await;
     assert_eq!(named["model"], "agent/workspace");
     assert!(tools(&system.model_calls()[0]).iter().any(|name| name.starts_with("workspace_")));
 }

@@ -25,7 +25,7 @@ use openai_api::{
 };
 use protocol::Caller;
 use runtime::AuthenticatedCaller;
-use serde_json::{Value, json};
+use serde_json::json;
 use turns::{
     flow::TurnSnapshot,
     stream::{self, ResponseStart, StartTimeouts},
@@ -38,6 +38,11 @@ use crate::app::App;
 const MAX_ITEMS: u64 = 100;
 /// The default of `limit`.
 const DEFAULT_ITEMS: u64 = 20;
+
+/// The most agents of an org that are listed.
+const MAX_AGENTS: usize = 100;
+/// The agents that every org has.
+const BUILT_IN_AGENTS: [&str; 2] = ["default", "workspace"];
 
 /// Returns the routes.
 pub(crate) fn routes() -> Router<App> {
@@ -194,7 +199,11 @@ async fn list_models(
     uri: Uri,
 ) -> Result<Response, ApiError> {
     Parameters::read(&uri, &["limit", "after", "order"])?;
-    let data = all_models(&app, &caller);
+    let own = app.reader.agents(&caller, MAX_AGENTS).await.map_err(|refusal| refused(&refusal))?;
+    let own = own.iter().map(AgentContextId::as_str);
+    let built_in = BUILT_IN_AGENTS.into_iter().filter(|id| !own.clone().any(|own| own == *id));
+    let agents = built_in.chain(own.clone());
+    let data = models::list(agents, [&*app.model], caller.org.as_str());
     Ok(json(200, &json!({"object": "list", "data": data})))
 }
 
@@ -205,7 +214,8 @@ async fn model(
     uri: Uri,
 ) -> Result<Response, ApiError> {
     Parameters::read(&uri, &[])?;
-    if let Some(model) = all_models(&app, &caller).into_iter().find(|model| model["id"] == id) {
+    let known = models::list(BUILT_IN_AGENTS, [&*app.model], caller.org.as_str());
+    if let Some(model) = known.into_iter().find(|model| model["id"] == id) {
         return Ok(json(200, &model));
     }
     let agent = id.strip_prefix(AGENT).and_then(|agent| AgentContextId::new(agent).ok());
@@ -218,9 +228,4 @@ async fn model(
     }
     let message = format!("The model '{id}' doesn't exist.");
     Err(ApiError { status: 404, ..ApiError::invalid("model", "model_not_found", message) })
-}
-
-/// Returns the built-in agents and the deployment's model.
-fn all_models(app: &App, caller: &Caller) -> Vec<Value> {
-    models::list(["default", "workspace"], [&*app.model], caller.org.as_str())
 }

@@ -31,4 +31,4 @@ pub(crate) use item::{
 };
 pub use item::{Item, kind_of_item, parse_session, parse_turn, parse_user};
 pub use object::{kind_of_object, object, parse_object, session_prefix, turn_prefix};
-pub(crate) use part::MAX_KEY_BYTES;
+pub(crate) use part::{MAX_KEY_BYTES, decode_part};

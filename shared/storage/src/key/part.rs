@@ -18,6 +18,6 @@ pub(super) fn encode_part(raw: &str) -> String {
 }
 
 /// Decodes a part.
-pub(super) fn decode_part(encoded: &str) -> Option<String> {
+pub(crate) fn decode_part(encoded: &str) -> Option<String> {
     percent_decode_str(encoded).decode_utf8().ok().map(std::borrow::Cow::into_owned)
 }

@@ -2,7 +2,10 @@
 
 use agent::context::Document;
 use aws_sdk_dynamodb::types::AttributeValue;
-use contracts::{error::JsonError, id::OrgId};
+use contracts::{
+    error::JsonError,
+    id::{AgentContextId, OrgId},
+};
 use serde::de::DeserializeOwned;
 use turns::ports::Unavailable;
 
@@ -10,7 +13,7 @@ use super::{RESOURCE, Table, read::unreadable};
 use crate::{
     failure,
     item::{VERSION, check_version},
-    key::{AGENT_PREFIX, CONVERSATION_PREFIX, Item, org_index},
+    key::{AGENT_PREFIX, CONVERSATION_PREFIX, Item, decode_part, org_index},
 };
 
 impl Table {
@@ -28,6 +31,28 @@ impl Table {
             }
         };
         read(&document).map(Some)
+    }
+
+    pub(super) async fn read_agents(
+        &self,
+        org: &OrgId,
+        limit: usize,
+    ) -> Result<Vec<AgentContextId>, Unavailable> {
+        let found = self
+            .client
+            .query()
+            .table_name(&self.name)
+            .key_condition_expression("PK = :org AND begins_with(SK, :kind)")
+            .expression_attribute_values(":org", AttributeValue::S(org_index(org)))
+            .expression_attribute_values(":kind", AttributeValue::S(AGENT_PREFIX.to_owned()))
+            .projection_expression("SK")
+            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
+            .send()
+            .await
+            .map_err(|error| failure::unavailable(RESOURCE, error))?;
+        let items = found.items.unwrap_or_default();
+        let keys = items.iter().filter_map(|item| item.get("SK")?.as_s().ok()?.strip_prefix(AGENT_PREFIX));
+        Ok(keys.filter_map(|key| AgentContextId::new(decode_part(key)?).ok()).collect())
     }
 
     /// Writes a context of an org. Functions see it within a minute.

@@ -129,6 +129,10 @@ impl Reads for Table {
         self.context(Item::Agent(org, id)).await
     }
 
+    async fn agents(&self, org: &OrgId, limit: usize) -> Result<Vec<AgentContextId>, Unavailable> {
+        self.read_agents(org, limit).await
+    }
+
     async fn conversation_context(
         &self,
         org: &OrgId,

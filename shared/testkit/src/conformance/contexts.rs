@@ -28,6 +28,15 @@ pub async fn contexts(store: &impl Store, put: impl AsyncFn(&OrgId, Document), r
         assert_eq!(store.agent_context(&other.org, &agent.id).await.unwrap(), None);
         assert_eq!(store.conversation_context(&other.org, &conversation.id).await.unwrap(), None);
     }
+    let ids = async |limit| {
+        let ids = store.agents(&tenant.org, limit).await.unwrap();
+        ids.iter().map(|id| id.as_str().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (ids(10).await, ids(1).await.len()),
+        (vec!["An-0dd.id_of~its-own".to_owned(), "one".to_owned()], 1)
+    );
+    assert_eq!(store.agents(&other.org, 10).await.unwrap(), []);
     let plain = ConversationContext { name: "Ours alone".to_owned(), ..build::conversation("one") };
     put(&other.org, Document::ConversationContext(plain.clone())).await;
     assert_eq!(store.conversation_context(&other.org, &plain.id).await.unwrap().as_ref(), Some(&plain));

@@ -88,6 +88,10 @@ impl<S: Reads + Clone + 'static> Reads for Faulty<S> {
         self.read(Effect::ReadContext, self.inner.agent_context(org, id)).await
     }
 
+    async fn agents(&self, org: &OrgId, limit: usize) -> Result<Vec<AgentContextId>, Unavailable> {
+        self.read(Effect::ReadContext, self.inner.agents(org, limit)).await
+    }
+
     async fn conversation_context(
         &self,
         org: &OrgId,

@@ -95,6 +95,12 @@ impl Reads for Table {
         Ok(self.contents().agents.get(&(org.clone(), id.clone())).cloned())
     }
 
+    async fn agents(&self, org: &OrgId, limit: usize) -> Result<Vec<AgentContextId>, Unavailable> {
+        let contents = self.contents();
+        let of_org = contents.agents.keys().filter(|(owner, _)| owner == org);
+        Ok(of_org.map(|(_, id)| id.clone()).take(limit).collect())
+    }
+
     async fn conversation_context(
         &self,
         org: &OrgId,

@@ -187,6 +187,10 @@ impl Reads for Buggy<Table> {
         self.faulty.agent_context(org, id).await
     }
 
+    async fn agents(&self, org: &OrgId, limit: usize) -> Result<Vec<AgentContextId>, Unavailable> {
+        self.faulty.agents(org, limit).await
+    }
+
     async fn conversation_context(
         &self,
         org: &OrgId,

@@ -66,6 +66,12 @@ pub trait Reads: Send + Sync {
         org: &OrgId,
         id: &AgentContextId,
     ) -> impl Future<Output = Result<Option<AgentContext>, Unavailable>> + Send;
+    /// Returns the ids of an org's agent contexts, sorted, at most `limit`.
+    fn agents(
+        &self,
+        org: &OrgId,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<AgentContextId>, Unavailable>> + Send;
     /// Returns a conversation context of an org.
     fn conversation_context(
         &self,

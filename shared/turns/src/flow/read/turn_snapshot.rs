@@ -126,6 +126,14 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         Ok(self.store.agent_context(&caller.org, id).await?.is_some())
     }
 
+    /// Lists the ids of the org's agent contexts, at most `limit`.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    pub async fn agents(&self, caller: &Caller, limit: usize) -> Result<Vec<AgentContextId>, Refusal> {
+        Ok(self.store.agents(&caller.org, limit).await?)
+    }
+
     /// Reads a turn with its request and its response so far.
     ///
     /// # Errors
