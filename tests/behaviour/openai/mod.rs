@@ -154,6 +154,7 @@ async fn openai_clients_work_unmodified() {
             "langchain-openai" => ("python/bin/python", None, "langchain_client.py"),
             "openai-javascript" => ("node", Some("javascript"), "openai-client.mjs"),
             "ai-sdk" => ("node", Some("javascript"), "ai-sdk-client.mjs"),
+            "open-responses" => ("node", Some("javascript"), "open-responses.mjs"),
             other => panic!("unknown client {other:?}"),
         };
         let mut script = scripts.join(script);

@@ -78,14 +78,25 @@ pub(super) fn read(members: &Members<'_>) -> Result<Items, ApiError> {
     for (n, item) in items.iter().enumerate() {
         reader.item(item, &format!("input[{n}]"))?;
     }
-    let Reader { anchor, system, message, outputs } = reader;
+    let Reader { anchor, system, transcript, foreign_call, message, outputs } = reader;
     let input = match (message, outputs) {
         (Some(_), outputs) if !outputs.is_empty() => {
             let rule = "can't hold a new message beside outputs of functions; send it after their response";
             return Err(members.rule("input", rule));
         }
-        (Some(message), _) => Input::Message(message),
-        (None, outputs) if !outputs.is_empty() => Input::Outputs(outputs),
+        (Some(mut message), _) => {
+            if !transcript.is_empty() {
+                message.text = format!("{}\n\nUser: {}", transcript.join("\n\n"), message.text);
+            }
+            Input::Message(message)
+        }
+        (None, outputs) if !outputs.is_empty() => match foreign_call {
+            None => Input::Outputs(outputs),
+            Some(path) => {
+                let alternative = "Function calls of another service can't be continued.";
+                return Err(ApiError::unsupported(&path, alternative));
+            }
+        },
         (None, _) => {
             return Err(members.rule("input", "must hold a new user message or outputs of functions"));
         }
@@ -97,6 +108,10 @@ pub(super) fn read(members: &Members<'_>) -> Result<Items, ApiError> {
 struct Reader {
     anchor: Option<ResponseId>,
     system: Vec<String>,
+    /// Earlier messages that no stored response has, as text.
+    transcript: Vec<String>,
+    /// The last function call, if no stored response has it.
+    foreign_call: Option<String>,
     message: Option<UserMessage>,
     outputs: Vec<FunctionOutput>,
 }
@@ -144,22 +159,69 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads an item of an earlier response, which is stored: its id alone matters, or that of its call, since some clients
-    /// keep no other. Everything before it is stored too.
+    /// Reads an item of the model. That of a stored response is known by its id, or by that of its call, since some clients
+    /// keep no other; everything before it is stored too. Others go to the model as text.
     fn earlier(&mut self, item: &Value, path: &str) -> Result<(), ApiError> {
         let ids = ["id", "call_id"].into_iter().filter_map(|name| item.get(name)?.as_str());
         let anchor = ids.flat_map(|id| ResponseId::of_item(id).or_else(|| ResponseId::parse(id))).next();
-        let anchor = anchor.ok_or_else(|| {
-            let message = format!(
-                "'{path}' isn't an item of this service. Send output items with their ids, or use 'previous_response_id'."
-            );
-            ApiError::invalid(path, "unsupported_parameter", message)
-        })?;
-        self.anchor = Some(anchor);
-        self.message = None;
-        self.outputs.clear();
+        if let Some(anchor) = anchor {
+            *self =
+                Self { anchor: Some(anchor), system: std::mem::take(&mut self.system), ..Self::default() };
+            return Ok(());
+        }
+        let said = match item.get("type").and_then(Value::as_str) {
+            Some("function_call") => {
+                let members =
+                    Members::read(item, path, &["type", "id", "status", "call_id", "name", "arguments"])?;
+                self.foreign_call = Some(path.to_owned());
+                let arguments = members.text("arguments")?.unwrap_or_default();
+                format!("{}({arguments})", members.required_text("name")?)
+            }
+            Some("item_reference") => {
+                let message = format!("'{path}.id' isn't the id of an item of this service.");
+                return Err(ApiError::invalid(&format!("{path}.id"), "invalid_value", message));
+            }
+            _ => {
+                let members =
+                    Members::read(item, path, &["type", "role", "content", "id", "status", "phase"])?;
+                self.foreign_call = None;
+                answer(&members, path)?
+            }
+        };
+        self.transcript.extend(self.message.take().map(|message| format!("User: {}", message.text)));
+        self.transcript.extend(self.outputs.drain(..).map(|output| format!("Tool: {}", output.output)));
+        if !said.is_empty() {
+            self.transcript.push(format!("Assistant: {said}"));
+        }
         Ok(())
     }
+}
+
+/// Reads the content of a message of the model.
+fn answer(members: &Members<'_>, path: &str) -> Result<String, ApiError> {
+    let parts = match members.get("content") {
+        None => return Err(members.missing("content")),
+        Some(Value::String(text)) => return Ok(text.clone()),
+        Some(Value::Array(parts)) => parts,
+        Some(_) => return Err(members.rule("content", "must be a string or an array of parts")),
+    };
+    let text = |(n, part): (usize, &Value)| {
+        let path = format!("{path}.content[{n}]");
+        match part.get("type").and_then(Value::as_str).unwrap_or_default() {
+            "output_text" => {
+                let known = ["type", "text", "annotations", "logprobs"];
+                Members::read(part, &path, &known)?.required_text("text").map(str::to_owned)
+            }
+            "refusal" => {
+                Members::read(part, &path, &["type", "refusal"])?.required_text("refusal").map(str::to_owned)
+            }
+            kind => {
+                let alternative = format!("Parts of type '{kind}' can't be sent.");
+                Err(ApiError::unsupported(&format!("{path}.type"), &alternative))
+            }
+        }
+    };
+    parts.iter().enumerate().map(text).collect::<Result<Vec<_>, _>>().map(|texts| texts.join("\n\n"))
 }
 
 /// Reads the content of a message.

@@ -90,6 +90,36 @@ fn items_of_earlier_responses_name_the_previous_one() {
 }
 
 #[test]
+fn earlier_messages_without_ids_become_text() {
+    let request = parse(with(json!({"input": [
+        {"role": "user", "content": "My name is Alice."},
+        {"role": "assistant", "content": [{"type": "output_text", "text": "Hello Alice!", "annotations": []}]},
+        {"role": "user", "content": "Weather?"},
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c", "output": "sunny"},
+        {"type": "message", "role": "assistant", "content": "Sunny."},
+        {"role": "user", "content": "What is my name?"},
+    ]})));
+    assert_eq!(request.parent, Parent::None);
+    assert_eq!(
+        turn(&request).instruction.as_deref(),
+        Some(
+            "User: My name is Alice.\n\nAssistant: Hello Alice!\n\nUser: Weather?\n\nAssistant: f({})\n\n\
+             Tool: sunny\n\nAssistant: Sunny.\n\nUser: What is my name?"
+        )
+    );
+    let foreign = json!({"input": [
+        {"role": "user", "content": "Weather?"},
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c", "output": "sunny"},
+    ]});
+    assert_eq!(refused(with(foreign)), ("input[1]".to_owned(), "unsupported_parameter".to_owned()));
+    let reference =
+        json!({"input": [{"type": "item_reference", "id": "msg_1"}, {"role": "user", "content": "Hi"}]});
+    assert_eq!(refused(with(reference)), ("input[0].id".to_owned(), "invalid_value".to_owned()));
+}
+
+#[test]
 fn outputs_follow_the_order_of_calls() {
     let call = |id: &str| contracts::response::ToolCall {
         tool_call_id: id.to_owned(),
@@ -149,7 +179,10 @@ fn unsupported_members_are_refused_by_name() {
             "input[0].content[0].file_id",
         ),
         (json!({"input": [{"type": "reasoning", "id": "rs_1", "summary": []}]}), "input[0].type"),
-        (json!({"input": [{"role": "assistant", "content": "Hello"}]}), "input[0]"),
+        (
+            json!({"input": [{"role": "assistant", "content": [{"type": "audio"}]}]}),
+            "input[0].content[0].type",
+        ),
     ] {
         assert_eq!(refused(with(members)), (param.to_owned(), "unsupported_parameter".to_owned()));
     }
