@@ -152,6 +152,7 @@ async fn openai_clients_work_unmodified() {
             "openai-python" => ("python/bin/python", None, "openai_client.py"),
             "openai-agents" => ("python/bin/python", None, "openai_agents_client.py"),
             "langchain-openai" => ("python/bin/python", None, "langchain_client.py"),
+            "openai-seeds" => ("python/bin/python", None, "openai_seeds_client.py"),
             "openai-javascript" => ("node", Some("javascript"), "openai-client.mjs"),
             "ai-sdk" => ("node", Some("javascript"), "ai-sdk-client.mjs"),
             "open-responses" => ("node", Some("javascript"), "open-responses.mjs"),
@@ -167,7 +168,13 @@ async fn openai_clients_work_unmodified() {
         let program = if installed.is_some() { PathBuf::from(program) } else { folder.join(program) };
         let mut command = Command::new(program);
         command.arg(script);
+        let (count, before) = (folder.join("model-calls"), system.model_calls().len());
+        std::fs::remove_file(&count).ok();
+        command.env("OPENAI_MODEL_CALLS", &count);
         let status = command.env("OPENAI_BASE", &base).env("OPENAI_KEY", &token).status().await.unwrap();
         assert!(status.success(), "{client}");
+        if let Ok(expected) = std::fs::read_to_string(&count) {
+            assert_eq!((system.model_calls().len() - before).to_string(), expected, "retries call no model");
+        }
     }
 }

@@ -35,10 +35,20 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         session: SessionId,
         turn: TurnId,
     ) -> Result<Record, Refusal> {
+        self.visible_session_and_record(caller, session, turn).await.map(|(_, record)| record)
+    }
+
+    /// Returns a turn with its details, and its session, if the caller may see them.
+    pub(crate) async fn visible_session_and_record(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        turn: TurnId,
+    ) -> Result<(Session, Record), Refusal> {
         let key: TurnKey = SessionKey { org: caller.org.clone(), session }.turn(turn);
         let (session, record) = try_join(self.store.session(&key.session), self.store.record(&key)).await?;
         let visible = self.visible(caller, session).await?;
-        visible.and(record).ok_or(Refusal::TurnNotFound)
+        visible.zip(record).ok_or(Refusal::TurnNotFound)
     }
 
     /// Returns the session if the caller may see it. Logs the read if the caller isn't a participant.

@@ -9,7 +9,12 @@ use contracts::{
     response::{ToolCall, ToolResult},
 };
 use futures::future::try_join3;
-use protocol::{Caller, id::SessionKey, turn::State};
+use protocol::{
+    Caller,
+    id::SessionKey,
+    session::Session,
+    turn::{State, Turn},
+};
 
 use crate::flow::{
     access,
@@ -36,6 +41,18 @@ pub struct TurnHead {
     pub round: u32,
     /// True if the session is deleted.
     pub is_deleted: bool,
+}
+
+impl TurnHead {
+    fn new(session: &Session, turn: &Turn) -> Self {
+        Self {
+            is_last: session.last_turn.as_ref().is_some_and(|last| last.id == turn.key.turn),
+            turns: session.turn_count,
+            status: view::reason(turn),
+            round: turn.round(),
+            is_deleted: session.deleted.is_some(),
+        }
+    }
 }
 
 /// A turn with its request and its response so far.
@@ -97,14 +114,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
             Err(Refusal::TurnNotFound) => return Ok(None),
             Err(refusal) => return Err(refusal),
         };
-        let last = session.last_turn.as_ref();
-        Ok(Some(TurnHead {
-            is_last: last.is_some_and(|last| last.id == key.turn),
-            turns: session.turn_count,
-            status: view::reason(&turn),
-            round: turn.round(),
-            is_deleted: session.deleted.is_some(),
-        }))
+        Ok(Some(TurnHead::new(&session, &turn)))
     }
 
     /// Reads the session's last turn. None if this caller has no such session, or it has no turns.
@@ -144,8 +154,9 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         session: SessionId,
         turn: TurnId,
     ) -> Result<TurnSnapshot, Refusal> {
-        let record = self.visible_record(caller, session.clone(), turn.clone()).await?;
-        let head = self.turn_head(caller, session, turn).await?.ok_or(Refusal::TurnNotFound)?;
+        // The head is that of the record: a later one may have a suspension whose calls the history below doesn't have.
+        let (session, record) = self.visible_session_and_record(caller, session, turn).await?;
+        let head = TurnHead::new(&session, &record.turn);
         let (request, response, history) = try_join3(
             stored_request::load(&self.payloads, &record.turn),
             replay::response(&self.payloads, &record.turn),
