@@ -1,5 +1,7 @@
 //! Agent and conversation contexts. They are read often and written rarely, so they are cached for a minute.
 
+use std::collections::HashMap;
+
 use agent::context::Document;
 use aws_sdk_dynamodb::types::AttributeValue;
 use contracts::{
@@ -38,21 +40,34 @@ impl Table {
         org: &OrgId,
         limit: usize,
     ) -> Result<Vec<AgentContextId>, Unavailable> {
-        let found = self
+        let items = self.items_of_kind(org, AGENT_PREFIX, Some("SK"), limit).await?;
+        let keys = items.iter().filter_map(|item| item.get("SK")?.as_s().ok()?.strip_prefix(AGENT_PREFIX));
+        Ok(keys.filter_map(|key| AgentContextId::new(decode_part(key)?).ok()).collect())
+    }
+
+    /// Reads at most `limit` contexts of a kind, from as many pages of the table as that takes.
+    async fn items_of_kind(
+        &self,
+        org: &OrgId,
+        prefix: &str,
+        projection: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<HashMap<String, AttributeValue>>, Unavailable> {
+        let query = self
             .client
             .query()
             .table_name(&self.name)
             .key_condition_expression("PK = :org AND begins_with(SK, :kind)")
             .expression_attribute_values(":org", AttributeValue::S(org_index(org)))
-            .expression_attribute_values(":kind", AttributeValue::S(AGENT_PREFIX.to_owned()))
-            .projection_expression("SK")
-            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
-            .send()
-            .await
-            .map_err(|error| failure::unavailable(RESOURCE, error))?;
-        let items = found.items.unwrap_or_default();
-        let keys = items.iter().filter_map(|item| item.get("SK")?.as_s().ok()?.strip_prefix(AGENT_PREFIX));
-        Ok(keys.filter_map(|key| AgentContextId::new(decode_part(key)?).ok()).collect())
+            .expression_attribute_values(":kind", AttributeValue::S(prefix.to_owned()))
+            .set_projection_expression(projection.map(str::to_owned))
+            .limit(i32::try_from(limit).unwrap_or(i32::MAX));
+        let (mut pages, mut items) = (query.into_paginator().items().send(), Vec::new());
+        while items.len() < limit {
+            let Some(item) = pages.next().await else { break };
+            items.push(item.map_err(|error| failure::unavailable(RESOURCE, error))?);
+        }
+        Ok(items)
     }
 
     /// Writes a context of an org. Functions see it within a minute.
@@ -90,18 +105,7 @@ impl Table {
     pub async fn contexts(&self, org: &OrgId, limit: u16) -> Result<Vec<Document>, Unavailable> {
         let mut documents = Vec::new();
         for (prefix, is_agent) in [(AGENT_PREFIX, true), (CONVERSATION_PREFIX, false)] {
-            let found = self
-                .client
-                .query()
-                .table_name(&self.name)
-                .key_condition_expression("PK = :org AND begins_with(SK, :kind)")
-                .expression_attribute_values(":org", AttributeValue::S(org_index(org)))
-                .expression_attribute_values(":kind", AttributeValue::S(prefix.to_owned()))
-                .limit(limit.into())
-                .send()
-                .await
-                .map_err(|error| failure::unavailable(RESOURCE, error))?;
-            for item in found.items.unwrap_or_default() {
+            for item in self.items_of_kind(org, prefix, None, limit.into()).await? {
                 check_version(&item).map_err(unreadable)?;
                 let document = item.get("Document").and_then(|value| value.as_s().ok());
                 let document = document.map(String::as_str).unwrap_or_default();

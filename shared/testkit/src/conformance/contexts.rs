@@ -37,6 +37,13 @@ pub async fn contexts(store: &impl Store, put: impl AsyncFn(&OrgId, Document), r
         (vec!["An-0dd.id_of~its-own".to_owned(), "one".to_owned()], 1)
     );
     assert_eq!(store.agents(&other.org, 10).await.unwrap(), []);
+    // More than a page of the table, which is 1 MB.
+    let large = Tenant::new(store, run, "large contexts");
+    for number in 10..22 {
+        let large_agent = AgentContext { name: "x".repeat(95_000), ..agent(&number.to_string()) };
+        put(&large.org, Document::AgentContext(large_agent)).await;
+    }
+    assert_eq!(store.agents(&large.org, 100).await.unwrap().len(), 12);
     let plain = ConversationContext { name: "Ours alone".to_owned(), ..build::conversation("one") };
     put(&other.org, Document::ConversationContext(plain.clone())).await;
     assert_eq!(store.conversation_context(&other.org, &plain.id).await.unwrap().as_ref(), Some(&plain));
