@@ -134,7 +134,8 @@ fn outputs_follow_the_order_of_calls() {
     let json = |text: &str| ToolOutcome::ResultJson(text.to_owned());
     assert_eq!(results, [json("\"sunny\""), json("{\"x\":1}")]);
     let missing = tool_continuation(&previous(), &calls, &[output("a", "x")]).unwrap_err();
-    assert_eq!(missing.message, "No tool output found for function call b.");
+    let name = previous().call(1);
+    assert_eq!(missing.message, format!("No tool output found for function call {name}."));
     let unknown = tool_continuation(&previous(), &calls, &[output("c", "x")]).unwrap_err();
     assert!(unknown.message.contains("call_id c"), "{unknown}");
 }
