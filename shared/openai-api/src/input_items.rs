@@ -106,7 +106,7 @@ impl Page<'_> {
     pub fn extend(&mut self, items: Vec<Value>) -> bool {
         for item in items {
             if let Some(before) = self.skip_to {
-                if item["id"] == before {
+                if item.get("id").is_some_and(|id| id == before) {
                     self.skip_to = None;
                 }
                 continue;
@@ -128,7 +128,7 @@ impl Page<'_> {
         if self.skip_to.is_some() {
             return None;
         }
-        let id = |item: Option<&Value>| item.map_or(Value::Null, |item| item["id"].clone());
+        let id = |item: Option<&Value>| item.and_then(|item| item.get("id")).cloned();
         Some(json!({
             "object": "list", "first_id": id(self.items.first()), "last_id": id(self.items.last()),
             "has_more": self.has_more, "data": self.items,

@@ -82,7 +82,10 @@ pub(super) async fn item(
         ResponseId::of_item(&id).filter(|response| response.session == session).ok_or_else(unknown)?;
     let items = load(&app, &caller, session, response.turn).await;
     let items = items.map_err(|error| if error.status == 404 { unknown() } else { error })?;
-    let found = items.into_iter().find(|item| item["id"] == id).ok_or_else(unknown)?;
+    let found = items
+        .into_iter()
+        .find(|item| item.get("id").is_some_and(|found| *found == id))
+        .ok_or_else(unknown)?;
     Ok(json(200, &found))
 }
 
