@@ -45,9 +45,11 @@ async fn invalid_options_exit_with_2() {
 /// A minimal container has no certificates. The local cloud needs none.
 #[tokio::test]
 async fn system_without_certificates_runs_the_local_cloud() {
+    let folder = tempfile::tempdir().unwrap();
     let run = async |arguments: &[&str]| {
         let without = [("SSL_CERT_FILE", "/dev/null"), ("SSL_CERT_DIR", "/no/such/folder")];
-        let done = aptix(arguments, &without).output();
+        // `chat` starts a local cloud with its data in the current folder.
+        let done = aptix(arguments, &without).current_dir(folder.path()).output();
         let done = tokio::time::timeout(PATIENCE, done).await.expect("an end").unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (done.status.code(), text(&done.stdout), text(&done.stderr))
