@@ -51,6 +51,13 @@ impl ApiError {
         )
     }
 
+    /// The conversation does not exist. `param` names the id.
+    #[must_use]
+    pub fn conversation_not_found(param: &str, id: &str) -> Self {
+        let message = format!("Conversation with id '{id}' not found.");
+        Self { status: 404, ..Self::invalid(param, "not_found", message) }
+    }
+
     /// Creates the error of a response that doesn't exist.
     #[must_use]
     pub fn response_not_found(id: &str) -> Self {

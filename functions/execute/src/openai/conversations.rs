@@ -49,10 +49,7 @@ pub(super) async fn delete(
     uri: Uri,
 ) -> Result<Response, ApiError> {
     without_query(&uri)?;
-    let not_found = || {
-        let message = format!("Conversation with id '{id}' not found.");
-        ApiError { status: 404, ..ApiError::invalid("id", "not_found", message) }
-    };
+    let not_found = || ApiError::conversation_not_found("id", &id);
     let session = parse_conversation(&id).ok_or_else(not_found)?;
     let invocation = Invocation { budget, correlation: Some(correlation) };
     app.session_editor.delete(&caller, session, &invocation).await.map_err(|refusal| refused(&refusal))?;

@@ -90,8 +90,7 @@ pub(super) async fn item(
 }
 
 fn not_found(id: &str) -> ApiError {
-    let message = format!("Conversation with id '{id}' not found.");
-    ApiError { status: 404, ..ApiError::invalid("id", "not_found", message) }
+    ApiError::conversation_not_found("id", id)
 }
 
 /// Loads the items of a turn, oldest first.

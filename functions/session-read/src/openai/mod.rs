@@ -177,10 +177,7 @@ async fn conversation_object(
     uri: Uri,
 ) -> Result<Response, ApiError> {
     Parameters::read(&uri, &[])?;
-    let not_found = || {
-        let message = format!("Conversation with id '{id}' not found.");
-        ApiError { status: 404, ..ApiError::invalid("id", "not_found", message) }
-    };
+    let not_found = || ApiError::conversation_not_found("id", &id);
     let session = parse_conversation(&id).ok_or_else(not_found)?;
     let summary = app.reader.session_summary(&caller, session.clone()).await.map_err(|_| not_found())?.result;
     if summary.is_deleted {

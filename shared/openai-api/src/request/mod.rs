@@ -266,10 +266,7 @@ fn parent(members: &Members<'_>, anchor: Option<ResponseId>) -> Result<Parent, A
             }
         }
         (None, Some(conversation)) => {
-            let unknown = || {
-                let message = format!("Conversation with id '{conversation}' not found.");
-                ApiError { status: 404, ..ApiError::invalid("conversation", "not_found", message) }
-            };
+            let unknown = || ApiError::conversation_not_found("conversation", conversation);
             let session = id::parse_conversation(conversation).ok_or_else(unknown)?;
             if anchor.is_some() {
                 return Err(members.rule("input", "may hold new items alone with 'conversation'"));
