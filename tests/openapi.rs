@@ -210,8 +210,10 @@ fn request_examples_are_the_bodies_of_the_sample_events() {
 
 /// The path with something in place of each parameter.
 fn filled(path: &str) -> String {
-    [("{SessionId}", "s1"), ("{TurnId}", "t1"), ("{Hash}", &"0".repeat(64)), ("{Name}", "a.txt")]
+    let hash = "0".repeat(64);
+    [("{SessionId}", "s1"), ("{TurnId}", "t1"), ("{Hash}", hash.as_str()), ("{Name}", "a.txt")]
         .iter()
+        .chain(&[("{ContextId}", "a1"), ("{Version}", "1")])
         .fold(path.to_owned(), |path, (name, value)| path.replace(name, value))
 }
 

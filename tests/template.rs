@@ -67,10 +67,14 @@ fn no_permission_has_a_wildcard_resource() {
     // What the functions make up names for, and what nobody may without TLS.
     let stated = BTreeSet::from([
         "${PayloadBucket.Arn}/*".to_owned(),
+        "${PayloadBucket.Arn}/*/!uploads/*".to_owned(),
         "${PayloadBucket.Arn}/*/answer.md".to_owned(),
+        "${PayloadBucket.Arn}/*/history.json".to_owned(),
         "${PayloadBucket.Arn}/*/instruction.json".to_owned(),
         "arn:${AWS::Partition}:s3:::${ExistingBucketName}/*".to_owned(),
+        "arn:${AWS::Partition}:s3:::${ExistingBucketName}/*/!uploads/*".to_owned(),
         "arn:${AWS::Partition}:s3:::${ExistingBucketName}/*/answer.md".to_owned(),
+        "arn:${AWS::Partition}:s3:::${ExistingBucketName}/*/history.json".to_owned(),
         "arn:${AWS::Partition}:s3:::${ExistingBucketName}/*/instruction.json".to_owned(),
     ]);
     let mut wild = BTreeSet::new();
@@ -127,6 +131,7 @@ fn keys_and_bedrock_are_optional_permissions_by_parameter() {
         }
     }
     let expected = [
+        "HasBedrockGuardrails ApplyBedrockGuardrails: BedrockGuardrailArns",
         "HasBedrockModels CallBedrockModels: BedrockModelArns",
         "HasBedrockProjects CreateBedrockResponses: BedrockProjectArns",
         "HasBedrockProjects DeleteBedrockResponses: BedrockProjectArns",

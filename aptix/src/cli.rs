@@ -10,15 +10,20 @@ use clap_complete::Shell;
 use local::{Data, Function, Logs, Oidc, Options, Vectors};
 
 use crate::Failure;
+use crate::admin_cli::Admin;
+use crate::agents_cli::Agents;
 use crate::api_args::ApiArgs;
 pub(crate) use crate::chat::Chat;
+use crate::clients_cli::Clients;
 pub(crate) use crate::doctor::Doctor;
 pub(crate) use crate::folder_args::FolderArgs;
 pub(crate) use crate::init::Init;
 pub(crate) use crate::model_args::ModelArgs;
+use crate::modes_cli::Modes;
 pub(crate) use crate::sign_in_cli::{CreateUser, SignInArgs, SignOutArgs};
 pub(crate) use crate::sources_cli::{Evaluate, Index, Search};
 use crate::store_args::{StoreArgs, TableArgs};
+pub(crate) use crate::usage_cli::{Budgets, Usage};
 use crate::vector_args::VectorArgs;
 
 /// Run a serverless backend for AI agents on this machine, and talk to any deployment of it
@@ -64,10 +69,30 @@ pub(crate) enum Command {
     Token(Token),
     /// Run a self-contained demo; nothing is persisted
     Demo(ModelArgs),
+    /// Inspect, repair and restrict a deployment as an operator: turns, sessions, orgs, queues, keys and backups
+    Admin {
+        #[command(subcommand)]
+        command: Admin,
+    },
+    /// Manage agents and conversation contexts, with their versions, over the API of any deployment
+    Agents {
+        #[command(subcommand)]
+        command: Agents,
+    },
+    /// Manage the modes of your org, with their versions, over the API of any deployment
+    Modes {
+        #[command(subcommand)]
+        command: Modes,
+    },
     /// Manage the agent and conversation contexts of a running local cloud, or of a deployment
     Contexts {
         #[command(subcommand)]
         command: Contexts,
+    },
+    /// Manage the orgs of client applications whose tokens name none, in the table of a local cloud or of a deployment
+    Clients {
+        #[command(subcommand)]
+        command: Clients,
     },
     /// List unreferenced objects of a running local cloud or of a deployment, and optionally delete them
     Gc(Gc),
@@ -85,6 +110,13 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Run smoke tests against a deployment
     Smoke(Smoke),
+    /// Report turns, tokens and costs of your org, or your own
+    Usage(Usage),
+    /// Read or replace the budgets of your org
+    Budgets {
+        #[command(subcommand)]
+        command: Budgets,
+    },
     /// Measure the overhead of a turn on top of the model: time, CPU, memory, AWS calls and cost
     Bench(Bench),
     /// Print the OpenAPI document, as stored in `infra/openapi.yaml`
@@ -107,7 +139,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
-    /// Parts to run; `scaling` takes minutes
+    /// Parts to run; `scaling` and `history` take minutes
     #[arg(long, value_delimiter = ',', value_name = "PART", default_values = ["turns", "calls", "start"])]
     pub(crate) only: Vec<BenchPart>,
     /// Turns per load and round; loads with model latency run a tenth of them
@@ -139,6 +171,8 @@ pub(crate) enum BenchPart {
     Start,
     /// Late turns compared with early ones, reads over much data compared with little
     Scaling,
+    /// Turns 2 to 500 of a session, with its history at the provider and without
+    History,
 }
 
 impl From<BenchPart> for Part {
@@ -148,6 +182,7 @@ impl From<BenchPart> for Part {
             BenchPart::Calls => Self::Calls,
             BenchPart::Start => Self::Start,
             BenchPart::Scaling => Self::Scaling,
+            BenchPart::History => Self::History,
         }
     }
 }
@@ -177,6 +212,9 @@ pub(crate) struct Serve {
     /// Maximum number of processes per function; beyond it requests wait up to a second, then get 429
     #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     concurrency: u16,
+    /// Requests that a process serves at a time, as on Lambda Managed Instances; 1 starts a process for each
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    concurrency_per_process: u16,
     /// Folder in which to record every event for a function, one file each
     #[arg(long, value_name = "FOLDER")]
     record_events: Option<PathBuf>,
@@ -217,11 +255,14 @@ pub(crate) struct Token {
     /// Set the operator claim
     #[arg(long)]
     pub(crate) operator: bool,
+    /// Set the agent editor claim
+    #[arg(long)]
+    pub(crate) agent_editor: bool,
     /// Stack that you are signed in to
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["org", "user", "operator", "data"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["org", "user", "operator", "agent_editor", "data"])]
     pub(crate) stack: Option<String>,
     /// URL of an API that you are signed in to
-    #[arg(long, value_name = "URL", conflicts_with_all = ["org", "user", "operator", "data", "stack"])]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["org", "user", "operator", "agent_editor", "data", "stack"])]
     pub(crate) api_url: Option<String>,
     #[command(flatten)]
     pub(crate) folder: FolderArgs,
@@ -359,6 +400,7 @@ impl Serve {
             services_port: self.services_port,
             data: if self.ephemeral { Data::Ephemeral } else { Data::Folder(self.folder.data) },
             concurrency: usize::from(self.concurrency),
+            concurrency_per_process: usize::from(self.concurrency_per_process),
             lease: self.lease_seconds.map(Duration::from_secs),
             sweep: Some(Duration::from_secs(self.sweep_seconds)),
             model: self.model.resolve().await?,

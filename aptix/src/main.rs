@@ -2,19 +2,26 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr)] // A command writes to its terminal.
 
+mod admin_cli;
+mod agents_cli;
 mod api_args;
 mod chat;
 mod cli;
+mod clients_cli;
+mod context_calls;
 mod doctor;
 mod escape;
 mod folder_args;
 mod init;
 mod invalid_option;
 mod model_args;
+mod modes_cli;
+mod org_settings_cli;
 mod sign_in_cli;
 mod sources_cli;
 mod stack_servers;
 mod store_args;
+mod usage_cli;
 mod vector_args;
 mod workspace;
 
@@ -96,11 +103,15 @@ async fn run_command(command: Command) -> Result<ExitCode, Failure> {
         Command::CreateUser(arguments) => sign_in_cli::create_user(arguments).await?,
         Command::Token(token) => print_token(token).await?,
         Command::Demo(model) => return demo(model.resolve().await?).await,
+        Command::Admin { command } => print(&admin_cli::run(command).await?)?,
+        Command::Agents { command } => print(&agents_cli::run(command).await?)?,
+        Command::Modes { command } => print(&modes_cli::run(command).await?)?,
         Command::Contexts { command } => print(&format!(
             "{}
 ",
             contexts(command).await?
         ))?,
+        Command::Clients { command } => print(&clients_cli::run(command).await?)?,
         Command::Gc(arguments) => gc(arguments).await?,
         Command::Index(arguments) => return index(arguments).await,
         Command::Search(arguments) => search(arguments).await?,
@@ -109,6 +120,8 @@ async fn run_command(command: Command) -> Result<ExitCode, Failure> {
         Command::SamEnv(arguments) => write_sam_env(arguments).await?,
         Command::Doctor(arguments) => return doctor::run(arguments).await,
         Command::Smoke(arguments) => return smoke(arguments).await,
+        Command::Budgets { command } => print(&usage_cli::budgets(command).await?)?,
+        Command::Usage(arguments) => print(&usage_cli::run(arguments).await?)?,
         Command::Bench(arguments) => bench(arguments).await?,
         Command::Openapi { openapi_version: OpenapiVersion::V3_1 } => print(&local::docs::openapi()?)?,
         Command::Openapi { openapi_version: OpenapiVersion::V3_0 } => print(&openapi::json_3_0()?)?,
@@ -340,13 +353,13 @@ async fn smoke(arguments: Smoke) -> Result<ExitCode, Failure> {
 }
 
 async fn print_token(arguments: Token) -> Result<(), Failure> {
-    let Token { org, user, operator, stack, api_url, folder } = arguments;
+    let Token { org, user, operator, agent_editor, stack, api_url, folder } = arguments;
     if let Some(access) = api_args::resolve(api_url, stack, None)? {
         return Ok(print(&format!("{}\n", access.token.fetch().await?))?);
     }
     let tokens = local::data_folder::tokens(&folder.data)?;
     let identity = Identity::user(org.unwrap_or_default(), user.unwrap_or_default());
-    Ok(print(&format!("{}\n", tokens.sign(&Identity { operator, ..identity })?))?)
+    Ok(print(&format!("{}\n", tokens.sign(&Identity { operator, agent_editor, ..identity })?))?)
 }
 
 /// Returns the banner: every URL, and a command to paste.

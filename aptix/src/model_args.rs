@@ -21,8 +21,8 @@ pub(crate) struct ModelArgs {
     /// Base URL of a provider, including `/v1` [env: OPENAI_BASE_URL=]
     #[arg(long, value_name = "URL")]
     model_base_url: Option<String>,
-    /// API that the provider offers: responses, chat-completions or anthropic-messages. Defaults to the provider's own
-    /// [env: OPENAI_WIRE=]
+    /// API that the provider offers: responses, chat-completions, anthropic-messages or bedrock-converse. Defaults to the
+    /// provider's own [env: OPENAI_WIRE=]
     #[arg(long, value_name = "NAME", value_parser = parse_wire)]
     model_wire: Option<Wire>,
     /// Model name [env: OPENAI_MODEL=]
@@ -221,11 +221,12 @@ fn select_bedrock(
     let scope = of_url.or_else(|| SigningScope::new("bedrock", region.as_deref()?));
     let scope = scope.ok_or("The AWS region is missing. Set AWS_REGION, or a region in the profile.")?;
     let path = match wire {
-        Wire::Responses | Wire::ChatCompletions => "openai/v1",
-        Wire::AnthropicMessages => "anthropic/v1",
+        Wire::Responses | Wire::ChatCompletions => "/openai/v1",
+        Wire::AnthropicMessages => "/anthropic/v1",
+        Wire::BedrockConverse => "",
     };
-    let base_url = base_url
-        .unwrap_or_else(|| format!("https://bedrock-runtime.{}.amazonaws.com/{path}", scope.region()));
+    let base_url =
+        base_url.unwrap_or_else(|| format!("https://bedrock-runtime.{}.amazonaws.com{path}", scope.region()));
     Ok(Selection { model: Model::Bedrock { wire, base_url, scope, name }, is_listed: false })
 }
 
@@ -305,6 +306,10 @@ mod tests {
         assert_eq!(
             selected(&["--model-wire", "anthropic-messages"], "us-east-1"),
             model(claude, "bedrock us-east-1")
+        );
+        assert_eq!(
+            selected(&["--model-wire", "bedrock-converse"], "us-east-1"),
+            model("https://bedrock-runtime.us-east-1.amazonaws.com", "bedrock us-east-1")
         );
         assert!(selected(&[], "").unwrap_err().contains("Set AWS_REGION"));
     }

@@ -1,8 +1,8 @@
-//! Options that select the table and the bucket that a command works on.
+//! Options that select the table, the bucket or the queues that a command works on.
 
 use clap::Args;
-use deployment::{Aws, Stack};
-use local::{Resources, Stores};
+use deployment::{Aws, Stack, queue_age};
+use local::{Queues, Resources, Stores};
 
 use crate::Failure;
 use crate::folder_args::FolderArgs;
@@ -66,13 +66,52 @@ impl StoreArgs {
     }
 }
 
+/// Options for the finalize queue and its dead-letter queue.
+#[derive(Debug, Args)]
+pub(crate) struct QueueArgs {
+    #[command(flatten)]
+    folder: FolderArgs,
+    /// Stack whose queues are used, with your AWS credentials
+    #[arg(long, value_name = "NAME", conflicts_with = "data")]
+    stack: Option<String>,
+}
+
+/// The queues, and what only CloudWatch knows of them.
+pub(crate) struct OpenQueues {
+    pub(crate) queues: Queues,
+    /// Age of the oldest message. `None` without recent data, and for a local cloud.
+    pub(crate) oldest_message_seconds: Option<u64>,
+}
+
+impl QueueArgs {
+    /// Connects to the queues.
+    pub(crate) async fn open(self) -> Result<OpenQueues, Failure> {
+        let Self { folder, stack } = self;
+        let Some(name) = stack else {
+            let queues = Queues::of_local_cloud(&folder.data)?;
+            return Ok(OpenQueues { queues, oldest_message_seconds: None });
+        };
+        let aws = Aws::load().await?;
+        let stack = Stack::describe(&aws, &name).await?;
+        let (queue, dead_letters) =
+            (stack.require("FinalizeQueueUrl")?, stack.require("FinalizeDeadLetterQueueUrl")?);
+        let oldest_message_seconds = queue_age::oldest_message_seconds(&aws, queue).await?;
+        let resources = resources_of(&stack)?;
+        let queues = Queues::of_deployment(resources, queue.to_owned(), dead_letters.to_owned()).await;
+        Ok(OpenQueues { queues, oldest_message_seconds })
+    }
+}
+
 /// Connects to the table and the bucket of a stack.
 async fn of_stack(name: &str) -> Result<Stores, Failure> {
     let stack = Stack::describe(&Aws::load().await?, name).await?;
-    let resources = Resources {
+    Ok(Stores::of_deployment(resources_of(&stack)?).await)
+}
+
+fn resources_of(stack: &Stack) -> Result<Resources, Failure> {
+    Ok(Resources {
         table: stack.require("TableName")?.to_owned(),
         bucket: stack.require("PayloadBucketName")?.to_owned(),
         model_providers: stack.parameter("ModelProviders").unwrap_or_default().to_owned(),
-    };
-    Ok(Stores::of_deployment(resources).await)
+    })
 }

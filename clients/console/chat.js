@@ -193,7 +193,7 @@ export function chat(connection, [id, suffix]) {
         page.unshift(value)
       }
       const finished = page.filter(({ Status }) => Status.Id !== 'pending').map((turn) => ({ turn, view: createView(turn) }))
-      turns.prepend(...finished.map(({ view }) => view.node))
+      turns.prepend(el('div', { class: 'turns-page' }, finished.map(({ view }) => view.node)))
       finished.forEach(({ turn, view }) => view.showFinished(turn))
       fill(earlierRow, page.length === PAGE_SIZE && button('Earlier turns', loadMore))
       return page.find(({ Status }) => Status.Id === 'pending')

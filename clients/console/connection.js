@@ -84,22 +84,27 @@ export class Connection {
   /**
    * Sends a GET request that the SDK has no method for, and returns the body.
    * @param {string} path relative to the API's base
+   * @param {string} [accept] the media type
    */
-  async readText(path) {
-    const headers = { authorization: `Bearer ${await this.token()}` }
+  async readText(path, accept = '*/*') {
+    const headers = { accept, authorization: `Bearer ${await this.token()}` }
     const response = await fetch(new URL(path, this.api), { headers, cache: 'no-store' })
     return response.ok ? response.text() : readResult(response)
   }
 
   /**
-   * Sends a PUT request that the SDK has no method for.
+   * Sends a request that changes something and that the SDK has no method for.
+   * @param {string} method
    * @param {string} path relative to the API's base
-   * @param {unknown} body
+   * @param {string} [body] JSON
+   * @param {Record<string, string>} [more] further headers
    * @returns {Promise<any>}
    */
-  async put(path, body) {
-    const headers = { accept: 'application/json', 'content-type': 'application/json', authorization: `Bearer ${await this.token()}` }
-    return readResult(await fetch(new URL(path, this.api), { method: 'PUT', headers, body: JSON.stringify(body) }))
+  async send(method, path, body, more = {}) {
+    /** @type {Record<string, string>} */
+    const headers = { accept: 'application/json', authorization: `Bearer ${await this.token()}`, ...more }
+    if (body !== undefined) headers['content-type'] = 'application/json'
+    return readResult(await fetch(new URL(path, this.api), { method, headers, body: body ?? null }))
   }
 
   /**

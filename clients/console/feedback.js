@@ -20,7 +20,7 @@ export function feedbackButtons(connection, sessionId, turnId) {
     bad.setAttribute('aria-pressed', String(rating !== undefined && rating < 3))
   }
   const send = async (/** @type {number} */ rating, /** @type {string} */ note = '') => {
-    await connection.put(path, { Rating: rating, Note: note || undefined })
+    await connection.send('PUT', path, JSON.stringify({ Rating: rating, Note: note || undefined }))
     show(rating)
     announce('Feedback sent.')
   }

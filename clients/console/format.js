@@ -8,6 +8,8 @@ import { el } from './dom.js'
 
 const dates = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 const numbers = new Intl.NumberFormat()
+const amounts = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 4 })
+const shortNumbers = new Intl.NumberFormat(undefined, { notation: 'compact', maximumSignificantDigits: 3 })
 
 /** @param {string | undefined} instant */
 export function timestamp(instant) {
@@ -18,9 +20,25 @@ export function timestamp(instant) {
 /** @param {number} count */
 export const formatNumber = (count) => numbers.format(count)
 
+/**
+ * Formats a sum of money. Small ones keep their digits.
+ * @param {number} amount
+ */
+export const formatAmount = (amount) => amounts.format(amount)
+
+/**
+ * Formats a number in a few characters, such as 1.2M.
+ * @param {number} count
+ */
+export const formatShort = (count) => shortNumbers.format(count)
+
 /** @param {number | undefined} ms */
 export function duration(ms) {
   if (ms === undefined || !Number.isFinite(ms)) return ''
+  const minutes = Math.floor(ms / 60_000)
+  if (minutes >= 24 * 60) return `${Math.floor(minutes / (24 * 60))} d ${Math.floor(minutes / 60) % 24} h`
+  if (minutes >= 60) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+  if (minutes > 0) return `${minutes} min ${Math.floor(ms / 1000) % 60} s`
   return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`
 }
 

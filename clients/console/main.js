@@ -12,12 +12,14 @@ import { button, el, errorMessage, fill } from './dom.js'
 import { pageUrl } from './format.js'
 import { icon } from './icons.js'
 import { local } from './local.js'
+import { operations } from './operations.js'
 import { openPalette, openShortcuts } from './palette.js'
 import { playground } from './playground.js'
 import { sessions } from './sessions.js'
 import { keyLabel, pressedKeys } from './shortcuts.js'
 import { applyTheme, setTheme, themeSwitch, toggleTheme } from './theme.js'
 import { trace } from './trace.js'
+import { usage } from './usage.js'
 import { initIdentityButton } from './identity.js'
 
 /**
@@ -35,7 +37,9 @@ const PAGES = {
   sessions: { label: 'Sessions', page: sessions },
   trace: { label: 'Trace', page: trace, isAvailable: () => false },
   compare: { label: 'Compare', page: compare, isAvailable: () => false },
-  agents: { label: 'Agents', page: agents, isAvailable: ({ IsLocal }) => IsLocal },
+  usage: { label: 'Usage', page: usage },
+  agents: { label: 'Agents', page: agents },
+  operations: { label: 'Operations', page: operations },
   playground: { label: 'Playground', page: playground, isAvailable: ({ IsMock }) => IsMock },
   local: { label: 'Local', page: local, isAvailable: ({ IsLocal }) => IsLocal },
 }
@@ -69,8 +73,11 @@ function show(connection) {
   fill(main, currentView.node)
   for (const link of nav.querySelectorAll('a')) {
     const isCurrent = link.hash === `#/${isPage ? name : 'chat'}`
-    if (isCurrent) link.setAttribute('aria-current', 'page')
-    else link.removeAttribute('aria-current')
+    if (isCurrent) {
+      link.setAttribute('aria-current', 'page')
+      // On a narrow page the bar scrolls.
+      nav.scrollLeft = link.offsetLeft + link.offsetWidth / 2 - nav.offsetLeft - nav.offsetWidth / 2
+    } else link.removeAttribute('aria-current')
   }
   // Keyboard and screen reader users continue on the new page.
   if (!isFirst && !main.contains(document.activeElement)) main.focus()

@@ -72,36 +72,32 @@ export function playground({ aptix }) {
     field.value = [field.value.trimEnd(), step].filter(Boolean).join('\n')
     announce(`Added: ${step}`)
   }
+  const examples = EXAMPLES.map(([name, example]) => button(name, async () => (field.value = toLines(String(example))), { class: 'chip' }))
+  const steps = STEPS.map(([name, step]) => button(`+ ${name}`, async () => add(step ?? ''), { class: 'chip' }))
   const node = el(
     'div',
     {},
     el('h1', {}, 'Playground'),
-    el(
-      'p',
-      { class: 'muted' },
-      'A script defines what the mock model outputs. One step per line.',
-    ),
-    el(
-      'div',
-      { class: 'row' },
-      el('span', { class: 'muted' }, 'Examples'),
-      EXAMPLES.map(([name, example]) =>
-        button(name, async () => (field.value = toLines(String(example))), { class: 'ghost' }),
-      ),
-    ),
-    el(
-      'div',
-      { class: 'row', role: 'group', 'aria-label': 'Steps' },
-      STEPS.map(([name, step]) => button(`+ ${name}`, async () => add(step ?? ''), { class: 'ghost' })),
-    ),
-    labelledField('Script', field),
-    el('div', { class: 'row' }, run, stop, inChat),
-    problem,
+    el('p', { class: 'muted' }, 'A script defines what the mock model outputs. One step per line.'),
     el(
       'div',
       { class: 'columns' },
-      el('section', { class: 'card', 'aria-label': 'Answer' }, el('h2', {}, 'Answer'), answer),
-      el('section', { class: 'card' }, el('h2', {}, 'Events'), eventList),
+      el(
+        'section',
+        { class: 'card', 'aria-label': 'Script' },
+        el('h2', {}, 'Script'),
+        el('div', { class: 'row', role: 'group', 'aria-label': 'Examples' }, examples),
+        labelledField('Steps', field),
+        el('div', { class: 'row', role: 'group', 'aria-label': 'Steps' }, steps),
+        el('div', { class: 'row' }, run, stop, inChat),
+        problem,
+      ),
+      el(
+        'div',
+        {},
+        el('section', { class: 'card', 'aria-label': 'Answer' }, el('h2', {}, 'Answer'), answer),
+        el('section', { class: 'card', 'aria-label': 'Events of the turn' }, el('h2', {}, 'Events'), el('p', { class: 'muted' }, 'Time, type and content of each event of the stream.'), eventList),
+      ),
     ),
   )
 

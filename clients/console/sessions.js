@@ -155,11 +155,20 @@ function filters() {
     { class: 'fields filters', role: 'search' },
     labelledField('Search', el('input', { type: 'search', name: 'text', maxlength: 256, autocomplete: 'off' })),
     labelledField('Last turn', status),
-    labelledField('Mode', el('input', { name: 'mode', maxlength: 128, autocomplete: 'off' })),
-    labelledField('Category', el('input', { name: 'category', maxlength: 128, autocomplete: 'off' })),
-    labelledField('From', el('input', { type: 'datetime-local', name: 'from' })),
-    labelledField('To', el('input', { type: 'datetime-local', name: 'to' })),
     el('div', { class: 'row' }, check('mine', 'Only mine'), check('deleted', 'Include deleted'), el('button', {}, 'Search')),
+    el(
+      'details',
+      { class: 'more-filters' },
+      el('summary', {}, 'More filters'),
+      el(
+        'div',
+        { class: 'fields' },
+        labelledField('Mode', el('input', { name: 'mode', maxlength: 128, autocomplete: 'off' })),
+        labelledField('Category', el('input', { name: 'category', maxlength: 128, autocomplete: 'off' })),
+        labelledField('From', el('input', { type: 'datetime-local', name: 'from' })),
+        labelledField('To', el('input', { type: 'datetime-local', name: 'to' })),
+      ),
+    ),
   )
 }
 

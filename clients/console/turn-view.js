@@ -14,6 +14,7 @@ import { icon } from './icons.js'
 import { instructionNodes } from './instruction.js'
 import { markdown } from './markdown.js'
 import { Meter } from './meter.js'
+import { whenNear } from './near.js'
 import { longerPartialAnswer, savePartialAnswer } from './partial-answers.js'
 import { sourceList } from './sources.js'
 import { splitInstruction } from './title.js'
@@ -22,8 +23,6 @@ import { turnFooter } from './turn-footer.js'
 
 /** Shortest interval between two renders of a streaming answer. */
 const MIN_RENDER_INTERVAL_MS = 40
-/** Time that a turn is near the viewport before its details are loaded. */
-const NEAR_DELAY_MS = 100
 
 /**
  * @typedef {import('../javascript/src/index.js').Turn} Turn
@@ -111,37 +110,17 @@ export class TurnView {
     else this.#render(turn.AgentAnswerSummary ?? '')
     this.#addWarnings(turn.Warnings)
     this.#renderFooter(turn)
-    this.#whenNear(async () => {
+    const load = async () => {
       await Promise.all([this.#loadRequest(), isFailed || turn.ToolRounds ? this.#loadRounds(true) : undefined, this.#loadFullText(turn)])
       await this.#loadFeedback?.().catch(() => {})
       this.#context.onUpdate()
-    })
+    }
+    whenNear(this.node, () => void load().catch((error) => this.#notes.append(errorMessage(error))), this.node.closest('.turns-page') ?? undefined)
   }
 
   /** Shows the finished tool rounds of a running turn, and its attachments. */
   async showEarlierRounds() {
     await Promise.all([this.#loadRequest(), this.#loadRounds(false)]).catch((error) => this.#notes.append(errorMessage(error)))
-  }
-
-  /**
-   * Runs a function once the turn is in the viewport, or near it, for a moment: not when the reader scrolls past it.
-   * @param {() => Promise<void>} action
-   */
-  #whenNear(action) {
-    /** @type {ReturnType<typeof setTimeout> | undefined} */
-    let timer
-    const run = () => {
-      observer.disconnect()
-      action().catch((error) => this.#notes.append(errorMessage(error)))
-    }
-    const observer = new IntersectionObserver(
-      (entries) => {
-        clearTimeout(timer)
-        if (entries.at(-1)?.isIntersecting) timer = setTimeout(run, NEAR_DELAY_MS)
-      },
-      { rootMargin: '600px' },
-    )
-    observer.observe(this.node)
   }
 
   async #loadRequest() {

@@ -10,7 +10,7 @@ use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvid
 use local::{Function, Options};
 use mock_model::SignatureCheck;
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client_tools::{results, submit};
 use crate::provider_start::{aptix, curl_line, stderr_of};
@@ -27,15 +27,28 @@ fn credentials(secret: &str, session_token: &str) -> Credentials {
     Credentials::new("AKIDEXAMPLE", secret, Some(session_token.to_owned()), None, "test")
 }
 
-/// The signatures that the mock model accepts.
-fn check() -> SignatureCheck {
+/// Credentials that the mock model accepts.
+pub fn valid_credentials() -> Credentials {
+    credentials(SECRET, SESSION_TOKEN)
+}
+
+/// The signatures for a service that the mock model accepts.
+pub fn check(service: &str) -> SignatureCheck {
     SignatureCheck {
         access_key: "AKIDEXAMPLE".to_owned(),
         secret: SECRET.to_owned(),
         session_token: Some(SESSION_TOKEN.to_owned()),
         region: "eu-central-1".to_owned(),
-        service: "bedrock".to_owned(),
+        service: service.to_owned(),
     }
+}
+
+/// The declaration of a provider whose requests are signed for a service.
+pub fn declaration(wire: &str, provider: &NamedProvider, service: &str) -> Value {
+    json!({
+        "Name": "bedrock", "Wire": wire, "BaseUrl": provider.base, "Auth": "aws-sigv4", "AwsService": service,
+        "AwsRegion": "eu-central-1",
+    })
 }
 
 /// A cloud whose default provider is this one, with requests signed by these credentials. It has no key of any provider.
@@ -45,10 +58,7 @@ fn signing(provider: &NamedProvider, credentials: SharedCredentialsProvider) -> 
 
 /// The same with a provider of this wire.
 fn signing_on(wire: &str, provider: &NamedProvider, credentials: SharedCredentialsProvider) -> Options {
-    let mut options = declaring(&json!([{
-        "Name": "bedrock", "Wire": wire, "BaseUrl": provider.base, "Auth": "aws-sigv4",
-        "AwsService": "bedrock", "AwsRegion": "eu-central-1",
-    }]));
+    let mut options = declaring(&json!([declaration(wire, provider, "bedrock")]));
     options.environment.insert("MODEL_PROVIDER".to_owned(), "bedrock".to_owned());
     options.environment.insert("OPENAI_API_KEY".to_owned(), String::new());
     options.aws_credentials = Some(credentials);
@@ -57,8 +67,8 @@ fn signing_on(wire: &str, provider: &NamedProvider, credentials: SharedCredentia
 
 #[tokio::test]
 async fn signed_requests_verify_in_every_kind_of_turn() {
-    let bedrock = NamedProvider::signed(check()).await;
-    let credentials = SharedCredentialsProvider::new(credentials(SECRET, SESSION_TOKEN));
+    let bedrock = NamedProvider::signed(check("bedrock")).await;
+    let credentials = SharedCredentialsProvider::new(valid_credentials());
     let system = System::with(signing(&bedrock, credentials)).await;
     let ada = system.client("acme", "ada");
 
@@ -84,12 +94,18 @@ async fn signed_requests_verify_in_every_kind_of_turn() {
 
 #[tokio::test]
 async fn signed_requests_verify_on_every_wire() {
-    for (wire, conversation) in
-        [("responses", "input"), ("chat-completions", "messages"), ("anthropic-messages", "messages")]
-    {
-        let bedrock = NamedProvider::signed(check()).await;
-        let credentials = SharedCredentialsProvider::new(credentials(SECRET, SESSION_TOKEN));
-        let system = System::with(signing_on(wire, &bedrock, credentials)).await;
+    for (wire, conversation) in [
+        ("responses", "input"),
+        ("chat-completions", "messages"),
+        ("anthropic-messages", "messages"),
+        ("bedrock-converse", "messages"),
+    ] {
+        let bedrock = NamedProvider::signed(check("bedrock")).await;
+        let credentials = SharedCredentialsProvider::new(valid_credentials());
+        let mut options = signing_on(wire, &bedrock, credentials);
+        // The signature covers its colon in the path of the Converse API.
+        options.environment.insert("OPENAI_MODEL".to_owned(), "amazon.nova-mock-v1:0".to_owned());
+        let system = System::with(options).await;
         let request = turn("Go [[script: call agent_list_modes {}; then; say \"Signed.\"]]");
         let answer = system.client("acme", "ada").execute(&request).await.result();
         assert_eq!(answer["PrimaryOutputText"], "Signed.", "{wire}");
@@ -107,7 +123,7 @@ async fn signed_requests_verify_on_every_wire() {
 
 #[tokio::test]
 async fn wrong_key_is_named_without_any_secret() {
-    let bedrock = NamedProvider::signed(check()).await;
+    let bedrock = NamedProvider::signed(check("bedrock")).await;
     let wrong = SharedCredentialsProvider::new(credentials("marker-secret-of-another", SESSION_TOKEN));
     let mut options = signing(&bedrock, wrong);
     options.provider_messages = true;
@@ -141,7 +157,7 @@ impl ProvideCredentials for Renewed {
 
 #[tokio::test]
 async fn expired_credentials_are_fetched_again_within_the_turn() {
-    let bedrock = NamedProvider::signed(check()).await;
+    let bedrock = NamedProvider::signed(check("bedrock")).await;
     let fetched = Arc::new(AtomicUsize::new(0));
     let credentials = SharedCredentialsProvider::new(Renewed(Arc::clone(&fetched)));
     let mut options = signing(&bedrock, credentials);
@@ -157,8 +173,8 @@ async fn expired_credentials_are_fetched_again_within_the_turn() {
 
 #[tokio::test]
 async fn purge_deletes_stored_responses_with_a_signature() {
-    let bedrock = NamedProvider::signed(check()).await;
-    let credentials = SharedCredentialsProvider::new(credentials(SECRET, SESSION_TOKEN));
+    let bedrock = NamedProvider::signed(check("bedrock")).await;
+    let credentials = SharedCredentialsProvider::new(valid_credentials());
     let mut options = signing(&bedrock, credentials);
     options.environment.insert("PURGE_RECHECK_SECONDS".to_owned(), "1".to_owned());
     options.sweep = Some(Duration::from_secs(1));
@@ -183,7 +199,7 @@ async fn wrong_signing_settings_stop_the_start_and_are_all_named() {
         {"Name": "three", "BaseUrl": "http://localhost/v1", "AwsRegion": "us-east-1"},
         {"Name": "four", "BaseUrl": "http://localhost/v1", "Auth": "basic"},
     ]));
-    options.aws_credentials = Some(SharedCredentialsProvider::new(credentials(SECRET, SESSION_TOKEN)));
+    options.aws_credentials = Some(SharedCredentialsProvider::new(valid_credentials()));
     let system = System::with(options).await;
     let answer = system.client("acme", "ada").execute(&turn("Hello")).await;
     assert!(answer.status >= 500, "{answer:?}");
@@ -199,7 +215,7 @@ async fn wrong_signing_settings_stop_the_start_and_are_all_named() {
 
 #[tokio::test]
 async fn bedrock_preset_signs_with_the_developers_credentials() {
-    let bedrock = NamedProvider::signed(check()).await;
+    let bedrock = NamedProvider::signed(check("bedrock")).await;
     let start = ["--ephemeral", "--port", "0", "--provider", "bedrock"];
     let at = ["--model-name", "us.openai.gpt-5.6", "--model-base-url", bedrock.base.as_str()];
     let home = tempfile::tempdir().unwrap();
@@ -225,7 +241,12 @@ async fn bedrock_preset_signs_with_the_developers_credentials() {
         assert!(told.contains(why) && told.lines().count() == 1, "{options:?}: {told}");
         assert!(!told.contains("marker-"), "{told}");
     }
-    for (wire, conversation) in [("responses", "input"), ("anthropic-messages", "messages")] {
+    let wires = [
+        ("responses", "input", "model"),
+        ("anthropic-messages", "messages", "model"),
+        ("bedrock-converse", "messages", "modelId"),
+    ];
+    for (wire, conversation, model) in wires {
         let arguments = [&start[..], &at[..], &["--model-wire", wire]].concat();
         let mut running = aptix(&arguments, &keys(SECRET)).spawn().unwrap();
         let line = curl_line(&mut running).await;
@@ -233,9 +254,9 @@ async fn bedrock_preset_signs_with_the_developers_credentials() {
         let asked = tokio::process::Command::new("sh").args(["-c", &line]).output().await.unwrap();
         assert!(String::from_utf8_lossy(&asked.stdout).contains("word1 word2 word3"), "{asked:?}");
         let call = bedrock.calls().pop().unwrap();
-        assert_eq!(call["model"], "us.openai.gpt-5.6");
+        assert_eq!(call[model], "us.openai.gpt-5.6");
         assert!(call[conversation].is_array(), "{wire}");
         running.kill().await.unwrap();
     }
-    assert_eq!(bedrock.calls().len(), 2, "no probe is recorded");
+    assert_eq!(bedrock.calls().len(), wires.len(), "no probe is recorded");
 }

@@ -31,6 +31,20 @@ fn asked(operation: &str, turn: &Value) -> (Names, Option<Value>) {
         "listSessions" | "searchSessions" | "exportSessions" => (Names::Nothing, None),
         // For operators alone, of their own org: whatever it names is what they send.
         "importSessions" => (Names::Nothing, None),
+        // For operators; see `admin.rs`.
+        "abandonTurn" | "settleTurn" | "quarantineSession" | "releaseSession" | "readTurnRecords" => {
+            (Names::Nothing, None)
+        }
+        // Of the caller's own org; see `usage.rs`, `budgets.rs` and `org_settings.rs`.
+        "readUsage" | "readBudgets" | "setBudgets" | "readOrgSettings" | "setOrgSettings" => {
+            (Names::Nothing, None)
+        }
+        // For operators and agent editors; see `agents.rs` and `org_modes.rs`.
+        contexts if contexts.contains("Agent") || contexts.contains("ConversationContext") => {
+            (Names::Nothing, None)
+        }
+        "listModes" | "readMode" | "putMode" | "deleteMode" | "listModeVersions" | "readModeVersion"
+        | "rollBackMode" => (Names::Nothing, None),
         // A session that the org does not have is begun by it; of one that it has, see `private_sessions.rs`.
         "executeTurn" => (Names::Nothing, None),
         "readSession" | "exportSession" | "readModeHistory" | "listTurns" | "readLastTurn" | "readPurge"

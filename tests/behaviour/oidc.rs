@@ -7,11 +7,12 @@ use std::{
 
 use axum::{Json, Router, extract::State, http::StatusCode, routing};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, jwk::Jwk};
-use local::{Oidc, Options};
+use local::{Function, Oidc, Options};
 use rcgen::KeyPair;
 use serde_json::{Value, json};
 
-use crate::support::{Client, System, options, serve, session_path, turn, turn_path};
+use crate::provider_start::aptix;
+use crate::support::{Client, PATIENCE, System, options, serve, session_path, turn, turn_path};
 
 /// A provider: what it publishes, and the key that it signs with.
 struct Provider {
@@ -91,7 +92,6 @@ async fn trusting(provider: &Provider) -> System {
         ("ORG_GROUP_PREFIX", "org:"),
         ("OPERATOR_CLAIM", "/realm/roles"),
         ("OPERATOR_GROUP", "operators"),
-        ("CLIENT_ORG_MAP", "{\"ci\":\"acme\"}"),
     ];
     let environment = set.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     System::with(Options { oidc: Some(oidc), environment, ..options() }).await
@@ -115,18 +115,76 @@ async fn oidc_token_identifies_the_user_and_the_org() {
     let eve = with(&system, provider.token(&json!({"sub": "eve", "groups": ["org:rival"]})));
     assert_eq!(eve.get(&session_path(&request)).await.status, 404);
 
-    // A program that has a token for itself (client credentials).
-    let ci = json!({"sub": "ci", "aud": "aptix-ci", "client_id": "ci", "groups": [], "typ": "Bearer"});
-    let typ = Some("at+jwt".to_owned());
-    let ci = with(&system, provider.signed(&Header { typ, ..header("first") }, &ci));
-    assert_eq!(ci.get(&session_path(&request)).await.status, 200);
-
     // What the model's provider calls a turn is for operators.
     let operator = with(&system, provider.token(&json!({"realm": {"roles": ["operators"]}})));
     for (client, is_told) in [(&ada, false), (&operator, true)] {
         let read = client.get(&turn_path(&request)).await.result();
         assert_eq!(read.get("OpenAIResponseId").is_some(), is_told);
     }
+}
+
+/// Returns a client of a program that has a token for itself (client credentials), which names no org.
+fn program(system: &System, provider: &Provider) -> Client {
+    let claims = json!({"sub": "ci", "aud": "aptix-ci", "client_id": "ci", "groups": [], "typ": "Bearer"});
+    let typ = Some("at+jwt".to_owned());
+    with(system, provider.signed(&Header { typ, ..header("first") }, &claims))
+}
+
+/// Runs `aptix clients` with these arguments on the data folder of a system.
+async fn clients(system: &System, arguments: &[&str]) -> (Option<i32>, String) {
+    let folder = system.cloud.data_folder().to_str().unwrap();
+    let output = aptix(&[&["clients"], arguments, &["--data", folder]].concat(), &[]).output().await.unwrap();
+    (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+}
+
+/// A system in which a program has read its org.
+pub async fn with_program() -> System {
+    let provider = Provider::start().await;
+    let system = trusting(&provider).await;
+    let put = clients(&system, &["put", "ci", "--org", "acme"]).await;
+    assert_eq!(
+        put,
+        (Some(0), "Tokens of ci that name no org are those of acme within two minutes.\n".to_owned())
+    );
+    program(&system, &provider).execute(&turn("hello")).await.result();
+    system
+}
+
+#[tokio::test]
+async fn program_has_the_org_that_the_table_names() {
+    let provider = Provider::start().await;
+    let system = trusting(&provider).await;
+    let ada = with(&system, provider.token(&json!({})));
+    let request = turn("hello");
+    ada.execute(&request).await.result();
+    let ci = program(&system, &provider);
+    let unknown = ci.get(&session_path(&request)).await;
+    assert_eq!((unknown.status, unknown.error().as_str()), (401, "Unauthenticated"));
+    clients(&system, &["put", "ci", "--org", "acme"]).await;
+    // Absence is cached for a minute; another process has not read it.
+    system.cloud.crash(Function::Authorizer);
+    let found = ci.until(&session_path(&request), PATIENCE, |answer| answer.status == 200).await;
+    assert_eq!(found.result()["OwnerOrganization"]["Id"], "acme");
+    let listed = clients(&system, &["list"]).await.1;
+    assert_eq!(listed.split_whitespace().collect::<Vec<_>>(), ["ci", "acme"]);
+    let removed = clients(&system, &["remove", "ci"]).await;
+    assert_eq!(removed.0, Some(0), "{}", removed.1);
+    assert_eq!(clients(&system, &["list"]).await, (Some(0), String::new()));
+    assert_eq!(clients(&system, &["put", "", "--org", "acme"]).await.0, Some(2));
+    assert_eq!(clients(&system, &["put", "ci", "--org", ".."]).await.0, Some(2));
+}
+
+#[tokio::test]
+async fn token_that_names_an_org_costs_the_authorizer_no_read() {
+    let provider = Provider::start().await;
+    let system = trusting(&provider).await;
+    let ada = with(&system, provider.token(&json!({})));
+    ada.execute(&turn("hello")).await.result();
+    let reads =
+        || system.roles.used().into_iter().filter(|(function, _, _)| function == "authorizer").count();
+    assert_eq!(reads(), 0);
+    program(&system, &provider).get("/api/ai/agent/sessions").await;
+    assert_eq!(reads(), 2, "one statement: its action and its resource");
 }
 
 /// Access logs and mapping templates of API Gateway can name these keys alone.

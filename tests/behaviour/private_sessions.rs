@@ -225,9 +225,8 @@ async fn setting_makes_new_sessions_private() {
 
 #[tokio::test]
 async fn org_overrides_the_default_visibility() {
-    let of_orgs = json!({"acme": "participants"}).to_string();
-    let set = [("SESSION_VISIBILITY_OVERRIDES".to_owned(), of_orgs)];
-    let system = System::with(Options { environment: set.into(), ..options() }).await;
+    let system = System::start().await;
+    crate::org_settings::set(&system, "acme", json!({"SessionVisibility": "participants"})).await;
     for (org, seen) in [("acme", 404), ("rival", 200)] {
         let request = turn("first words");
         system.client(org, "ada").execute(&request).await.result();

@@ -170,6 +170,7 @@ async fn start_probes_the_operation_of_each_wire() {
     for (wire, path, api) in [
         ("chat-completions", "/v1/chat/completions", "The provider has no Chat Completions API"),
         ("anthropic-messages", "/v1/messages", "The provider has no Messages API"),
+        ("bedrock-converse", "/v1/model/m/converse-stream", "The provider has no Converse API"),
     ] {
         let route = |method| Router::new().route("/v1/models", listed()).route(path, method);
         for (router, why) in [

@@ -4,12 +4,12 @@ use contracts::Timestamp;
 use local::{Function, Options};
 use serde_json::{Value, json};
 
+use crate::org_settings::set;
 use crate::session_edits::{delete, restore};
 use crate::support::{Client, System, in_context, options, session_path, turn};
 
-async fn system(of_orgs: &str) -> System {
-    let set = [("SESSION_RETENTION_DAYS", "5"), ("SESSION_RETENTION_DAYS_OVERRIDES", of_orgs)];
-    let environment = set.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+async fn system() -> System {
+    let environment = [("SESSION_RETENTION_DAYS".to_owned(), "5".to_owned())].into();
     System::with(Options { environment, ..options() }).await
 }
 
@@ -24,10 +24,11 @@ async fn days(client: &Client, request: &Value) -> u64 {
 
 #[tokio::test]
 async fn retention_of_context_overrides_org_and_deployment() {
-    let system = system(r#"{"acme": 7}"#).await;
+    let system = system().await;
     let (ada, eve) = (system.client("acme", "ada"), system.client("rival", "eve"));
     let (of_org, of_deployment, of_context) = (turn("org"), turn("deployment"), in_context("context"));
     system.put_context(json!({"RetentionDays": 9})).await;
+    set(&system, "acme", json!({"RetentionDays": 7})).await;
     for (client, request, expected) in [(&ada, &of_org, 7), (&eve, &of_deployment, 5), (&ada, &of_context, 9)]
     {
         client.execute(request).await.result();
@@ -37,7 +38,7 @@ async fn retention_of_context_overrides_org_and_deployment() {
 
 #[tokio::test]
 async fn retention_is_fixed_when_a_session_is_deleted() {
-    let system = system("").await;
+    let system = system().await;
     let ada = system.client("acme", "ada");
     let request = in_context("first words");
     system.put_context(json!({"RetentionDays": 9})).await;

@@ -15,6 +15,7 @@ use crate::{
     client_tools::{results, submit},
     export::operator,
     import::{import, text},
+    openai,
     support::{
         Answer, Client, LEASE, PATIENCE, System, options, session_path, turn, turn_in, turn_path,
         workspace_turn,
@@ -85,6 +86,8 @@ async fn ordinary(system: &System) {
     ada.execute(&unwanted).await.result();
     let purged = format!("{}?purge=true", session_path(&unwanted));
     ada.send(Method::DELETE, &purged, None).await.result();
+    let upload = openai::upload(&ada, "a.txt", b"text").await;
+    ada.send(Method::DELETE, &format!("/v1/files/{}", upload["id"].as_str().unwrap()), None).await;
     let missing = ada.get(&file.replacen("a.txt", "b.txt", 1)).await;
     assert_eq!(missing.status, 404, "{}", missing.text);
 }
@@ -97,6 +100,7 @@ async fn from_records(system: &System) {
     let asks = turn_in(first["SessionId"].as_str().unwrap(), READ);
     let suspended = ada.execute(&asks).await.result();
     submit(&ada, &results(&suspended, "contents")).await.result();
+    ada.execute(&turn_in(first["SessionId"].as_str().unwrap(), "Third")).await.result();
 }
 
 /// Sessions that are indexed.
@@ -158,6 +162,7 @@ async fn every_role_permission_is_used() {
     let sweep = Some(Duration::from_secs(1));
     let dying = System::with(Options { lease: Some(LEASE), sweep, ..options() }).await;
     crash_execute(&dying).await;
+    let trusting = crate::oidc::with_program().await;
     let allowed: BTreeSet<_> = system
         .roles
         .statements()
@@ -172,8 +177,10 @@ async fn every_role_permission_is_used() {
     // The finalizer works beside us.
     let until = Instant::now() + PATIENCE;
     loop {
-        let used: BTreeSet<_> =
-            [&system, &recorded, &indexing, &dying].iter().flat_map(|system| system.roles.used()).collect();
+        let used: BTreeSet<_> = [&system, &recorded, &indexing, &dying, &trusting]
+            .iter()
+            .flat_map(|system| system.roles.used())
+            .collect();
         let unused: Vec<_> = allowed.difference(&used).collect();
         if unused.is_empty() {
             return;

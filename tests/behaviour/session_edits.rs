@@ -79,8 +79,8 @@ async fn invalid_change_is_refused_by_name_and_changes_nothing() {
     let request = turn("first words");
     ada.execute(&request).await.result();
     for (body, code, about) in [
-        (json!({}), "MemberRequired", "Name, Description, Category and Visibility"),
-        (json!({"Name": null}), "MemberRequired", "Name, Description, Category and Visibility"),
+        (json!({}), "MemberRequired", "Name, Description, Category, Visibility"),
+        (json!({"Name": null}), "MemberRequired", "Name, Description, Category, Visibility"),
         (json!({"Name": " "}), "MemberInvalid", "Name"),
         (json!({"Name": "a\nb"}), "MemberInvalid", "Name"),
         (json!({"Name": "x".repeat(257)}), "MemberTooLarge", "Name"),

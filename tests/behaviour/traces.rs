@@ -9,7 +9,10 @@ use std::{
 
 use axum::{Router, body::Bytes, extract::State, routing::post};
 use opentelemetry_proto::tonic::{
-    collector::trace::v1::ExportTraceServiceRequest, common::v1::any_value::Value as Told, trace::v1::Span,
+    collector::trace::v1::ExportTraceServiceRequest,
+    common::v1::{KeyValue, any_value::Value as Told},
+    resource::v1::Resource,
+    trace::v1::Span,
 };
 use prost::Message;
 use reqwest::Method;
@@ -22,7 +25,14 @@ const PARENT: &str = "00f067aa0ba902b7";
 
 /// A collector of this test's own: what OTLP over HTTP brings it.
 #[derive(Clone, Default)]
-struct Collector(Arc<Mutex<Vec<Span>>>);
+struct Collector(Arc<Mutex<Exported>>);
+
+/// The spans that were exported, and what each export named as their origin.
+#[derive(Default)]
+struct Exported {
+    spans: Vec<Span>,
+    resources: Vec<Resource>,
+}
 
 impl Collector {
     async fn start() -> (Self, String) {
@@ -35,7 +45,7 @@ impl Collector {
     }
 
     fn spans(&self) -> Vec<Span> {
-        self.0.lock().unwrap().clone()
+        self.0.lock().unwrap().spans.clone()
     }
 
     #[track_caller]
@@ -48,17 +58,20 @@ impl Collector {
 
 async fn take(State(collector): State<Collector>, body: Bytes) {
     let request = ExportTraceServiceRequest::decode(body).unwrap();
-    let spans = request.resource_spans.into_iter().flat_map(|of| of.scope_spans).flat_map(|of| of.spans);
-    collector.0.lock().unwrap().extend(spans);
+    let mut exported = collector.0.lock().unwrap();
+    for of in request.resource_spans {
+        exported.resources.extend(of.resource);
+        exported.spans.extend(of.scope_spans.into_iter().flat_map(|of| of.spans));
+    }
 }
 
-fn attributes(span: &Span) -> BTreeMap<&str, String> {
+fn attributes(attributes: &[KeyValue]) -> BTreeMap<&str, String> {
     let told = |value: &Told| match value {
         Told::StringValue(text) => text.clone(),
         Told::IntValue(count) => count.to_string(),
         other => format!("{other:?}"),
     };
-    let attributes = span.attributes.iter();
+    let attributes = attributes.iter();
     attributes.filter_map(|one| Some((one.key.as_str(), told(one.value.as_ref()?.value.as_ref()?)))).collect()
 }
 
@@ -83,12 +96,12 @@ async fn spans_join_the_caller_trace_and_are_sent_before_the_response() {
     assert_eq!([&server.trace_id, &call.trace_id].map(hex::encode), [TRACE, TRACE]);
     assert_eq!(hex::encode(&server.parent_span_id), PARENT);
     assert_eq!(call.parent_span_id, server.span_id);
-    let told = attributes(&server);
+    let told = attributes(&server.attributes);
     assert_eq!(
         ["http.route", "http.response.status_code", "org", "session"].map(|name| told[name].as_str()),
         ["/api/ai/agent/execute", "200", "acme", request["SessionId"].as_str().unwrap()]
     );
-    let told = attributes(&call);
+    let told = attributes(&call.attributes);
     assert_eq!(
         ["gen_ai.operation.name", "gen_ai.request.model"].map(|name| told[name].as_str()),
         ["chat", "scripted"]
@@ -112,13 +125,13 @@ async fn spans_name_conversation_agent_provider_and_tool() {
     let request = turn(script);
     system.client("acme", "ada").execute(&request).await.result();
     let server = collector.span("POST /api/ai/agent/execute");
-    let told = attributes(&server);
+    let told = attributes(&server.attributes);
     assert_eq!(told["gen_ai.conversation.id"], request["SessionId"].as_str().unwrap());
     assert_eq!(told["gen_ai.agent.id"], "default");
-    assert_eq!(attributes(&collector.span("chat scripted"))["gen_ai.provider.name"], "openai");
+    assert_eq!(attributes(&collector.span("chat scripted").attributes)["gen_ai.provider.name"], "openai");
     let tool = collector.span("execute_tool agent_change_mode");
     assert_eq!(tool.parent_span_id, server.span_id);
-    let told = attributes(&tool);
+    let told = attributes(&tool.attributes);
     assert_eq!(
         ["gen_ai.operation.name", "gen_ai.tool.name", "gen_ai.tool.type"].map(|name| told[name].as_str()),
         ["execute_tool", "agent_change_mode", "function"]
@@ -126,6 +139,31 @@ async fn spans_name_conversation_agent_provider_and_tool() {
     assert!(!told["gen_ai.tool.call.id"].is_empty());
     let lines = system.logged(local::Function::Execute, "request", |_| true).await;
     assert!(!format!("{lines:?}").contains("gen_ai."), "traces alone have these names: {lines:?}");
+}
+
+/// Two stacks that export to one collector can be told apart.
+#[tokio::test]
+async fn exports_name_function_stack_and_version() {
+    let (collector, url) = Collector::start().await;
+    let mut options = traced(&url);
+    options.environment.insert("METRICS_NAMESPACE".to_owned(), "agents-staging".to_owned());
+    let system = System::with(options).await;
+    let ada = system.client("acme", "ada");
+    ada.execute(&turn("Hello.")).await.result();
+    ada.get("/api/ai/agent/sessions").await.result();
+    let exported = collector.0.lock().unwrap();
+    let resources: Vec<_> =
+        exported.resources.iter().map(|resource| attributes(&resource.attributes)).collect();
+    for function in ["execute", "session-read"] {
+        let of = |told: &&BTreeMap<&str, String>| told["service.name"] == function;
+        let told = resources.iter().find(of).unwrap_or_else(|| panic!("{function}: {resources:?}"));
+        assert_eq!(
+            ["service.namespace", "service.version", "faas.version", "cloud.region"]
+                .map(|name| told[name].as_str()),
+            ["agents-staging", "$LATEST", "$LATEST", "us-east-1"]
+        );
+        assert!(told["faas.name"].contains(function), "{told:?}");
+    }
 }
 
 #[tokio::test]

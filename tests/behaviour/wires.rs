@@ -20,9 +20,13 @@ const PNG: &[u8] = b"\x89PNG\r\n\x1A\nrest";
 const PDF: &[u8] = b"%PDF-1.7\nrest";
 
 /// The differences between the wires.
-struct Wire {
+pub struct Wire {
     /// Its name in settings, which is also the name of the provider and of the context.
-    name: &'static str,
+    pub name: &'static str,
+    /// The model of its context, which decides on the members that Bedrock leaves to the vendors.
+    pub model: &'static str,
+    /// The member with the model.
+    model_member: &'static str,
     /// The member with the conversation.
     conversation: &'static str,
     /// The header with the key.
@@ -33,45 +37,73 @@ struct Wire {
     schema: &'static str,
     /// Types of an image and of a file.
     parts: [&'static str; 2],
+    /// The member with the id of a call in its result.
+    result: &'static str,
+    /// True if usage tells reasoning apart.
+    counts_reasoning: bool,
 }
 
-const WIRES: [Wire; 3] = [
+pub const WIRES: [Wire; 4] = [
     Wire {
         name: "responses",
+        model: "scripted",
+        model_member: "model",
         conversation: "input",
         key: "authorization",
         refusal: None,
         schema: "/text/format/schema",
         parts: ["input_image", "input_file"],
+        result: "call_id",
+        counts_reasoning: true,
     },
     Wire {
         name: "chat-completions",
+        model: "scripted",
+        model_member: "model",
         conversation: "messages",
         key: "authorization",
         refusal: None,
         schema: "/response_format/json_schema/schema",
         parts: ["image_url", "file"],
+        result: "tool_call_id",
+        counts_reasoning: true,
     },
     Wire {
         name: "anthropic-messages",
+        model: "scripted",
+        model_member: "model",
         conversation: "messages",
         key: "x-api-key",
         refusal: Some("ModelContentFiltered"),
         schema: "/output_config/format/schema",
         parts: ["image", "document"],
+        result: "tool_use_id",
+        counts_reasoning: true,
+    },
+    Wire {
+        name: "bedrock-converse",
+        model: "us.anthropic.scripted",
+        model_member: "modelId",
+        conversation: "messages",
+        key: "authorization",
+        refusal: Some("ModelContentFiltered"),
+        schema: "/outputConfig/textFormat/structure/jsonSchema/schema",
+        parts: ["image", "document"],
+        result: "toolUseId",
+        counts_reasoning: false,
     },
 ];
 
 /// A system with one provider per wire.
-struct Wires {
+pub struct Wires {
     providers: Vec<NamedProvider>,
-    system: System,
-    ada: Client,
+    pub system: System,
+    pub ada: Client,
 }
 
 impl Wires {
     /// Starts the providers, each with a context of its name that has these members too.
-    async fn start(members: Value) -> Self {
+    pub async fn start(members: Value) -> Self {
         Self::with(members, |options| options).await
     }
 
@@ -92,7 +124,7 @@ impl Wires {
         let contexts = WIRES.iter().map(|wire| {
             let mut context = json!({
                 "Kind": "conversation", "Id": wire.name, "Name": wire.name, "System": "Be brief.",
-                "Provider": wire.name,
+                "Provider": wire.name, "ModelName": wire.model,
             });
             context.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
             context
@@ -102,11 +134,11 @@ impl Wires {
         Self { providers, system, ada }
     }
 
-    fn each(&self) -> impl Iterator<Item = (&'static Wire, &NamedProvider)> {
+    pub fn each(&self) -> impl Iterator<Item = (&'static Wire, &NamedProvider)> {
         WIRES.iter().zip(&self.providers)
     }
 
-    async fn end(self) {
+    pub async fn end(self) {
         for (wire, provider) in self.each() {
             assert_eq!(provider.invalid_requests(), Vec::<String>::new(), "{}", wire.name);
         }
@@ -116,7 +148,7 @@ impl Wires {
 }
 
 /// A turn of the wire's own session, in its context.
-fn on(wire: &Wire, instruction: &str) -> Value {
+pub fn on(wire: &Wire, instruction: &str) -> Value {
     in_session(wire, wire.name, instruction)
 }
 
@@ -126,7 +158,7 @@ fn in_session(wire: &Wire, session: &str, instruction: &str) -> Value {
     turn
 }
 
-async fn says(client: &Client, turn: &Value) -> String {
+pub async fn says(client: &Client, turn: &Value) -> String {
     client.execute(turn).await.result()["PrimaryOutputText"].as_str().unwrap().to_owned()
 }
 
@@ -153,6 +185,12 @@ fn types(request: &Value) -> Vec<&str> {
     found(request, "type").into_iter().filter_map(Value::as_str).collect()
 }
 
+/// The only members of the blocks of a message, as the Converse API has them.
+fn kinds(message: &Value) -> Vec<&str> {
+    let blocks = message["content"].as_array().unwrap().iter();
+    blocks.map(|block| block.as_object().unwrap().keys().next().unwrap().as_str()).collect()
+}
+
 #[tokio::test]
 async fn text_streams_and_history_are_the_same_on_every_wire() {
     let wires = Wires::start(json!({})).await;
@@ -163,10 +201,13 @@ async fn text_streams_and_history_are_the_same_on_every_wire() {
         let first = on(wire, script);
         let answer = wires.ada.execute(&first).await.result();
         assert_eq!(answer["PrimaryOutputText"], "Noted.", "{name}");
-        let usage = json!({
+        let mut usage = json!({
             "PromptTokens": 100, "CompletionTokens": 20, "TotalTokens": 120, "CachedTokens": 60,
             "CacheWriteTokens": 30, "ReasoningTokens": 7,
         });
+        if !wire.counts_reasoning {
+            usage.as_object_mut().unwrap().remove("ReasoningTokens");
+        }
         assert_eq!(answer["Usage"], usage, "{name}");
 
         let long = on(wire, "Write [[script: words 300]]");
@@ -187,7 +228,7 @@ async fn text_streams_and_history_are_the_same_on_every_wire() {
         assert_eq!(is_chained, name == "responses", "a wire without response ids is never chained");
         assert!(is_chained || second.to_string().contains("The word is plum."), "{name} forgot: {second}");
         let read = wires.ada.get(&turn_path(&first)).await.result();
-        assert_eq!(read["OpenAIModel"], "scripted", "{name}");
+        assert_eq!(read["OpenAIModel"], wire.model, "{name}");
     }
     wires.end().await;
 }
@@ -213,6 +254,13 @@ async fn tool_rounds_are_native_and_keep_reasoning_on_every_wire() {
                 let expected = ["system", "user", "assistant", "tool", "tool", "assistant", "tool"];
                 assert_eq!(roles, expected, "no user message follows the results");
                 assert_eq!(found(&calls[2], "reasoning_content"), ["Both."]);
+            }
+            "bedrock-converse" => {
+                let messages = &calls[2]["messages"];
+                assert_eq!(kinds(&messages[1]), ["reasoningContent", "text", "toolUse", "toolUse"]);
+                assert_eq!(found(&messages[1], "signature").len(), 1);
+                assert_eq!(kinds(&messages[2]), ["toolResult", "toolResult", "cachePoint"]);
+                assert_eq!(found(&calls[2], "cachePoint").len(), 3, "system, previous and newest message");
             }
             _ => {
                 let messages = &calls[2]["messages"];
@@ -253,9 +301,13 @@ async fn images_files_and_structured_output_reach_the_model_on_every_wire() {
         turn["InputArtifacts"] = json!([pdf()]);
         assert_eq!(says(&wires.ada, &turn).await, "```json\n{\"verdict\":\"yes\"}\n```", "{name}");
         let call = &provider.calls()[0];
-        assert_eq!(call.pointer(wire.schema), Some(&schema), "{name}: {call}");
+        let sent = call.pointer(wire.schema).cloned().unwrap_or_default();
+        // The Converse API has it as text.
+        let sent = sent.as_str().map_or(sent.clone(), |text| serde_json::from_str(text).unwrap());
+        assert_eq!(sent, schema, "{name}: {call}");
         for part in wire.parts {
-            assert!(types(call).contains(&part), "{name} has no {part}: {call}");
+            let is_there = types(call).contains(&part) || !found(call, part).is_empty();
+            assert!(is_there, "{name} has no {part}: {call}");
         }
         let sent = call.to_string();
         for bytes in [PNG, PDF] {
@@ -263,7 +315,8 @@ async fn images_files_and_structured_output_reach_the_model_on_every_wire() {
         }
         let effort = ["effort", "reasoning_effort"].iter().flat_map(|member| found(call, member));
         assert_eq!(effort.collect::<Vec<_>>(), ["low"], "{name}");
-        let limit = ["max_output_tokens", "max_tokens"].iter().flat_map(|member| found(call, member));
+        let limit =
+            ["max_output_tokens", "max_tokens", "maxTokens"].iter().flat_map(|member| found(call, member));
         assert_eq!(limit.collect::<Vec<_>>(), [99], "{name}");
     }
     wires.end().await;
@@ -352,7 +405,7 @@ async fn session_moves_between_wires_with_its_tool_rounds() {
         let first =
             "The word is plum. [[script: think \"Hm.\"; call agent_list_modes {}; then; say \"Noted.\"]]";
         assert_eq!(says(&wires.ada, &in_session(wire, &session, first)).await, "Noted.", "{name}");
-        let mut failing = "status 503 for scripted retry-after-ms 1; ".to_owned();
+        let mut failing = format!("status 503 for {} retry-after-ms 1; ", wire.model);
         for (other, provider) in wires.each() {
             // The model fails between two rounds of the turn, and so does every fallback before this one.
             let script = format!(
@@ -362,32 +415,11 @@ async fn session_moves_between_wires_with_its_tool_rounds() {
             let answer = says(&wires.ada, &in_session(wire, &session, &script)).await;
             assert_eq!(answer, format!("Moved to {}.", other.name), "{name}");
             let newest = provider.calls().pop().unwrap();
-            assert_eq!(newest["model"], next(other), "{name}");
+            assert_eq!(newest[other.model_member], next(other), "{name}");
             assert!(newest.to_string().contains("The word is plum."), "{name}: {newest}");
-            let result = match other.name {
-                "responses" => "function_call_output",
-                "chat-completions" => "\"tool\"",
-                _ => "tool_result",
-            };
-            assert!(newest.to_string().matches(result).count() >= 2, "{name}: {newest}");
+            assert!(found(&newest, other.result).len() >= 2, "{name}: {newest}");
             failing.push_str(&format!("status 503 for {} retry-after-ms 1; ", next(other)));
         }
-    }
-    wires.end().await;
-}
-
-#[tokio::test]
-async fn hosted_tools_are_refused_by_name_on_wires_without_them() {
-    let wires = Wires::start(json!({ "HostedTools": [{ "Type": "web_search" }], "Verbosity": "low" })).await;
-    for (wire, provider) in wires.each() {
-        let answer = wires.ada.execute(&on(wire, "Search [[script: say \"Found.\"]]")).await;
-        if wire.name == "responses" {
-            assert_eq!(answer.result()["PrimaryOutputText"], "Found.");
-            continue;
-        }
-        assert_eq!(answer.error(), "ModelMisconfigured", "{}", wire.name);
-        assert!(answer.text.contains("is set up with HostedTools, which the API"), "{}", answer.text);
-        assert!(provider.calls().is_empty(), "{}", wire.name);
     }
     wires.end().await;
 }
@@ -414,15 +446,4 @@ async fn strict_servers_of_chat_completions_take_every_request() {
         }
         wires.end().await;
     }
-}
-
-#[tokio::test]
-async fn unknown_wire_stops_the_start() {
-    let mut options = declaring(&json!([{ "Name": "a", "BaseUrl": "http://localhost/v1", "Wire": "soap" }]));
-    options.concurrency = 1;
-    let system = System::with(options).await;
-    let answer = system.client("acme", "ada").execute(&turn_in("s", "Hello")).await;
-    assert!(answer.status >= 500, "{answer:?}");
-    let fault = "MODEL_PROVIDERS[0]: unknown variant `soap`, expected one of `responses`, `chat-completions`";
-    system.until_logs(|logs| logs.contains(fault)).await;
 }

@@ -7,11 +7,13 @@ mod contended;
 
 use std::path::PathBuf;
 
+use agent::context::Document;
 use contracts::id::OrgId;
 use local::{Cloud, Options};
 use protocol::queue_message::FinalizeMessage;
 use storage::{Objects, Queue, Table};
 use testkit::conformance;
+use turns::{flow::ContextEditor, system::System};
 
 /// Starts a cloud with a paused finalizer.
 async fn cloud() -> Cloud {
@@ -33,11 +35,50 @@ async fn dynamodb_table_conforms() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn dynamodb_table_with_sharded_lists_conforms() {
+    let cloud = cloud().await;
+    let table = Table::new(cloud.dynamodb().clone(), cloud.table().to_owned()).with_sharded_lists(true);
+    conformance::table(&table, "run").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn dynamodb_contexts_conform() {
     let cloud = cloud().await;
     let table = Table::new(cloud.dynamodb().clone(), cloud.table().to_owned());
-    let put = async |org: &OrgId, document| table.put_context(org, &document).await.unwrap();
+    let put = async |org: &OrgId, document: Document| {
+        ContextEditor::new(table.clone(), System::new()).import(org, &document).await.unwrap();
+    };
     conformance::contexts(&table, put, "run").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dynamodb_context_versions_conform() {
+    let cloud = cloud().await;
+    let table = Table::new(cloud.dynamodb().clone(), cloud.table().to_owned());
+    conformance::context_versions(&table, "run").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dynamodb_org_settings_conform() {
+    let cloud = cloud().await;
+    let table = Table::new(cloud.dynamodb().clone(), cloud.table().to_owned());
+    conformance::org_settings(&table, "run").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dynamodb_orgs_of_clients_are_read_as_written() {
+    let cloud = cloud().await;
+    let table = || Table::new(cloud.dynamodb().clone(), cloud.table().to_owned());
+    let (writer, reader) = (table(), table());
+    let org = OrgId::new("acme").unwrap();
+    assert_eq!(reader.client_org("ci#1").await.unwrap(), None);
+    writer.put_client_org("ci#1", &org).await.unwrap();
+    assert_eq!(writer.client_org("ci#1").await.unwrap(), Some(org.clone()));
+    assert_eq!(reader.client_org("ci#1").await.unwrap(), None, "absence is cached");
+    assert_eq!(table().client_org("ci#1").await.unwrap(), Some(org.clone()));
+    assert_eq!(reader.client_orgs(10).await.unwrap(), [("ci#1".to_owned(), org)]);
+    writer.remove_client_org("ci#1").await.unwrap();
+    assert_eq!(writer.client_org("ci#1").await.unwrap(), None);
 }
 
 #[tokio::test(flavor = "multi_thread")]

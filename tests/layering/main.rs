@@ -59,7 +59,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("turn-finalizer", &["contracts", "protocol", "turns", "storage", "runtime", "service", "settings"]),
-    ("authorizer", &["contracts", "runtime", "settings", "tls"]),
+    ("authorizer", &["contracts", "runtime", "settings", "storage", "tls", "turns"]),
     (
         "local",
         &[
@@ -112,6 +112,7 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("aws-config", &["storage", "deployment", "aptix"]),
     ("aws-credential-types", &["storage", "llm", "deployment", "local"]),
     ("aws-sigv4", &["llm", "deployment", "local"]),
+    ("aws-smithy-eventstream", &["llm", "mock-model"]),
     (
         "reqwest",
         &[
@@ -172,6 +173,49 @@ fn build_has_no_patch_and_at_most_six_levels() {
     let levels = manifest.lines().filter(|line| line.starts_with("opt-level")).count();
     assert!(!manifest.contains("[patch"), "a dependency is patched");
     assert!((1..=6).contains(&levels), "{levels} optimization levels");
+}
+
+/// Each target that is built for tests costs time, so those without tests are left out.
+#[test]
+fn every_target_with_tests_or_examples_is_tested() {
+    let metadata = metadata();
+    for package in metadata["packages"].as_array().unwrap() {
+        for target in package["targets"].as_array().unwrap() {
+            let (kind, path) =
+                (target["kind"][0].as_str().unwrap(), Path::new(target["src_path"].as_str().unwrap()));
+            if !matches!(kind, "lib" | "bin") {
+                continue;
+            }
+            let is_beside_library = kind == "bin" && path.with_file_name("lib.rs").is_file();
+            let files =
+                if is_beside_library { vec![path.to_owned()] } else { rust_files(path.parent().unwrap()) };
+            let texts: Vec<String> = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+            let has_tests =
+                texts.iter().any(|text| text.contains("#[cfg(test)]") || text.contains("#[test]"));
+            assert_eq!(target["test"], has_tests, "`test` of the {kind} of {}", package["name"]);
+            if kind == "lib" {
+                let has_examples = texts.iter().any(|text| has_examples(text));
+                assert_eq!(target["doctest"], has_examples, "`doctest` of {}", package["name"]);
+            }
+        }
+    }
+}
+
+/// True if the comments of a source file contain an example that can be run.
+fn has_examples(text: &str) -> bool {
+    let comments = text
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("///").or(line.trim_start().strip_prefix("//!")));
+    let mut fences = comments.filter_map(|comment| comment.trim().strip_prefix("```"));
+    // Every second fence closes a block.
+    std::iter::from_fn(|| {
+        let language = fences.next()?;
+        fences.next();
+        Some(language)
+    })
+    .any(|language| {
+        matches!(language.split(',').next(), Some("" | "rust" | "no_run" | "should_panic" | "compile_fail"))
+    })
 }
 
 /// Returns the normal dependencies of every package of the workspace.

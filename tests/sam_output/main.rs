@@ -16,6 +16,7 @@
 
 mod keys;
 mod limits;
+mod managed_instances;
 mod network;
 mod operations;
 mod recovery;
@@ -194,7 +195,7 @@ fn roles_have_exactly_the_declared_permissions() {
         policies.filter(|policy| policy.get("Fn::If").is_none()).for_each(|one| wildcards(one, &mut wild));
     }
     let buckets = ["${PayloadBucket.Arn}", "arn:${AWS::Partition}:s3:::${ExistingBucketName}"];
-    let names = ["", "/answer.md", "/instruction.json"];
+    let names = ["", "/!uploads/*", "/answer.md", "/history.json", "/instruction.json"];
     let stated = buckets.iter().flat_map(|bucket| names.map(|name| format!("{bucket}/*{name}")));
     assert_eq!(wild, stated.collect());
 }

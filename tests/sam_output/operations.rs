@@ -163,3 +163,18 @@ fn every_function_has_an_alarm_on_its_errors_and_duration() {
     let names: Vec<_> = metrics.iter().map(|(_, name, _)| *name).collect();
     assert_eq!(names, ["jwks_fetches_failed", "Throttles", "Duration"]);
 }
+
+#[test]
+fn authorizer_reads_only_the_orgs_of_clients() {
+    let Some(with) = stack(&OIDC) else { return };
+    let policies = with.properties("AuthorizerRole")["Policies"].as_array().unwrap().iter();
+    let statements = policies.flat_map(|policy| policy["PolicyDocument"]["Statement"].as_array().unwrap());
+    let on_table: Vec<_> =
+        statements.filter(|statement| statement["Action"].to_string().contains("dynamodb:")).collect();
+    assert_eq!(on_table.len(), 1, "{on_table:?}");
+    assert_eq!(on_table[0]["Action"], "dynamodb:GetItem");
+    let keys = &on_table[0]["Condition"]["ForAllValues:StringEquals"]["dynamodb:LeadingKeys"];
+    assert_eq!(*keys, json!(["CLIENTS"]));
+    let variables = &with.properties("AuthorizerFunction")["Environment"]["Variables"];
+    assert!(variables.get("TABLE_NAME").is_some() && variables.get("CLIENT_ORG_MAP").is_none());
+}

@@ -24,6 +24,9 @@ pub(crate) struct CreateUser {
     /// Make the user an operator
     #[arg(long)]
     operator: bool,
+    /// Make the user an agent editor
+    #[arg(long)]
+    agent_editor: bool,
     /// Ask for the user's password, instead of having Cognito email a temporary one
     #[arg(long)]
     password: bool,
@@ -31,16 +34,18 @@ pub(crate) struct CreateUser {
 
 /// Creates the user.
 pub(crate) async fn create_user(arguments: CreateUser) -> Result<(), Failure> {
-    let CreateUser { email, stack, org, name, operator, password } = arguments;
+    let CreateUser { email, stack, org, name, operator, agent_editor, password } = arguments;
     let aws = Aws::load().await?;
     let stack = Stack::describe(&aws, &stack).await?;
     let pool = pool_id(&stack)?;
     let claim = |parameter: &str, default: &str| stack.parameter(parameter).unwrap_or(default).to_owned();
     let org_claim = claim("OrgClaim", "custom:org");
     let operator_claim = claim("OperatorClaim", "custom:operator");
+    let agent_editor_claim = claim("AgentEditorClaim", "custom:agent_editor");
     let mut attributes = vec![(org_claim.as_str(), org.as_str())];
     attributes.extend(name.as_deref().map(|name| ("name", name)));
     attributes.extend(operator.then_some((operator_claim.as_str(), "true")));
+    attributes.extend(agent_editor.then_some((agent_editor_claim.as_str(), "true")));
     let user = NewUser { email: &email, attributes: &attributes };
     if password {
         let password = Terminal::new().password()?;

@@ -173,12 +173,59 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
       assert.ok(text.includes(part), part)
   })
 
-  test('agents page lists, validates, saves and tries contexts', async () => {
+  test('usage page shows and downloads the usage of the organization', async () => {
+    const { page } = ui
+    await cloud.client().session().send(script().usage(100, 10).say('Counted.')).final()
+    await ui.visit(cloud.api, '#/usage')
+    const cells = `[...document.querySelectorAll('.usage tfoot :is(th, td)')].map((cell) => cell.textContent)`
+    await page.until(`${cells}.length === 7`)
+    const [name, turns] = await page.run(cells)
+    assert.equal(name, 'Total')
+    assert.ok(Number.parseInt(turns, 10) > 0, turns)
+    await page.run(`(() => {
+      const by = document.querySelector('[name=by]')
+      by.value = 'user'
+      by.dispatchEvent(new Event('change', { bubbles: true }))
+    })()`)
+    await page.until(`document.querySelector('.usage thead th')?.textContent === 'User' && document.querySelector('.usage tbody th').textContent === 'ada'`)
+    assert.deepEqual(await ui.violations(), [])
+    assert.equal(await ui.overflow, 0)
+    await page.run(`window.saved = []; URL.createObjectURL = (file) => (window.saved.push(file), ''); HTMLAnchorElement.prototype.click = () => {}; true`)
+    await ui.press('Download CSV')
+    await page.until(`window.saved.length === 1`)
+    assert.match(await page.run(`window.saved[0].text()`), /^Key,Turns,.*\r\n"ada",/)
+    await page.run(`(() => {
+      const from = document.querySelector('[name=from]')
+      from.value = '2020-01-01'
+      from.dispatchEvent(new Event('change', { bubbles: true }))
+    })()`)
+    await page.until(`document.querySelector('main [role=alert]')?.textContent.includes('from')`)
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('operations page abandons a turn that waits', async () => {
+    const { page } = ui
+    const session = cloud.client().session(undefined, { agent: 'tracer' })
+    await session.send(`Wait ${script().call('workspace_read_file', { path: 'a' })}`).final()
+    await ui.visit(cloud.api, '#/operations')
+    const row = `[...document.querySelectorAll('.list tbody tr')].find((row) => row.querySelector('a')?.href.includes(${JSON.stringify(session.id)}))`
+    await page.until(`${row}?.textContent.includes('waiting for tools')`)
+    assert.deepEqual(await ui.violations(), [])
+    await page.run(`[...${row}.querySelectorAll('button')].at(-1).click()`)
+    await ui.press('Abandon', 'dialog')
+    await page.until(`!${row} && !document.querySelector('dialog')`)
+    const { value: turn } = await session.turns().next()
+    assert.equal(turn?.StatusReason, 'abandoned')
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('agents page lists, validates, saves, restores and tries contexts', async () => {
     const { page } = ui
     await ui.visit(cloud.api, '#/agents')
-    await page.until(
-      `[...document.querySelectorAll('.choice')].map((element) => element.textContent).join() === 'Traceragent · tracer,Tracedconversation · traced'`,
-    )
+    const choices = `[...document.querySelectorAll('.choice')].map((element) => element.textContent)`
+    await page.until(`${choices}.includes('Traceragent · tracer') && ${choices}.includes('Tracedconversation · traced')`)
+    assert.ok((await page.run(choices)).some((/** @type {string} */ choice) => choice.endsWith('agent · default · built in')))
+    const before = await page.run(`${choices}.length`)
     const write = (/** @type {unknown} */ context) =>
       page.run(`document.querySelector('.code-input').value = ${JSON.stringify(JSON.stringify(context))}`)
     await write({ Kind: 'conversation', Id: 'brief', Name: 7, System: 'You are brief.', Temperature: 9 })
@@ -187,8 +234,18 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
     await write({ Kind: 'conversation', Id: 'brief', Name: 'Brief', System: 'You are brief.' })
     await ui.press('Save')
     await page.until(
-      `document.querySelectorAll('.choice').length === 3 && document.querySelector('.choice[aria-pressed=true]').textContent.includes('brief')`,
+      `${choices}.length === ${before + 1} && document.querySelector('.choice[aria-pressed=true]')?.textContent.includes('brief')`,
     )
+    const rows = `[...document.querySelectorAll('.versions strong')].map((element) => element.textContent).join()`
+    await page.until(`${rows} === 'Version 1'`)
+    await write({ Kind: 'conversation', Id: 'brief', Name: 'Wordy', System: 'You are wordy.' })
+    await ui.press('Save')
+    await page.until(`${rows} === 'Version 2,Version 1'`)
+    await ui.press('Compare version 1')
+    await page.until(`document.querySelector('.payload del')?.textContent.includes('Brief')`)
+    assert.deepEqual(await ui.violations(), [])
+    await ui.press('Roll back to version 1')
+    await page.until(`${rows} === 'Version 3,Version 2,Version 1' && document.querySelector('.code-input').value.includes('You are brief.')`)
     await ui.press('Try')
     await page.until(
       `location.hash.endsWith('/new') && [...document.querySelectorAll('.contexts input')].at(-1)?.value === 'brief'`,
@@ -275,7 +332,7 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
     await ui.visit(withToken.url)
     await ui.send(script().say('From elsewhere.'))
     await page.until(`${answer} === 'From elsewhere.'`)
-    assert.equal(await page.run(`[...document.querySelectorAll('nav a')].map((a) => a.textContent).join()`), 'Chat,Sessions')
+    assert.equal(await page.run(`[...document.querySelectorAll('nav a')].map((a) => a.textContent).join()`), 'Chat,Sessions,Usage,Agents,Operations')
     const withDialog = await cloud.console()
     context.after(withDialog.end)
     await page.visit(withDialog.url)
@@ -339,7 +396,9 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
       `#/chat/${session.id}`,
       '#/sessions',
       `#/trace/${session.id}/${turn.id}`,
+      '#/usage',
       '#/agents',
+      '#/operations',
       '#/playground',
       '#/local',
     ]

@@ -66,6 +66,8 @@ export class ConsolePage {
 
   /** Returns axe's accessibility violations on the current page, as short texts. */
   async violations() {
+    // A color that is still changing can lack contrast.
+    await this.page.until(`document.getAnimations().every((animation) => !(animation instanceof CSSTransition))`)
     // The page's content security policy would block axe.
     await this.page.send('Page.setBypassCSP', { enabled: true })
     return this.page.run(`(async () => {

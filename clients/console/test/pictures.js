@@ -1,6 +1,6 @@
 /**
- * Makes the pictures of the documentation: a screenshot of the chat page and a recording of `aptix chat`.
- * Run by scripts/pictures; with the argument `console`, only the screenshot.
+ * Makes the pictures of the documentation: screenshots of the console and a recording of `aptix chat`.
+ * Run by scripts/pictures; with the argument `console`, only the screenshots.
  *
  * The pictures show ordinary instructions. A proxy adds the script that the mock model plays for each of them.
  */
@@ -15,6 +15,7 @@ import { fileURLToPath } from 'node:url'
 
 import { script } from '../../javascript/src/testing.js'
 import { Cloud } from '../../javascript/test/cloud.js'
+import { takePagePictures } from './page-pictures.js'
 import { ConsolePage, isIdle, newestTurn } from './pages.js'
 
 const images = fileURLToPath(new URL('../../../docs/images/', import.meta.url))
@@ -34,6 +35,7 @@ const REPLIES = {
     .say(
       '`main.js` is the entry point. It imports `greet` from **greet.js** and prints a greeting:\n\n```js\n// Prints "Hello, world!"\nconsole.log(greet(\'world\'))\n```\n\n| File | Lines | Tests |\n|---|--:|---|\n| main.js | 3 | none yet |\n| greet.js | 12 | greet.test.js |\n\nI can add a test for it, if you like.',
     ),
+  'Which file has the lease?': script().usage(1_840, 46).say('It is in `lease.rs`: a turn holds it while it runs, and a fence rejects writes of an earlier owner.'),
   'Rename greet to hello in main.js.': script()
     .say('Renaming the import and its use.')
     .call('workspace_write_patch', { path: 'main.js', patch: PATCH })
@@ -90,9 +92,14 @@ async function takeScreenshot(/** @type {Cloud} */ cloud) {
   await ui.press('Run')
   await ui.press('Send result')
   await page.until(`${newestTurn}?.querySelector('.answer')?.textContent.includes('if you like') && ${isIdle} && !!document.querySelector('.sidebar .current')`)
-  const { data } = await page.send('Page.captureScreenshot', { format: 'png' })
-  writeFileSync(join(images, 'console.png'), Buffer.from(data, 'base64'))
+  await save('console.png', ui)
   await ui.end()
+}
+
+/** Writes a screenshot. */
+async function save(/** @type {string} */ name, /** @type {ConsolePage} */ { page }) {
+  const { data } = await page.send('Page.captureScreenshot', { format: 'png' })
+  writeFileSync(join(images, name), Buffer.from(data, 'base64'))
 }
 
 /** Types at `aptix chat` in a pseudo-terminal and writes an asciicast. */
@@ -158,12 +165,13 @@ const proxy = await scriptedModel(model.model)
 const cloud = await Cloud.start('--model-base-url', proxy.url, '--model-name', 'scripted')
 try {
   await takeScreenshot(cloud)
+  await takePagePictures(cloud, save)
   if (process.argv[2] !== 'console') await recordChat(cloud)
 } finally {
   await Promise.all([cloud.end(), model.end()])
   proxy.end()
 }
-for (const name of ['console.png', 'chat.svg']) {
+for (const name of ['console.png', 'usage.png', 'agents.png', 'chat.svg']) {
   const { length } = readFileSync(join(images, name))
   if (length > 200_000) throw new Error(`${name} has ${length} bytes: at most 200,000`)
 }

@@ -104,4 +104,22 @@ suite('reloaded chat', { skip: noCloud || noBrowser }, () => {
     await page.until(`${answer}?.endsWith('word3000')`)
     await page.until(`${newestTurn}.querySelector('.instruction').textContent.endsWith('${comment}')`)
   })
+
+  test('earlier turns are shown page by page, and load their texts when they are near', async () => {
+    const { page } = ui
+    const session = cloud.client().session()
+    const long = 'word '.repeat(600).trim()
+    await session.send(`First ${script().say(long)}`).final()
+    for (let turn = 2; turn <= 24; turn += 1) await session.send(`Turn ${turn} ${script().say(`Answer ${turn}\n\n`.repeat(30))}`).final()
+    await ui.visit(cloud.api, `#/chat/${session.id}`)
+    const count = `document.querySelectorAll('article.turn').length`
+    await page.until(`${count} === 20`)
+    await ui.press('Earlier turns')
+    await page.until(`${count} === 24 && !document.body.textContent.includes('Earlier turns')`)
+    const first = `document.querySelector('article.turn .answer').textContent.length`
+    assert.ok((await page.run(first)) < long.length, 'a turn that is far away shows its excerpt')
+    // The page may still move while earlier turns are laid out.
+    await page.until(`scrollTo(0, 0), document.querySelector('article.turn .answer').textContent.trim() === ${JSON.stringify(long)}`)
+    assert.deepEqual(page.errors, [])
+  })
 })

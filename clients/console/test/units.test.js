@@ -1,12 +1,17 @@
-/** Titles, groups of sessions and word diffs of the console. */
+/** Titles, groups of sessions, word diffs, series of charts, budgets and JSON paths of the console. */
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 import { script } from '../../javascript/src/testing.js'
+import { parseBudget } from '../budget-dialog.js'
+import { windowEnd } from '../budgets.js'
 import { diffWords } from '../diff.js'
+import { pathText, withValue } from '../json-path.js'
+import { labelOf } from '../schema-form.js'
 import { groupSessions } from '../session-groups.js'
 import { displayTitle, splitInstruction } from '../title.js'
+import { axisEnd, buckets, series, seriesNames } from '../usage-series.js'
 
 test('title is the text of an instruction, or what its script says', () => {
   assert.equal(displayTitle('Fix the build'), 'Fix the build')
@@ -31,4 +36,47 @@ test('sessions are grouped by day, pinned ones first', () => {
 test('words that differ are marked', () => {
   const parts = diffWords('one two three', 'one 2 three').map(({ kind, text }) => `${kind} ${text}`)
   assert.deepEqual(parts, ['same one', 'same  ', 'removed two', 'added 2', 'same  ', 'same three'])
+})
+
+test('bars are days, or weeks of a long range', () => {
+  assert.deepEqual(buckets('2026-01-30', '2026-02-01').map(({ from }) => from), ['2026-01-30', '2026-01-31', '2026-02-01'])
+  const weeks = buckets('2026-01-01', '2026-03-31')
+  assert.deepEqual([weeks.length, weeks[0], weeks.at(-1)], [13, { from: '2026-01-01', to: '2026-01-07' }, { from: '2026-03-26', to: '2026-03-31' }])
+  assert.deepEqual([0, 0.003, 1, 7, 41, 950].map(axisEnd), [1, 0.003, 1, 8, 50, 1000])
+})
+
+test('series are the largest groups, and one of all others', () => {
+  const group = (/** @type {string} */ Key, /** @type {number} */ tokens) => /** @type {any} */ ({ Key, Turns: 1, Usage: { TotalTokens: tokens } })
+  const days = new Map([
+    ['2026-01-01', ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((key, n) => group(key, 70 - n))],
+    ['2026-01-02', [group('g', 500)]],
+  ])
+  const names = seriesNames(days)
+  assert.deepEqual(names, ['g', 'a', 'b', 'c', 'd', '2 others'])
+  const tokens = { name: 'Tokens', value: (/** @type {any} */ { Usage }) => Usage.TotalTokens, format: String }
+  const all = series(tokens, buckets('2026-01-01', '2026-01-03'), days, names)
+  assert.deepEqual(all[0], { name: 'g', values: [64, 500, 0] })
+  assert.deepEqual(all.at(-1), { name: '2 others', values: [66 + 65, 0, 0] })
+})
+
+test('budget of a form has its limit in the unit of the API', () => {
+  const values = { Id: ' monthly ', Scope: 'user', Subject: 'ada', Window: 'month', Unit: 'money', Limit: '0.25', Action: 'stop' }
+  assert.deepEqual(parseBudget(values), { Id: 'monthly', Scope: 'user', Subject: 'ada', Window: 'month', Unit: 'money', Limit: 250_000, Action: 'stop' })
+  assert.equal('Subject' in parseBudget({ ...values, Scope: 'org' }), false)
+  for (const Limit of ['', '0', '-1', 'many']) assert.throws(() => parseBudget({ ...values, Limit }), /positive amount/)
+  assert.throws(() => parseBudget({ ...values, Unit: 'turns', Limit: '1.5' }), /whole number/)
+  assert.equal(windowEnd('month', new Date('2026-12-31T23:59:59Z')), '2027-01-01T00:00:00.000Z')
+  assert.equal(windowEnd('day', new Date('2026-02-28T10:00:00Z')), '2026-03-01T00:00:00.000Z')
+})
+
+test('changes of a form change the document at their path', () => {
+  const context = { Name: 'A', ClientTools: [{ Name: 'one' }, { Name: 'two' }] }
+  assert.deepEqual(withValue(context, ['ClientTools', 1, 'Strict'], true).ClientTools, [{ Name: 'one' }, { Name: 'two', Strict: true }])
+  assert.deepEqual(withValue(context, ['ClientTools', 0], undefined).ClientTools, [{ Name: 'two' }])
+  const limited = withValue(context, ['Budgets', 'FileTokens'], 5)
+  assert.deepEqual(limited.Budgets, { FileTokens: 5 })
+  assert.deepEqual(withValue(limited, ['Budgets', 'FileTokens'], undefined), context, 'an empty object is removed')
+  assert.deepEqual(withValue(context, ['Fallbacks', 0], {}).Fallbacks, [{}])
+  assert.equal(pathText(['ClientTools', 0, 'Name']), 'ClientTools[0].Name')
+  assert.deepEqual(['MaxOutputTokens', 'System', 'Id'].map(labelOf), ['Max output tokens', 'Instructions', 'Id'])
 })

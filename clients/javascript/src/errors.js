@@ -13,6 +13,7 @@
 /** Codes that allow a retry of the same request, with their HTTP status. */
 const SAME_REQUEST = /** @type {Record<string, number>} */ ({
   TooManyRequests: 429,
+  BudgetExceeded: 429,
   TurnInProgress: 409,
   SessionBusy: 409,
   StorageUnavailable: 503,
@@ -35,6 +36,7 @@ const NEW_TURN = /** @type {Record<string, number>} */ ({
   ModelReplyIncomplete: 502,
   ModelReplyEmpty: 502,
   ToolRoundsExceeded: 502,
+  TurnOverBudget: 429,
 })
 
 /** Error codes by their retry. A test compares them with the OpenAPI document. */

@@ -57,7 +57,9 @@
  *   Description?: string, Category?: string, Ratings?: Ratings, LastTurnDate?: string, LastTurnStatus?: 'pending' | 'completed' | 'failed',
  *   AgentContextId?: string, AgentContextName?: string,
  *   ConversationContextId?: string, ConversationContextName?: string,
+ *   AgentContextVersion?: number, ConversationContextVersion?: number,
  *   Visibility?: 'org' | 'participants', IsDeleted?: boolean, DeletedDate?: string, KeptUntilDate?: string,
+ *   QuarantinedDate?: string,
  * }} SessionSummary
  *
  * A search result: a session and its matches. Matches in the session itself come first, then those in turns, newest first.

@@ -40,22 +40,61 @@ pub struct Request {
     method: Method,
     path: String,
     body: Option<String>,
+    if_match: Option<String>,
 }
 
 impl Request {
     /// Creates a GET request. `path` begins with a slash and may have a query.
     pub fn get(path: impl Into<String>) -> Self {
-        Self { method: Method::GET, path: path.into(), body: None }
+        Self::new(Method::GET, path, None)
+    }
+
+    /// Adds a query.
+    #[must_use]
+    pub fn with_query(mut self, parameters: &[(&str, &str)]) -> Self {
+        // Only the query of the URL is used.
+        let url = Url::parse_with_params("http://localhost", parameters).ok();
+        if let Some(query) = url.as_ref().and_then(Url::query).filter(|query| !query.is_empty()) {
+            self.path = format!("{}?{query}", self.path);
+        }
+        self
     }
 
     /// Creates a POST request with a JSON body.
     pub fn post(path: impl Into<String>, body: &Value) -> Self {
-        Self { method: Method::POST, path: path.into(), body: Some(body.to_string()) }
+        Self::new(Method::POST, path, Some(body.to_string()))
     }
 
     /// Creates a POST request without a body.
     pub fn post_empty(path: impl Into<String>) -> Self {
-        Self { method: Method::POST, path: path.into(), body: None }
+        Self::new(Method::POST, path, None)
+    }
+
+    /// Creates a PUT request with a body that is JSON text.
+    pub fn put(path: impl Into<String>, json: impl Into<String>) -> Self {
+        Self::new(Method::PUT, path, Some(json.into()))
+    }
+
+    /// Creates a PATCH request with a JSON body.
+    pub fn patch(path: impl Into<String>, body: &Value) -> Self {
+        Self::new(Method::PATCH, path, Some(body.to_string()))
+    }
+
+    /// Creates a DELETE request.
+    pub fn delete(path: impl Into<String>) -> Self {
+        Self::new(Method::DELETE, path, None)
+    }
+
+    /// Requires the resource to have this entity tag, as `ETag` in a result.
+    #[must_use]
+    pub fn if_match(mut self, tag: &str) -> Self {
+        let tag = tag.trim_matches('"');
+        self.if_match = Some(if tag == "*" { tag.to_owned() } else { format!("\"{tag}\"") });
+        self
+    }
+
+    fn new(method: Method, path: impl Into<String>, body: Option<String>) -> Self {
+        Self { method, path: path.into(), body, if_match: None }
     }
 }
 
@@ -120,6 +159,25 @@ impl Api {
         }
     }
 
+    /// Sends a request and returns the text of its response in another media type than JSON, such as `text/csv`. Retries
+    /// as long as a retry can help.
+    ///
+    /// # Errors
+    /// The API's error, or a failure to reach the API.
+    pub async fn fetch_text(&self, request: &Request, media_type: &str) -> Result<String, Error> {
+        let mut backoff = Backoff::new();
+        loop {
+            let failed = match self.send(request, media_type, None).await {
+                Ok(response) => match response.text().await {
+                    Ok(text) => return Ok(text),
+                    Err(_) => Error::Interrupted,
+                },
+                Err(error) => error,
+            };
+            tokio::time::sleep(backoff.next_delay(failed)?).await;
+        }
+    }
+
     /// Sends a request once. Returns the response if its status is a success.
     pub(crate) async fn send(
         &self,
@@ -127,7 +185,7 @@ impl Api {
         accept: &str,
         last_event_id: Option<u64>,
     ) -> Result<Response, Error> {
-        let Request { method, path, body } = request;
+        let Request { method, path, body, if_match } = request;
         let token = match &self.token {
             Token::Static(token) => token.clone(),
             Token::PerRequest(make) => make(),
@@ -137,6 +195,9 @@ impl Api {
         builder = builder.bearer_auth(token).header(header::ACCEPT, accept);
         if let Some(id) = last_event_id {
             builder = builder.header("last-event-id", id);
+        }
+        if let Some(tag) = if_match {
+            builder = builder.header(header::IF_MATCH, tag);
         }
         if let Some(body) = body {
             builder = builder.header(header::CONTENT_TYPE, "application/json").body(body.clone());
@@ -201,6 +262,8 @@ impl Envelope {
         if successful {
             return Ok(result);
         }
-        Err(errors.into_iter().next().unwrap_or_default().into_error(self.meta))
+        let mut errors = errors.into_iter();
+        let first = errors.next().unwrap_or_default();
+        Err(first.into_error(errors.collect(), &self.meta))
     }
 }

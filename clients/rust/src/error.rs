@@ -61,6 +61,8 @@ pub struct ApiError {
     pub retry_after: Option<Duration>,
     /// The id of the request in the service's logs.
     pub request_id: Option<String>,
+    /// Further errors of the same request.
+    pub others: Vec<Self>,
 }
 
 impl fmt::Display for ApiError {
@@ -95,7 +97,13 @@ pub(crate) struct ResponseMeta {
 const TRANSIENT_CODES: [&str; 3] = ["TooManyRequests", "FunctionFailed", "FunctionTimedOut"];
 
 impl WireError {
-    pub(crate) fn into_error(self, meta: ResponseMeta) -> Error {
+    /// Converts the errors of a response, the first of which decides about retries.
+    pub(crate) fn into_error(self, others: Vec<Self>, meta: &ResponseMeta) -> Error {
+        let others = others.into_iter().map(|other| other.into_api_error(meta)).collect();
+        Error::Api(Box::new(ApiError { others, ..self.into_api_error(meta) }))
+    }
+
+    fn into_api_error(self, meta: &ResponseMeta) -> ApiError {
         let Self { error_code, message, details, retry, retry_after_seconds } = self;
         let retry_after = retry_after_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let retry_after = retry_after.or(meta.retry_after);
@@ -103,14 +111,15 @@ impl WireError {
             || meta.status.is_some_and(is_transient)
             || meta.status == Some(409) && retry_after.is_some();
         let retry = retry.unwrap_or(if is_temporary { Retry::SameRequest } else { Retry::Never });
-        Error::Api(Box::new(ApiError {
+        ApiError {
             code: error_code,
             message,
             details,
             retry,
             retry_after,
-            request_id: meta.request_id,
-        }))
+            request_id: meta.request_id.clone(),
+            others: Vec::new(),
+        }
     }
 }
 
@@ -159,7 +168,7 @@ mod tests {
             retry_after: after.map(Duration::from_secs),
             request_id: None,
         };
-        serde_json::from_str::<WireError>(json).unwrap().into_error(meta)
+        serde_json::from_str::<WireError>(json).unwrap().into_error(Vec::new(), &meta)
     }
 
     #[test]

@@ -4,7 +4,10 @@ use lambda_runtime::Error;
 use runtime::ClaimNames;
 use settings::Env;
 
-use crate::{authorize::Authorizer, keys::Keys, mapping::ClaimMapping, token::Rules, usage::UsageKeys};
+use crate::{
+    authorize::Authorizer, client_orgs::ClientOrgs, keys::Keys, mapping::ClaimMapping, token::Rules,
+    usage::UsageKeys,
+};
 
 pub(crate) fn start() -> Result<Authorizer, Error> {
     let mut env = Env::from_process();
@@ -12,6 +15,7 @@ pub(crate) fn start() -> Result<Authorizer, Error> {
     let mapping = ClaimMapping::read(&mut env, names);
     let usage = UsageKeys::read(&mut env);
     let rules = Rules::read(&mut env);
+    let clients = ClientOrgs::new(env.read(&settings::TABLE_NAME));
     let jwks = env.read(&settings::OIDC_JWKS_URL);
     let on_aws = env.is_on_aws();
     for (setting, url) in [("OIDC_ISSUER", Some(&rules.issuer)), ("OIDC_JWKS_URL", jwks.as_ref())] {
@@ -22,5 +26,5 @@ pub(crate) fn start() -> Result<Authorizer, Error> {
     }
     env.finish()?;
     let keys = Keys::new(rules.issuer.clone(), jwks)?;
-    Ok(Authorizer { keys, rules, mapping, usage })
+    Ok(Authorizer { keys, rules, mapping, clients, usage })
 }

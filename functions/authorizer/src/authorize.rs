@@ -9,8 +9,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    client_orgs::ClientOrgs,
     keys::{KeyError, Keys},
-    mapping::ClaimMapping,
+    mapping::{CLIENT_WITHOUT_ORG, ClaimMapping},
     token::{self, Rules, TokenError},
     usage::UsageKeys,
 };
@@ -36,16 +37,18 @@ pub(crate) struct Authorizer {
     pub(crate) keys: Keys,
     pub(crate) rules: Rules,
     pub(crate) mapping: ClaimMapping,
+    pub(crate) clients: ClientOrgs,
     pub(crate) usage: UsageKeys,
 }
 
 impl Authorizer {
-    /// Answers a request. Any error other than [`Unauthorized`] makes the gateway answer 500: the keys are unavailable,
-    /// and the client may retry.
+    /// Answers a request. Any error other than [`Unauthorized`] makes the gateway answer 500: the keys or the table are
+    /// unavailable, and the client may retry.
     pub(crate) async fn answer(&self, request: AuthorizerRequest) -> Result<Value, Error> {
         let token = token::bearer(&request.authorization_token);
         match self.context(token).await {
-            Ok(context) => {
+            Ok(mut context) => {
+                self.add_client_org(&mut context).await?;
                 let usage_key = self.usage.find(&context).map(str::to_owned);
                 Ok(allow_policy(&request.method_arn, context, usage_key))
             }
@@ -58,6 +61,16 @@ impl Authorizer {
                 Err(Unauthorized.into())
             }
         }
+    }
+
+    /// Adds the org of the client to the context of a token that names none.
+    async fn add_client_org(&self, context: &mut Map<String, Value>) -> Result<(), Error> {
+        let Some(Value::String(client)) = context.remove(CLIENT_WITHOUT_ORG) else { return Ok(()) };
+        let org = self.clients.find(&client).await.inspect_err(|unavailable| {
+            tracing::error!(error = %causes(unavailable), "{}", contracts::log::CLIENT_ORG_UNREADABLE);
+        })?;
+        context.extend(org.map(|org| (context_key::ORG.to_owned(), Value::from(org.as_str()))));
+        Ok(())
     }
 
     /// Returns the claims of a valid token.

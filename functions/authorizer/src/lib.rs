@@ -3,12 +3,13 @@
 //! If the stack's `AuthMode` is `oidc`, API Gateway calls it before a request reaches another function, and caches the
 //! answer as configured in `template.yaml`. It verifies the signature, the validity period and the audience of a token,
 //! and passes on the claims that the other functions read, as strings. Those functions interpret them
-//! (`runtime::ClaimNames`).
+//! (`runtime::ClaimNames`). A token that names no org has that of its client application, which the table holds.
 //!
 //! Permissions, sessions and turns are out of scope.
 
 mod app;
 mod authorize;
+mod client_orgs;
 mod keys;
 mod mapping;
 mod token;

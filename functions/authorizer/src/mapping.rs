@@ -3,8 +3,6 @@
 //! Providers put the tenant into its own claim, into a list of groups, or nowhere: the token of a machine client often
 //! names only the client.
 
-use std::collections::BTreeMap;
-
 use runtime::{ClaimNames, LEFT_OUT_CLAIM, context_key};
 use serde_json::{Map, Value};
 use settings::Env;
@@ -15,6 +13,8 @@ const CONTEXT_VERSION: &str = "1";
 const AUDIENCE: &str = "aud";
 /// The claims that are passed through: the client, and the kind of token.
 const PASSED_THROUGH: [&str; 2] = ["client_id", "token_use"];
+/// The key of a client whose tenant applies. It is replaced by the tenant, and no function gets it.
+pub(crate) const CLIENT_WITHOUT_ORG: &str = "client_without_org";
 /// The claims in which providers name the client of a token.
 const CLIENT_CLAIMS: [&str; 3] = ["client_id", "azp", "cid"];
 
@@ -25,33 +25,36 @@ pub(crate) struct ClaimMapping {
     pub(crate) names: ClaimNames,
     org_prefix: Option<String>,
     operators: Option<String>,
-    client_orgs: BTreeMap<String, String>,
+    agent_editors: Option<String>,
 }
 
 impl ClaimMapping {
     pub(crate) fn read(env: &mut Env, names: ClaimNames) -> Self {
-        let client_orgs = env.read(&settings::CLIENT_ORG_MAP).map(|text| serde_json::from_str(&text));
         Self {
             names,
             org_prefix: env.read(&settings::ORG_GROUP_PREFIX),
             operators: env.read(&settings::OPERATOR_GROUP),
-            client_orgs: client_orgs.unwrap_or(Ok(BTreeMap::new())).unwrap_or_else(|_| {
-                env.add_fault(format!("{} must be a JSON object of strings", settings::CLIENT_ORG_MAP.name));
-                BTreeMap::new()
-            }),
+            agent_editors: env.read(&settings::AGENT_EDITOR_GROUP),
         }
     }
 
-    /// Returns the context for the functions. Omits missing claims, which the functions report.
+    /// Returns the context for the functions. Omits missing claims, which the functions report. A token that names no org
+    /// leaves the id of its client in [`CLIENT_WITHOUT_ORG`].
     pub(crate) fn context(&self, claims: &Map<String, Value>) -> Map<String, Value> {
         let ClaimNames { user, user_name, org_name, .. } = &self.names;
         let left_out = self.names.left_out(claims);
         let is_complete = left_out.is_none();
         let text = |name: &str| claim(claims, name).and_then(Value::as_str).map(str::to_owned);
+        let role = |name: &str, group: Option<&String>| {
+            (is_complete && has_role(claim(claims, name), group)).then(|| "true".to_owned())
+        };
+        let (org, client) = self.org(claims);
         let mapped = [
             (context_key::VERSION, Some(CONTEXT_VERSION.to_owned())),
-            (context_key::ORG, self.org(claims).filter(|_| is_complete)),
-            (context_key::OPERATOR, (is_complete && self.is_operator(claims)).then(|| "true".to_owned())),
+            (context_key::ORG, org.filter(|_| is_complete)),
+            (CLIENT_WITHOUT_ORG, client.filter(|_| is_complete)),
+            (context_key::OPERATOR, role(&self.names.operator, self.operators.as_ref())),
+            (context_key::AGENT_EDITOR, role(&self.names.agent_editor, self.agent_editors.as_ref())),
             (LEFT_OUT_CLAIM, left_out),
             (context_key::USER, text(user)),
             (context_key::USER_NAME, text(user_name)),
@@ -62,29 +65,22 @@ impl ClaimMapping {
         mapped.filter_map(|(name, value)| Some((name.to_owned(), Value::from(value?)))).collect()
     }
 
-    /// Returns the tenant: the value of the claim, the only group with the prefix, or the tenant of the client.
-    fn org(&self, claims: &Map<String, Value>) -> Option<String> {
+    /// Returns the tenant: the value of the claim, or the only group with the prefix. If the token names none, returns
+    /// the client whose tenant applies.
+    fn org(&self, claims: &Map<String, Value>) -> (Option<String>, Option<String>) {
         let named = strings(claim(claims, &self.names.org));
         let mut orgs = named.into_iter().filter_map(|name| match &self.org_prefix {
             Some(prefix) => name.strip_prefix(prefix.as_str()),
             None => Some(name),
         });
         match (orgs.next(), orgs.next()) {
-            (Some(org), None) => Some(org.to_owned()),
+            (Some(org), None) => (Some(org.to_owned()), None),
             // A member of several tenants is ambiguous.
-            (Some(_), Some(_)) => None,
+            (Some(_), Some(_)) => (None, None),
             (None, _) => {
                 let client = CLIENT_CLAIMS.iter().find_map(|name| claims.get(*name)?.as_str());
-                self.client_orgs.get(client?).cloned()
+                (None, client.map(str::to_owned))
             }
-        }
-    }
-
-    fn is_operator(&self, claims: &Map<String, Value>) -> bool {
-        let value = claim(claims, &self.names.operator);
-        match &self.operators {
-            Some(group) => strings(value).contains(&group.as_str()),
-            None => matches!(value, Some(Value::Bool(true))) || strings(value) == ["true"],
         }
     }
 
@@ -93,6 +89,14 @@ impl ClaimMapping {
         let named = strings(claims.get(AUDIENCE));
         let ours = named.iter().find(|name| self.names.audiences.iter().any(|ours| ours == *name));
         ours.or(named.first()).map(|name| (*name).to_owned())
+    }
+}
+
+/// True if a role's claim lists the group of the role, or is `true` if the role has no group.
+fn has_role(claim: Option<&Value>, group: Option<&String>) -> bool {
+    match group {
+        Some(group) => strings(claim).contains(&group.as_str()),
+        None => matches!(claim, Some(Value::Bool(true))) || strings(claim) == ["true"],
     }
 }
 
@@ -149,6 +153,8 @@ mod tests {
         assert_eq!(of(json!(["staff", "org:acme"])), "acme");
         assert_eq!(of(json!("org:acme")), "acme");
         assert_eq!(of(json!(["org:acme", "org:globex"])), Value::Null, "the tenant is ambiguous");
+        let ambiguous = json!({"groups": ["org:acme", "org:globex"], "client_id": "ci"});
+        assert_eq!(context(&set, &ambiguous)["client_without_org"], Value::Null);
         assert_eq!(of(json!(["acme"])), Value::Null);
         assert_eq!(of(json!({"org:acme": true})), Value::Null);
     }
@@ -164,28 +170,22 @@ mod tests {
     }
 
     #[test]
-    fn machine_token_gets_the_org_of_its_client() {
-        let set = [("CLIENT_ORG_MAP", "{\"ci\":\"acme\"}")];
-        let of = |claims: Value| context(&set, &claims)["org"].clone();
+    fn machine_token_without_org_names_its_client() {
+        let of = |claims: Value| {
+            let context = context(&[], &claims);
+            (context["org"].clone(), context["client_without_org"].clone())
+        };
         for name in CLIENT_CLAIMS {
-            assert_eq!(of(json!({name: "ci", "sub": "ci"})), "acme");
+            assert_eq!(of(json!({name: "ci", "sub": "ci"})), (Value::Null, json!("ci")));
         }
-        assert_eq!(of(json!({"client_id": "other"})), Value::Null);
-        assert_eq!(
-            of(json!({"client_id": "ci", "custom:org": "globex"})),
-            "globex",
-            "the token's claim wins"
-        );
+        assert_eq!(of(json!({"sub": "ci"})), (Value::Null, Value::Null));
+        let named = of(json!({"client_id": "ci", "custom:org": "globex"}));
+        assert_eq!(named, (json!("globex"), Value::Null), "the token's claim wins");
     }
 
     #[test]
     fn left_out_groups_are_named_and_no_org_is_taken_instead() {
-        let set = [
-            ("ORG_CLAIM", "groups"),
-            ("OPERATOR_CLAIM", "roles"),
-            ("OPERATOR_GROUP", "ops"),
-            ("CLIENT_ORG_MAP", "{\"web\":\"acme\"}"),
-        ];
+        let set = [("ORG_CLAIM", "groups"), ("OPERATOR_CLAIM", "roles"), ("OPERATOR_GROUP", "ops")];
         for marker in [json!({"_claim_names": {"groups": "src1"}}), json!({"hasgroups": true})] {
             let mut claims = json!({"sub": "ada", "azp": "web", "roles": ["ops"]});
             claims.as_object_mut().unwrap().extend(marker.as_object().unwrap().clone());
@@ -205,5 +205,13 @@ mod tests {
         assert_eq!(context(&[], &claims), json!({}));
         assert_eq!(context(&[], &json!({"custom:operator": "yes"})), json!({}));
         assert_eq!(context(&[("OPERATOR_GROUP", "ops")], &json!({"custom:operator": "true"})), json!({}));
+    }
+
+    #[test]
+    fn agent_editor_has_its_own_claim_and_group() {
+        let set = [("AGENT_EDITOR_CLAIM", "roles"), ("AGENT_EDITOR_GROUP", "editors")];
+        assert_eq!(context(&set, &json!({"roles": ["ops", "editors"]})), json!({"agent_editor": "true"}));
+        assert_eq!(context(&set, &json!({"roles": "ops"})), json!({}));
+        assert_eq!(context(&[], &json!({"custom:agent_editor": true})), json!({"agent_editor": "true"}));
     }
 }

@@ -9,8 +9,11 @@ use runtime::{
 };
 use service::session_index::{self, SessionIndex, SessionIndexTimeouts};
 use settings::Env;
-use storage::{Clients, Objects, Table};
-use turns::{flow::SessionReader, refusal::Refusal};
+use storage::{Clients, Objects, Table, Uploads};
+use turns::{
+    flow::{ContextReader, SessionReader},
+    refusal::Refusal,
+};
 
 use crate::parameters::Page;
 
@@ -18,8 +21,11 @@ use crate::parameters::Page;
 #[derive(Clone, FromRef)]
 pub(crate) struct App {
     pub(crate) reader: Arc<SessionReader<Table, Objects>>,
+    pub(crate) contexts: ContextReader<Table>,
     /// The session index, if configured.
     pub(crate) index: Option<SessionIndex>,
+    /// The files that users uploaded.
+    pub(crate) uploads: Uploads,
     pub(crate) keep_alive: KeepAlive,
     pub(crate) timing: Timing,
     pub(crate) response_mode: ResponseMode,
@@ -46,10 +52,14 @@ impl App {
         env.finish()?;
         let Clients { table, objects, secrets, .. } = Clients::load(&storage).await;
         let index = index.map(|index| index.index(&secrets, SessionIndexTimeouts::SEARCH)).transpose()?;
+        let contexts = ContextReader::new(table.clone());
+        let uploads = Uploads::new(objects.clone());
         let reader = Arc::new(SessionReader::new(table, objects));
         Ok(Self {
             reader,
+            contexts,
             index,
+            uploads,
             keep_alive,
             timing,
             response_mode,
@@ -77,5 +87,5 @@ impl App {
 }
 
 pub(crate) fn error_reply(refusal: Refusal) -> Reply {
-    Reply::error_with_cause(&refusal, refusal.error())
+    Reply::errors_with_cause(&refusal, refusal.errors())
 }

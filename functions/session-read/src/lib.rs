@@ -3,16 +3,20 @@
 //! Changes nothing. Its role may only write the object of an answer, which is created on demand.
 
 mod app;
+mod contexts;
 mod exports;
 mod openai;
+mod org_settings;
 mod parameters;
 mod payloads;
 mod sessions;
 mod stream;
 mod turns;
+mod usage;
 
 use std::process::ExitCode;
 
+use agent::context::ContextKind;
 use axum::{Router, routing::get};
 use contracts::paths;
 
@@ -33,6 +37,9 @@ fn routes() -> Router<app::App> {
         .route(paths::SESSIONS, get(sessions::list))
         .route(paths::SEARCH, get(sessions::search))
         .route(paths::SESSION.template(), get(sessions::session))
+        .route(paths::BUDGETS, get(usage::budgets))
+        .route(paths::ORG_SETTINGS, get(org_settings::org_settings))
+        .route(paths::USAGE, get(usage::report))
         .route(paths::EXPORT, get(exports::all))
         .route(paths::SESSION_EXPORT.template(), get(exports::session))
         .route(paths::PURGE.template(), get(sessions::purge))
@@ -42,6 +49,7 @@ fn routes() -> Router<app::App> {
         .route(paths::TURN.template(), get(turns::turn))
         .route(paths::SUMMARY.template(), get(turns::summary))
         .route(paths::STEPS.template(), get(turns::steps))
+        .route(paths::RECORDS.template(), get(turns::records))
         .route(paths::FEEDBACK.template(), get(turns::feedback))
         .route(paths::STREAM.template(), get(stream::stream))
         .route(paths::INSTRUCTION.template(), get(payloads::instruction))
@@ -49,4 +57,7 @@ fn routes() -> Router<app::App> {
         .route(paths::MODEL_REQUEST.template(), get(payloads::model_request))
         .route(paths::MODEL_RESPONSE.template(), get(payloads::model_response))
         .route(paths::FILE.template(), get(payloads::file))
+        .merge(contexts::routes(paths::AGENTS, ContextKind::Agent))
+        .merge(contexts::routes(paths::CONVERSATION_CONTEXTS, ContextKind::Conversation))
+        .merge(contexts::routes(paths::MODES, ContextKind::Mode))
 }

@@ -3,10 +3,10 @@
 use std::fmt::Display;
 
 use contracts::{
-    Timestamp,
+    Day, Timestamp,
     id::UserId,
-    read::TurnStatus,
-    request::limits::{DEFAULT_PAGE_SIZE, MAX_CATEGORY_CHARS, MAX_MODE_CHARS, MAX_PAGE_SIZE},
+    read::{TurnStatus, UsageGrouping},
+    request::limits::{DEFAULT_PAGE_SIZE, MAX_CATEGORY_CHARS, MAX_MODE_CHARS, MAX_PAGE_SIZE, MAX_USAGE_DAYS},
 };
 use serde::{Deserialize, Deserializer, de::Error};
 use turns::{
@@ -70,6 +70,16 @@ pub(crate) struct TurnsQuery {
 #[derive(Debug, Deserialize)]
 pub(crate) struct LastTurnQuery {
     pub(crate) status: Option<TurnStatus>,
+}
+
+/// The parameters of a usage report.
+#[derive(Debug, Deserialize)]
+pub(crate) struct UsageParameters {
+    pub(crate) by: UsageGrouping,
+    #[serde(rename = "userId")]
+    pub(crate) user: Option<UserId>,
+    #[serde(rename = "to", deserialize_with = "usage_range")]
+    pub(crate) ended: TimeRange,
 }
 
 /// The parameters of a payload.
@@ -163,6 +173,17 @@ fn time_range<'de, D: Deserializer<'de>>(from: D) -> Result<TimeRange, D::Error>
     match from.zip(to) {
         Some((from, to)) if to < from => Err(D::Error::custom("must not come before from")),
         _ => Ok(TimeRange { from, to }),
+    }
+}
+
+/// Reads a range of at most [`MAX_USAGE_DAYS`] days. A missing end is today's, which isn't known here.
+fn usage_range<'de, D: Deserializer<'de>>(from: D) -> Result<TimeRange, D::Error> {
+    let range = time_range(from)?;
+    match range.from.zip(range.to) {
+        Some((from, to)) if Day::from(from).until(to.into()) >= MAX_USAGE_DAYS => {
+            Err(D::Error::custom(format!("must be within {MAX_USAGE_DAYS} days of from")))
+        }
+        _ => Ok(range),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `GET …/turns`, `…/turns/last`, `…/turns/{TurnId}`, and its `…/summary`, `…/steps` and `…/feedback`.
+//! `GET …/turns`, `…/turns/last`, `…/turns/{TurnId}`, and its `…/summary`, `…/steps`, `…/records` and `…/feedback`.
 
 use axum::extract::State;
 use contracts::read::TurnStatus;
@@ -81,6 +81,14 @@ pub(crate) async fn steps(
     let mut steps = steps.map_err(error_reply)?;
     app.seal_page_token(&caller, &list, &mut steps.continuation_token);
     Ok(Reply::ok(steps))
+}
+
+pub(crate) async fn records(
+    State(app): State<App>,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
+    TurnPath(session, turn): TurnPath,
+) -> Result<Reply, Reply> {
+    app.reader.turn_records(&caller, session, turn).await.map(Reply::ok).map_err(error_reply)
 }
 
 pub(crate) async fn feedback(

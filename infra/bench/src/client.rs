@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use contracts::paths;
 use protocol::queue_message::FinalizeMessage;
 use serde_json::{Value, json};
@@ -79,12 +80,17 @@ impl Client {
     ) -> Result<(String, Duration), Failure> {
         let turn = id();
         let script = match shape {
-            Shape::Buffered | Shape::Streamed => format!("delay {}ms; {ANSWER}", model.as_millis()),
+            Shape::Buffered | Shape::Streamed | Shape::OpenAi | Shape::OpenAiStreamed => {
+                format!("delay {}ms; {ANSWER}", model.as_millis())
+            }
             Shape::ToolRound => format!("call workspace_read_file {{\"path\":\"a.rs\"}}; then; {ANSWER}"),
         };
         let mut instruction = format!("Write [[script: {script}]] ");
         instruction.extend(std::iter::repeat_n("text ", (INSTRUCTION_BYTES - instruction.len()) / 5));
-        let mut body = json!({"SessionId": session, "TurnId": turn, "Streaming": shape == Shape::Streamed,
+        if matches!(shape, Shape::OpenAi | Shape::OpenAiStreamed) {
+            return self.openai_turn(session, shape, &instruction).await;
+        }
+        let mut body = json!({"SessionId": session, "TurnId": turn, "Streaming": shape.is_streamed(),
                               "Instruction": instruction});
         if let (Shape::ToolRound, Some(members)) = (shape, body.as_object_mut()) {
             members.insert("AgentContextId".to_owned(), json!("workspace"));
@@ -101,6 +107,28 @@ impl Client {
             expect_contains(FINAL_MARKER, &answer)?;
         }
         Ok((turn, sent.elapsed()))
+    }
+
+    /// Runs a turn over the OpenAI-compatible API. Returns its id and its duration.
+    async fn openai_turn(
+        &self,
+        session: &str,
+        shape: Shape,
+        input: &str,
+    ) -> Result<(String, Duration), Failure> {
+        let body = json!({
+            "model": "agent/default", "conversation": format!("conv_{session}"), "input": input,
+            "stream": shape.is_streamed(),
+        });
+        let sent = Instant::now();
+        let answer = self.post("/v1/responses", body.to_string()).await?;
+        let took = sent.elapsed();
+        expect_contains("\"status\":\"completed\"", &answer)?;
+        let id = answer.split_once("\"resp_").and_then(|(_, rest)| rest.split('"').next());
+        let decoded = id.and_then(|id| URL_SAFE_NO_PAD.decode(id).ok());
+        let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
+        let turn = decoded.split('/').nth(1).ok_or("the response has no id of a turn")?;
+        Ok((turn.to_owned(), took))
     }
 
     async fn post(&self, path: &str, body: String) -> Result<String, Failure> {

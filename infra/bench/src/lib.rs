@@ -9,6 +9,7 @@ mod client;
 mod deployed;
 mod failure;
 mod hardware;
+mod history_growth;
 mod load;
 mod long_sessions;
 mod measure;

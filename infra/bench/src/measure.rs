@@ -16,7 +16,7 @@ use crate::load::Load;
 use crate::metric::Metrics;
 use crate::shape::Shape;
 use crate::system::System;
-use crate::{deployed, load, scaling, start, turn_calls};
+use crate::{deployed, history_growth, load, scaling, start, turn_calls};
 
 /// A part of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,9 @@ pub enum Part {
     Start,
     /// Late turns compared with early ones, and lists and reads over much data compared with little. Takes minutes.
     Scaling,
+    /// Turns 2 to 500 of a session whose history the provider stores, and of one whose history the service replays. Takes
+    /// minutes.
+    History,
 }
 
 /// Options of the benchmark.
@@ -49,9 +52,11 @@ pub struct Options {
 }
 
 /// Loads under which turns are measured.
-const LOADS: [Load; 7] = [
+const LOADS: [Load; 9] = [
     Load { shape: Shape::Buffered, concurrency: 1, model: Duration::ZERO },
     Load { shape: Shape::Streamed, concurrency: 1, model: Duration::ZERO },
+    Load { shape: Shape::OpenAi, concurrency: 1, model: Duration::ZERO },
+    Load { shape: Shape::OpenAiStreamed, concurrency: 1, model: Duration::ZERO },
     Load { shape: Shape::ToolRound, concurrency: 1, model: Duration::ZERO },
     Load { shape: Shape::Buffered, concurrency: 16, model: Duration::ZERO },
     Load { shape: Shape::Streamed, concurrency: 16, model: Duration::ZERO },
@@ -78,6 +83,7 @@ pub async fn measure(options: &Options, report: impl Fn(&str)) -> Result<Metrics
             Part::Calls => bench.calls(&mut metrics).await?,
             Part::Start => bench.starts(&mut metrics).await?,
             Part::Scaling => bench.scaling(&mut metrics).await?,
+            Part::History => bench.history(&mut metrics).await?,
         }
     }
     Ok(metrics)
@@ -141,6 +147,13 @@ impl<T: Fn(&str)> Bench<'_, T> {
     async fn scaling(&self, metrics: &mut Metrics) -> Result<(), Failure> {
         for (number, program) in self.programs.iter().enumerate() {
             metrics.add(number, scaling::measure(program, number, &self.report).await?);
+        }
+        Ok(())
+    }
+
+    async fn history(&self, metrics: &mut Metrics) -> Result<(), Failure> {
+        for (number, program) in self.programs.iter().enumerate() {
+            metrics.add(number, history_growth::measure(program, number, &self.report).await?);
         }
         Ok(())
     }

@@ -36,7 +36,7 @@ impl System {
     }
 
     /// Starts such a cloud with additional variables for the functions.
-    async fn with_environment(
+    pub(crate) async fn with_environment(
         program: &Path,
         number: usize,
         mut environment: BTreeMap<String, String>,

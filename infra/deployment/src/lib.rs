@@ -12,6 +12,8 @@ pub mod browser;
 pub mod cognito;
 pub mod doctor;
 mod http;
+pub mod page_token_key;
+pub mod queue_age;
 mod sign_in;
 mod stack;
 mod store;

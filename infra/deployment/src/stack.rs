@@ -61,6 +61,24 @@ struct DescribeStacksResult {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
+struct DescribeStackResourceResponse {
+    describe_stack_resource_result: DescribeStackResourceResult,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct DescribeStackResourceResult {
+    stack_resource_detail: StackResourceDetail,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct StackResourceDetail {
+    physical_resource_id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
 struct StackDescription {
     #[serde(default)]
     stack_status: String,
@@ -134,6 +152,17 @@ impl Stack {
             status: self.status.clone(),
             output: name.to_owned(),
         })
+    }
+
+    /// Returns the id of a resource, such as its ARN or its name, by the name in the template.
+    ///
+    /// # Errors
+    /// Fails if the stack has no such resource, or if CloudFormation can't be asked.
+    pub async fn resource(&self, aws: &Aws, logical_id: &str) -> Result<String, AwsError> {
+        let parameters = [("StackName", self.name.as_str()), ("LogicalResourceId", logical_id)];
+        let response: DescribeStackResourceResponse =
+            aws.query("cloudformation", VERSION, "DescribeStackResource", &parameters).await?;
+        Ok(response.describe_stack_resource_result.stack_resource_detail.physical_resource_id)
     }
 
     /// Returns the audiences whose tokens the API accepts: those of the parameter, or the client of the stack's own pool.

@@ -275,6 +275,7 @@ impl Parts<'_> {
         let launcher = Arc::new(Launcher {
             executable,
             runtime_api: runtime_api.url(),
+            concurrency_per_process: options.concurrency_per_process,
             timeout: options.timeout,
             environment,
             vectors: services.qdrant.embedded().cloned(),

@@ -1,10 +1,21 @@
-//! Manages agent and conversation contexts in the table of a local cloud or of a deployment: lists, reads, validates and
+//! Manages agent contexts, conversation contexts and modes in the table of a local cloud or of a deployment: lists, reads, validates and
 //! writes them.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
-use agent::{context, mode::Catalog, tool};
+use agent::{
+    context::{self, Rules},
+    mode::{Catalog, Mode},
+    model::providers::DeclaredProvider,
+    tool,
+};
 use contracts::id::{BUILT_IN_CONTEXT, OrgId};
+use turns::{
+    flow::ContextEditor,
+    ports::{Reads, Unavailable},
+    refusal::Refusal,
+    system::System,
+};
 
 use crate::stores::Stores;
 
@@ -44,7 +55,16 @@ pub enum Error {
         place: String,
         /// The cause.
         #[source]
-        source: turns::ports::Unavailable,
+        source: Unavailable,
+    },
+    /// A context can't be written.
+    #[error("Can't write to {place}")]
+    Write {
+        /// The deployment.
+        place: String,
+        /// The cause.
+        #[source]
+        source: Refusal,
     },
 }
 
@@ -66,17 +86,14 @@ pub async fn put_text(stores: &Stores, org: &str, text: &str) -> Result<String, 
     // Editors on Windows write a byte order mark.
     let text = text.trim_start_matches('\u{feff}');
     let org = OrgId::new(org).map_err(Error::Org)?;
-    let documents = parse(text, &stores.providers.iter().map(String::as_str).collect::<Vec<_>>())?;
-    if let Some(document) = documents.iter().find(|document| document.id() == BUILT_IN_CONTEXT) {
-        let kind = document.kind();
-        return Err(Error::Faults(format!(
-            "{BUILT_IN_CONTEXT:?} is reserved for the built-in {kind} context"
-        )));
-    }
+    let unavailable = |source: Unavailable| Error::Table { place: stores.place.clone(), source };
+    let modes = stores.table.modes(&org).await.map_err(unavailable)?;
+    let documents = parse(text, &stores.providers, &modes)?;
+    let editor = ContextEditor::new(stores.table.clone(), System::new());
     let mut written = Vec::with_capacity(documents.len());
     for document in &documents {
-        let unavailable = |source| Error::Table { place: stores.place.clone(), source };
-        stores.table.put_context(&org, document).await.map_err(unavailable)?;
+        let unavailable = |source| Error::Write { place: stores.place.clone(), source };
+        editor.import(&org, document).await.map_err(unavailable)?;
         written.push(format!("{} {}", document.kind(), document.id()));
     }
     Ok(format!("Saved for {}: {}", org.as_str(), written.join(", ")))
@@ -134,10 +151,15 @@ pub async fn all(stores: &Stores, org: &str) -> Result<Vec<context::Document>, E
     stores.table.contexts(&org, MAX_LISTED).await.map_err(unavailable)
 }
 
-fn parse(text: &str, providers: &[&str]) -> Result<Vec<context::Document>, Error> {
+fn parse(
+    text: &str,
+    providers: &[DeclaredProvider],
+    modes: &[Arc<Mode>],
+) -> Result<Vec<context::Document>, Error> {
     let faults = |faults: &dyn std::fmt::Display| Error::Faults(faults.to_string());
     let tools = tool::Registry::new(tool::built_in()).map_err(|found| faults(&found))?;
     let names: Vec<&str> = tools.names().collect();
-    let catalog = Catalog::seed(&names).map_err(|found| faults(&found))?;
-    context::parse_documents(text, &catalog, &names, providers).map_err(|found| faults(&found))
+    let catalog = Catalog::seed(&names).map_err(|found| faults(&found))?.with_modes(modes);
+    let rules = Rules { catalog: &catalog, server_tools: names, providers: providers.to_vec() };
+    rules.parse_file(text).map_err(|found| faults(&found))
 }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use agent::model::providers::DeclaredProvider;
+
 use crate::endpoints::Endpoints;
 use crate::private_file;
 use crate::service_keys::ServiceKeys;
@@ -43,21 +45,16 @@ pub(crate) fn write_providers(folder: &Path, setting: Option<&String>) -> std::i
     private_file::write(&folder.join(PROVIDERS_FILE), setting.map_or("[]", String::as_str))
 }
 
-/// Returns the names of the providers that contexts may name.
-pub(crate) fn providers(folder: &Path) -> Vec<String> {
-    provider_names(&std::fs::read_to_string(folder.join(PROVIDERS_FILE)).unwrap_or_default())
+/// Returns the providers that contexts may name.
+pub(crate) fn providers(folder: &Path) -> Vec<DeclaredProvider> {
+    declared_providers(&std::fs::read_to_string(folder.join(PROVIDERS_FILE)).unwrap_or_default())
 }
 
-/// Returns the names of the providers in a setting. Errors in the setting are reported by the functions, not here.
-pub(crate) fn provider_names(setting: &str) -> Vec<String> {
-    #[derive(serde::Deserialize)]
-    struct Provider {
-        #[serde(rename = "Name")]
-        name: String,
-    }
-    let providers: Vec<Provider> =
+/// Returns the providers in a setting. Errors in the setting are reported by the functions, not here.
+pub(crate) fn declared_providers(setting: &str) -> Vec<DeclaredProvider> {
+    let providers: Vec<serde_json::Value> =
         serde_json::from_str(setting.trim_start_matches('\u{feff}')).unwrap_or_default();
-    providers.into_iter().map(|provider| provider.name).collect()
+    providers.into_iter().filter_map(|provider| serde_json::from_value(provider).ok()).collect()
 }
 
 /// Returns clients for the table, bucket and queues of the cloud on this folder.

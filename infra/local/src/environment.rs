@@ -18,7 +18,7 @@ pub(crate) const QDRANT_URL: &str = settings::QDRANT_URL.name;
 const SESSIONS: &str = "sessions";
 
 /// Settings that the local cloud manages itself; values from the shell don't override them.
-pub const MANAGED_SETTINGS: [&str; 20] = [
+pub const MANAGED_SETTINGS: [&str; 23] = [
     settings::AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH.name,
     settings::TABLE_NAME.name,
     settings::PAYLOAD_BUCKET.name,
@@ -29,6 +29,7 @@ pub const MANAGED_SETTINGS: [&str; 20] = [
     settings::USER_CLAIM.name,
     settings::USER_NAME_CLAIM.name,
     settings::OPERATOR_CLAIM.name,
+    settings::AGENT_EDITOR_CLAIM.name,
     settings::TOKEN_AUDIENCES.name,
     settings::OIDC_ISSUER.name,
     settings::PAGE_TOKEN_KEY.name,
@@ -39,6 +40,8 @@ pub const MANAGED_SETTINGS: [&str; 20] = [
     settings::OPENAI_API_KEY.name,
     settings::OPENAI_MODEL.name,
     settings::PROVIDER_CREDENTIALS_URL.name,
+    settings::AWS_LAMBDA_MAX_CONCURRENCY.name,
+    settings::AWS_LAMBDA_FUNCTION_MEMORY_SIZE.name,
 ];
 
 /// Name of the provider that [`Model::Bedrock`] declares.
@@ -71,6 +74,7 @@ pub(crate) fn for_functions(
     set(settings::USER_CLAIM.name, claim::USER);
     set(settings::USER_NAME_CLAIM.name, claim::USER_NAME);
     set(settings::OPERATOR_CLAIM.name, claim::OPERATOR);
+    set(settings::AGENT_EDITOR_CLAIM.name, claim::AGENT_EDITOR);
     set(settings::TOKEN_AUDIENCES.name, options.oidc.as_ref().map_or(AUDIENCE, |oidc| &oidc.audiences));
     if let Some(oidc) = &options.oidc {
         set(settings::OIDC_ISSUER.name, &oidc.issuer);

@@ -10,10 +10,12 @@
 
 mod account;
 pub mod aws_credentials;
+pub mod clients;
 mod cloud;
 pub mod console;
 pub mod contexts;
 pub mod data_folder;
+pub mod dead_letters;
 mod demo;
 mod discovery;
 mod disk_space;
@@ -33,6 +35,7 @@ mod listener;
 mod options;
 pub mod preflight;
 mod private_file;
+mod queues;
 mod quick_ack;
 pub mod sam_env;
 pub mod secret;
@@ -42,6 +45,7 @@ pub mod sources;
 mod stores;
 mod sweep_timer;
 pub mod token;
+pub mod verify;
 
 pub use cloud::Cloud;
 pub use demo::demo;
@@ -54,6 +58,7 @@ pub use function_process::run as run_function;
 pub use lambda::InitError;
 pub use llm::signing_scope;
 pub use options::{Data, Logs, Model, Oidc, Options, Vectors};
+pub use queues::{Error as QueueError, QueueReport, Queues};
 pub use service_keys::{ServiceKeys, SigningError};
 pub use stores::{Resources, Stores};
 

@@ -29,6 +29,9 @@ pub struct Options {
     pub executable: Option<PathBuf>,
     /// Maximum number of processes per function.
     pub concurrency: usize,
+    /// Invocations that a process of an API function serves at a time, as on Lambda Managed Instances. With one, as in
+    /// default Lambda, a killed process affects a single request.
+    pub concurrency_per_process: usize,
     /// Timeout of an invocation of an API function. Defaults to 840 s, as deployed.
     pub timeout: Option<Duration>,
     /// Duration of a turn's lease. Defaults to the functions' setting. The abandon grace and the visibility timeout
@@ -150,6 +153,7 @@ impl Default for Options {
             data: Data::Ephemeral,
             executable: None,
             concurrency: 8,
+            concurrency_per_process: 1,
             timeout: None,
             lease: None,
             sweep: Some(Duration::from_secs(60)),

@@ -150,6 +150,7 @@ fn api(wire: Wire) -> &'static str {
         Wire::Responses => "Responses API",
         Wire::ChatCompletions => "Chat Completions API",
         Wire::AnthropicMessages => "Messages API",
+        Wire::BedrockConverse => "Converse API",
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use agent::model::providers::DeclaredProvider;
 use storage::{Clients, Objects, Settings, Table};
 
 use crate::discovery::{self, NotRunning};
@@ -16,7 +17,7 @@ pub struct Stores {
     pub(crate) table: Table,
     pub(crate) objects: Objects,
     /// The model providers that contexts may name.
-    pub(crate) providers: Vec<String>,
+    pub(crate) providers: Vec<DeclaredProvider>,
     /// The deployment in error messages.
     pub(crate) place: String,
 }
@@ -55,8 +56,8 @@ impl Stores {
             _ => format!("the table {table} and the bucket {bucket}"),
         };
         let path_style = S3_ENDPOINT_VARIABLES.iter().any(|name| std::env::var_os(name).is_some());
-        let settings = Settings { table, bucket, queue_url: String::new(), path_style };
+        let settings = Settings { table, bucket, queue_url: String::new(), path_style, shards_lists: false };
         let Clients { table, objects, .. } = Clients::load(&settings).await;
-        Self { table, objects, providers: discovery::provider_names(&model_providers), place }
+        Self { table, objects, providers: discovery::declared_providers(&model_providers), place }
     }
 }

@@ -26,6 +26,7 @@ pub(crate) mod claim {
     pub(crate) const USER: &str = "sub";
     pub(crate) const USER_NAME: &str = "name";
     pub(crate) const OPERATOR: &str = "custom:operator";
+    pub(crate) const AGENT_EDITOR: &str = "custom:agent_editor";
 }
 
 /// A failure to sign a token, or to read or write the secret.
@@ -64,12 +65,14 @@ pub struct Identity {
     pub user: String,
     /// True if the operator claim is set.
     pub operator: bool,
+    /// True if the agent editor claim is set.
+    pub agent_editor: bool,
 }
 
 impl Identity {
-    /// Returns a user of an org, without the operator claim.
+    /// Returns a user of an org, without a role.
     pub fn user(org: impl Into<String>, user: impl Into<String>) -> Self {
-        Self { org: org.into(), org_name: None, user: user.into(), operator: false }
+        Self { org: org.into(), org_name: None, user: user.into(), operator: false, agent_editor: false }
     }
 }
 
@@ -132,10 +135,10 @@ impl Tokens {
         if let (Some(name), Some(claims)) = (&identity.org_name, claims.as_object_mut()) {
             claims.insert(claim::ORG_NAME.to_owned(), name.as_str().into());
         }
-        if identity.operator
-            && let Some(claims) = claims.as_object_mut()
-        {
-            claims.insert(claim::OPERATOR.to_owned(), "true".into());
+        let roles = [(claim::OPERATOR, identity.operator), (claim::AGENT_EDITOR, identity.agent_editor)];
+        if let Some(claims) = claims.as_object_mut() {
+            let held = roles.into_iter().filter(|(_, has_role)| *has_role);
+            claims.extend(held.map(|(name, _)| (name.to_owned(), "true".into())));
         }
         jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &self.encoding).map_err(Error::Sign)
     }

@@ -16,7 +16,7 @@ use crate::refusal::Refusal;
 use crate::reply::{End, Reply, Status, Step};
 use crate::request::ModelRequest;
 use crate::wire::Wire;
-use crate::{chat, messages, script};
+use crate::{chat, converse, messages, script};
 
 /// The response to send.
 #[derive(Debug)]
@@ -43,6 +43,7 @@ pub(crate) fn decide(
         Wire::Responses => authorize(profile, headers).and_then(|()| ModelRequest::read(profile, body)),
         Wire::Chat => authorize(profile, headers).and_then(|()| chat::read(profile, body)),
         Wire::Messages => messages::authorize(headers).and_then(|()| messages::read(profile, body)),
+        Wire::Converse => converse::authorize(headers).and_then(|()| converse::read(profile, body)),
     }?;
     check_is_there(profile, memory, &asked)?;
     let mut replies = replies(memory, &asked)?.into_iter();
@@ -62,6 +63,7 @@ pub(crate) fn decide(
             Wire::Responses => plan::lay_out(&asked, &reply, issued, now()),
             Wire::Chat => chat::lay_out(&asked, &reply, issued, now()),
             Wire::Messages => messages::lay_out(&asked, &reply, issued),
+            Wire::Converse => converse::lay_out(&asked, &reply, issued),
         };
         played(&asked, &reply, plan)
     };
@@ -192,6 +194,7 @@ fn due(memory: &Memory, asked: &ModelRequest, reply: &Reply) -> Option<Refusal> 
     let overflow = match asked.wire {
         Wire::Responses | Wire::Chat => asked.profile.overflow,
         Wire::Messages => Some(messages::OVERFLOW),
+        Wire::Converse => Some(converse::OVERFLOW),
     };
     let is_due = |(index, status): &(usize, &Status)| {
         let is_meant = |only: &String| *only == asked.model || only == asked.profile.name;

@@ -1,5 +1,6 @@
-//! A mock model provider for the local cloud and for tests. It implements the Responses API, the Chat Completions API and
-//! Anthropic's Messages API over HTTP, follows a script, and states in its answers that it is a mock.
+//! A mock model provider for the local cloud and for tests. It implements the Responses API, the Chat Completions API,
+//! Anthropic's Messages API and Amazon Bedrock's Converse API over HTTP, follows a script, and states in its answers that it
+//! is a mock.
 //!
 //! It is strict where clients break: it refuses what the published API refuses (whatever does not fit
 //! the published schema of a request, a chained request that leaves a function call unanswered, a response id it never issued),
@@ -21,6 +22,9 @@
 //!   `stream_options`, a user message after a tool's, and ids of calls without nine letters and digits.
 //! - `POST /v1/messages`, in events with `"stream": true`. Thoughts are signed, and refused if they are changed. A refusal
 //!   ends with the stop reason `refusal`.
+//! - `POST /v1/model/{model}/converse-stream`, in binary frames. Thoughts are signed as above. Only a model whose name has
+//!   `anthropic.` or `amazon.nova` accepts cache points. A refusal ends with the stop reason `content_filtered`, or with
+//!   `guardrail_intervened` if the request has a guardrail. The model is recorded as the body's `modelId`.
 //! - `DELETE /v1/responses/{id}`: the response can't be continued any more. 404 if it is not stored.
 //! - `GET /v1/models`: one, `scripted`.
 //! - `POST /v1/embeddings`: vectors that are near each other where texts share words, the same each time.
@@ -107,6 +111,7 @@
 
 mod answer;
 mod chat;
+mod converse;
 mod deviations;
 mod echo;
 mod embedding;
@@ -124,6 +129,7 @@ mod schema;
 mod script;
 mod serve;
 mod signature;
+mod thinking;
 mod validate;
 mod wire;
 

@@ -20,10 +20,10 @@ pub(crate) const SILENCE: Duration = Duration::from_secs(15 * 60);
 const TEXT: &[u8] = b"event: response.output_text.delta\n";
 
 /// Returns a reply that streams these emissions.
-pub(crate) fn streamed(emissions: Vec<Emission>, recorder: Recorder) -> Response {
+pub(crate) fn streamed(media_type: &'static str, emissions: Vec<Emission>, recorder: Recorder) -> Response {
     let playing = Playing { emissions: emissions.into(), recorder };
     let body = Body::from_stream(stream::unfold(playing, Playing::next));
-    ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
+    ([(header::CONTENT_TYPE, media_type)], body).into_response()
 }
 
 /// Returns a reply whose connection breaks before its first byte.
@@ -46,11 +46,11 @@ impl Playing {
                 Emission::Pause(pause) => tokio::time::sleep(*pause).await,
                 // The server flushes earlier text only if it has to wait.
                 Emission::Reset => tokio::task::yield_now().await,
-                Emission::Text(_) => {}
+                Emission::Event(_) => {}
             }
             match self.emissions.pop_front()? {
                 Emission::Pause(_) => {}
-                Emission::Text(text) => {
+                Emission::Event(text) => {
                     if text.starts_with(TEXT) {
                         self.recorder.note(Moment::TextSent);
                     }

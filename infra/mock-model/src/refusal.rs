@@ -35,6 +35,8 @@ pub(crate) enum Layout {
     Text,
     /// `{"type": "error", "error": {"type", "message"}, "request_id"}`, of Anthropic's API.
     Typed,
+    /// `{"message"}`, of AWS's APIs. A header has the type.
+    Aws,
 }
 
 impl Refusal {
@@ -85,6 +87,7 @@ impl Refusal {
                 "type": "error", "error": { "type": self.typed_kind(), "message": message },
                 "request_id": "req_mock",
             }),
+            Layout::Aws => json!({ "message": message }),
         }
     }
 
@@ -96,6 +99,21 @@ impl Refusal {
             ("invalid_request_error", 404) => "not_found_error",
             ("invalid_request_error", 413) => "request_too_large",
             (kind, _) => kind,
+        }
+    }
+
+    /// Returns the name of the exception of AWS's APIs: the code, if it is one, or that of the status.
+    fn exception(&self) -> &str {
+        match (self.code.as_deref(), self.status) {
+            (Some(code), _) if code.ends_with("Exception") => code,
+            (_, 401 | 403) => "AccessDeniedException",
+            (_, 404) => "ResourceNotFoundException",
+            (_, 408) => "ModelTimeoutException",
+            (_, 424) => "ModelErrorException",
+            (_, 429) => "ThrottlingException",
+            (_, 500) => "InternalServerException",
+            (_, 503) => "ServiceUnavailableException",
+            _ => "ValidationException",
         }
     }
 
@@ -118,6 +136,11 @@ impl IntoResponse for Refusal {
         let mut response = (status, body.to_string()).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if self.layout == Some(Layout::Aws)
+            && let Ok(name) = HeaderValue::try_from(self.exception())
+        {
+            headers.insert("x-amzn-errortype", name);
+        }
         for (name, value) in &self.headers {
             if let (Ok(name), Ok(value)) =
                 (HeaderName::try_from(name.as_str()), HeaderValue::try_from(value.as_str()))

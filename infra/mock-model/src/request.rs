@@ -91,6 +91,9 @@ impl ModelRequest {
 
     /// Returns the tool that `tool_choice` forces.
     pub(crate) fn forced_tool(&self) -> Option<&str> {
+        if self.wire == Wire::Converse {
+            return self.body.get("toolConfig")?.pointer("/toolChoice/tool").and_then(name);
+        }
         match self.body.get("tool_choice")? {
             Value::String(choice) if choice == "required" => {
                 let first = self.body.get("tools")?.as_array()?.first()?;

@@ -19,6 +19,7 @@ type Schema = LazyLock<Result<Validator, String>>;
 
 static RESPONSE: Schema = LazyLock::new(|| compile(include_str!("../schema/create-response.json")));
 static COMPLETION: Schema = LazyLock::new(|| compile(include_str!("../schema/create-chat-completion.json")));
+static CONVERSE: Schema = LazyLock::new(|| compile(include_str!("../schema/converse-stream.json")));
 static MESSAGE: Schema = LazyLock::new(|| compile(include_str!("../schema/create-message.json")));
 
 fn compile(text: &str) -> Result<Validator, String> {
@@ -32,6 +33,7 @@ pub(crate) fn check(wire: Wire, body: &Value) -> Result<(), Refusal> {
         Wire::Responses => &RESPONSE,
         Wire::Chat => &COMPLETION,
         Wire::Messages => &MESSAGE,
+        Wire::Converse => &CONVERSE,
     };
     let schema = schema.as_ref().map_err(|error| Refusal {
         status: 500,

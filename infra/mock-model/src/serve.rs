@@ -38,6 +38,7 @@ pub fn router(provider: Provider, recorder: Recorder) -> Router {
         .route("/v1/responses", post(responses))
         .route("/v1/chat/completions", post(completions))
         .route("/v1/messages", post(messages))
+        .route("/v1/model/{model}/converse-stream", post(converse))
         .route("/v1/responses/{id}", delete(remove))
         .route("/v1/embeddings", post(embeddings))
         .route("/v1/models", get(models))
@@ -96,14 +97,40 @@ async fn messages(model: State<Model>, query: RawQuery, headers: HeaderMap, body
     reply(Wire::Messages, model, query, headers, body).await
 }
 
+/// Answers a request of the Converse API. The path's model is a member of the operation's input, as published.
+async fn converse(
+    model: State<Model>,
+    Path(model_id): Path<String>,
+    query: RawQuery,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let mut input: Value = serde_json::from_slice(&body).unwrap_or_default();
+    if let Some(members) = input.as_object_mut() {
+        members.insert("modelId".to_owned(), model_id.into());
+    }
+    reply_to(Wire::Converse, model, query, headers, body, input).await
+}
+
 async fn reply(
+    wire: Wire,
+    model: State<Model>,
+    query: RawQuery,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let json = serde_json::from_slice(&body).unwrap_or_default();
+    reply_to(wire, model, query, headers, body, json).await
+}
+
+async fn reply_to(
     wire: Wire,
     State(model): State<Model>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
     body: Bytes,
+    json: Value,
 ) -> Response {
-    let json: Value = serde_json::from_slice(&body).unwrap_or_default();
     // A probe of the endpoint, which is refused like any other wrong type.
     let is_probe = json.get(wire.conversation()).is_some_and(Value::is_number);
     if !is_probe {
@@ -111,7 +138,11 @@ async fn reply(
         model.recorder.record(query.as_deref(), &headers, &body, &json);
     }
     let profile = model.provider.profile();
-    let layout = if wire == Wire::Messages { Layout::Typed } else { profile.errors };
+    let layout = match wire {
+        Wire::Responses | Wire::Chat => profile.errors,
+        Wire::Messages => Layout::Typed,
+        Wire::Converse => Layout::Aws,
+    };
     let refused = |refusal: Refusal| refusal.with_layout(layout).into_response();
     let (delay, answer) = match answer::decide(profile, wire, &model.memory, &headers, &json) {
         Ok(decided) => decided,
@@ -126,7 +157,7 @@ async fn reply(
     match answer {
         Answer::Refused(refusal) => refused(refusal),
         Answer::Dropped => play::broken(),
-        Answer::Streamed(emissions) => play::streamed(emissions, model.recorder),
+        Answer::Streamed(emissions) => play::streamed(wire.media_type(), emissions, model.recorder),
         Answer::Buffered { response, takes } => {
             tokio::time::sleep(takes).await;
             Json(response).into_response()

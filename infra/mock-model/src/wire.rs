@@ -9,6 +9,8 @@ pub(crate) enum Wire {
     Chat,
     /// `POST /v1/messages`.
     Messages,
+    /// `POST /v1/model/{model}/converse-stream`.
+    Converse,
 }
 
 impl Wire {
@@ -16,7 +18,15 @@ impl Wire {
     pub(crate) fn conversation(self) -> &'static str {
         match self {
             Self::Responses => "input",
-            Self::Chat | Self::Messages => "messages",
+            Self::Chat | Self::Messages | Self::Converse => "messages",
+        }
+    }
+
+    /// Returns the media type of a stream.
+    pub(crate) fn media_type(self) -> &'static str {
+        match self {
+            Self::Responses | Self::Chat | Self::Messages => "text/event-stream",
+            Self::Converse => "application/vnd.amazon.eventstream",
         }
     }
 }

@@ -164,6 +164,10 @@ id! {
     /// The id of a conversation context.
     ConversationContextId, unreserved
 }
+id! {
+    /// The key of a mode. Its id in the API.
+    ModeKey, unreserved
+}
 impl AgentContextId {
     /// The built-in agent context.
     #[must_use]

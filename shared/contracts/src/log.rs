@@ -19,7 +19,9 @@ messages! {
     AUDIT = "audit";
     BREAKER_CLOSED = "circuit breaker closed";
     BREAKER_OPENED = "circuit breaker opened";
+    BUDGET_EXCEEDED = "budget exceeded";
     CHECKPOINT_NOT_STORED = "checkpoint not stored";
+    CLIENT_ORG_UNREADABLE = "org of a client unreadable";
     COMPACTION_FAILED = "history compaction failed";
     CONTEXT_NAME_UNREADABLE = "context name unreadable";
     DATA_TOO_NEW = "stored data is newer than this code";
@@ -34,9 +36,12 @@ messages! {
     FORCED_TOOL_UNAVAILABLE = "forced tool not offered";
     FUNCTION_EXITED = "function exited";
     HANDLER_PANICKED = "handler panicked";
+    HISTORY_SNAPSHOT_UNREADABLE = "history snapshot unreadable";
     HISTORY_UNREADABLE = "session history unreadable";
     INDEX_NOTICE_FAILED = "session index message not sent";
     INDEX_REMOVAL_FAILED = "session not removed from the index";
+    INVOCATION_FAILED = "invocation failed";
+    INVOCATION_TIMED_OUT = "invocation timed out";
     JWKS_FETCHED = "jwks fetched";
     JWKS_FETCH_FAILED = "jwks fetch failed";
     JWKS_STALE = "jwks fetch failed, using the previous keys";
@@ -64,6 +69,7 @@ messages! {
     REQUEST_FAILED = "request failed";
     REQUEST_NOT_DISCARDED = "staged request not discarded";
     REQUEST_NOT_SIGNED = "request not signed";
+    RESERVATION_NOT_RELEASED = "reservation not released";
     RESPONSE_INTERRUPTED = "response interrupted";
     RESPONSE_REJECTED = "response rejected by lambda";
     RETRIEVAL_SKIPPED = "retrieval skipped";
@@ -87,5 +93,6 @@ messages! {
     TURN = "turn";
     TURN_MESSAGE_HANDLED = "turn message handled";
     TURN_MODEL_FAILED = "model call failed the turn";
+    TURN_NOT_COUNTED = "resumed turn not counted";
     USAGE_MISSING = "model reply without usage";
 }

@@ -41,10 +41,20 @@ pub const SEARCH: &str = "/api/ai/agent/search";
 pub const EXPORT: &str = "/api/ai/agent/export";
 /// Imports sessions.
 pub const IMPORT: &str = "/api/ai/agent/import";
+/// The usage of an org or a user.
+pub const USAGE: &str = "/api/ai/agent/usage";
+/// The budgets of an org.
+pub const BUDGETS: &str = "/api/ai/agent/budgets";
+/// The settings of an org.
+pub const ORG_SETTINGS: &str = "/api/ai/agent/org-settings";
 /// One session.
 pub const SESSION: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}");
 /// Restores a deleted session.
 pub const RESTORE: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/restore");
+/// Quarantines a session, for operators.
+pub const QUARANTINE: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/quarantine");
+/// Releases a session from its quarantine, for operators.
+pub const RELEASE: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/release");
 /// The progress of a session's purge.
 pub const PURGE: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/purge");
 /// The mode changes of a session.
@@ -63,10 +73,16 @@ pub const TURN: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{T
 pub const SUMMARY: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/summary");
 /// The steps of a turn.
 pub const STEPS: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/steps");
+/// The stored state of a turn, for operators.
+pub const RECORDS: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/records");
 /// The event stream of a turn.
 pub const STREAM: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/stream");
 /// Cancels a turn.
 pub const CANCEL: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/cancel");
+/// Ends a turn as abandoned, for operators.
+pub const ABANDON: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/abandon");
+/// Settles an overdue turn, for operators.
+pub const SETTLE: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/settle");
 /// Reruns a turn.
 pub const RERUN: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/rerun");
 /// The feedback on a turn.
@@ -86,16 +102,53 @@ pub const MODEL_RESPONSE: TurnPath =
 pub const FILE: FilePath =
     FilePath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/files/{Hash}/{Name}");
 
+/// Agent contexts.
+pub const AGENTS: ContextPaths = ContextPaths {
+    list: "/api/ai/agent/agents",
+    context: "/api/ai/agent/agents/{ContextId}",
+    versions: "/api/ai/agent/agents/{ContextId}/versions",
+    version: "/api/ai/agent/agents/{ContextId}/versions/{Version}",
+    rollback: "/api/ai/agent/agents/{ContextId}/rollback",
+    rollout: Some(AGENT_ROLLOUT),
+};
+/// Rolls a version of an agent context out.
+pub const AGENT_ROLLOUT: &str = "/api/ai/agent/agents/{ContextId}/rollout";
+/// Conversation contexts.
+pub const CONVERSATION_CONTEXTS: ContextPaths = ContextPaths {
+    list: "/api/ai/agent/conversation-contexts",
+    context: "/api/ai/agent/conversation-contexts/{ContextId}",
+    versions: "/api/ai/agent/conversation-contexts/{ContextId}/versions",
+    version: "/api/ai/agent/conversation-contexts/{ContextId}/versions/{Version}",
+    rollback: "/api/ai/agent/conversation-contexts/{ContextId}/rollback",
+    rollout: Some(CONVERSATION_CONTEXT_ROLLOUT),
+};
+/// Rolls a version of a conversation context out.
+pub const CONVERSATION_CONTEXT_ROLLOUT: &str = "/api/ai/agent/conversation-contexts/{ContextId}/rollout";
+/// Modes.
+pub const MODES: ContextPaths = ContextPaths {
+    list: "/api/ai/agent/modes",
+    context: "/api/ai/agent/modes/{ModeKey}",
+    versions: "/api/ai/agent/modes/{ModeKey}/versions",
+    version: "/api/ai/agent/modes/{ModeKey}/versions/{Version}",
+    rollback: "/api/ai/agent/modes/{ModeKey}/rollback",
+    rollout: None,
+};
+
 /// Every path.
-pub const ALL: [&str; 26] = [
+pub const ALL: [&str; 51] = [
     EXECUTE,
     TOOL_RESULTS,
     SESSIONS,
     SEARCH,
     EXPORT,
     IMPORT,
+    USAGE,
+    BUDGETS,
+    ORG_SETTINGS,
     SESSION.0,
     RESTORE.0,
+    QUARANTINE.0,
+    RELEASE.0,
     PURGE.0,
     MODE_HISTORY.0,
     SESSION_EXPORT.0,
@@ -105,8 +158,11 @@ pub const ALL: [&str; 26] = [
     TURN.0,
     SUMMARY.0,
     STEPS.0,
+    RECORDS.0,
     STREAM.0,
     CANCEL.0,
+    ABANDON.0,
+    SETTLE.0,
     RERUN.0,
     FEEDBACK.0,
     INSTRUCTION.0,
@@ -114,6 +170,23 @@ pub const ALL: [&str; 26] = [
     MODEL_REQUEST.0,
     MODEL_RESPONSE.0,
     FILE.0,
+    AGENTS.list,
+    AGENTS.context,
+    AGENTS.versions,
+    AGENTS.version,
+    AGENTS.rollback,
+    AGENT_ROLLOUT,
+    CONVERSATION_CONTEXTS.list,
+    CONVERSATION_CONTEXTS.context,
+    CONVERSATION_CONTEXTS.versions,
+    CONVERSATION_CONTEXTS.version,
+    CONVERSATION_CONTEXTS.rollback,
+    CONVERSATION_CONTEXT_ROLLOUT,
+    MODES.list,
+    MODES.context,
+    MODES.versions,
+    MODES.version,
+    MODES.rollback,
 ];
 
 /// The query parameters that a request accepts, by method and path template. Other requests accept none.
@@ -155,6 +228,7 @@ pub fn query_parameters(method: &str, template: &str) -> &'static [&'static str]
             "continuationToken",
         ],
         ("POST", IMPORT) => &["ids"],
+        ("GET", USAGE) => &["by", "userId", "from", "to"],
         ("GET", template) if template == SESSION_EXPORT.0 => &["payloads"],
         ("GET", template) if template == SESSION.0 => &["order", "pageSize", "continuationToken"],
         ("DELETE", template) if template == SESSION.0 => &["purge"],
@@ -169,12 +243,23 @@ pub fn query_parameters(method: &str, template: &str) -> &'static [&'static str]
             &["inline", "round"]
         }
         ("GET", template) if TURN_PAYLOADS.contains(&template) => &["inline"],
+        ("GET", template) if CONTEXT_LISTS.contains(&template) => &["pageSize", "continuationToken"],
         _ => &[],
     }
 }
 
 /// The paths of a turn's individual payloads.
 const TURN_PAYLOADS: [&str; 3] = [INSTRUCTION.0, ANSWER.0, FILE.0];
+
+/// The paths of lists of contexts and of their versions.
+const CONTEXT_LISTS: [&str; 6] = [
+    AGENTS.list,
+    AGENTS.versions,
+    CONVERSATION_CONTEXTS.list,
+    CONVERSATION_CONTEXTS.versions,
+    MODES.list,
+    MODES.versions,
+];
 
 /// Every payload of a turn, as API Gateway routes it. `{proxy+}` matches the rest of a path.
 pub const PAYLOADS: &str = "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/{proxy+}";
@@ -221,6 +306,59 @@ impl TurnPath {
     }
 }
 
+/// The path templates of a kind of contexts. Modes count as one, with `{ModeKey}` in place of `{ContextId}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContextPaths {
+    /// The contexts of the org.
+    pub list: &'static str,
+    /// One context.
+    pub context: &'static str,
+    /// The versions of a context.
+    pub versions: &'static str,
+    /// One version of a context.
+    pub version: &'static str,
+    /// Rolls a context back.
+    pub rollback: &'static str,
+    /// Rolls a version of a context out. `None` for a kind without rollouts.
+    pub rollout: Option<&'static str>,
+}
+
+impl ContextPaths {
+    /// Returns the path of a context.
+    #[must_use]
+    pub fn context(self, id: &str) -> String {
+        fill_id(self.context, id)
+    }
+
+    /// Returns the path of a context's versions.
+    #[must_use]
+    pub fn versions(self, id: &str) -> String {
+        fill_id(self.versions, id)
+    }
+
+    /// Returns the path of a version of a context.
+    #[must_use]
+    pub fn version(self, id: &str, version: u32) -> String {
+        fill_template(&fill_id(self.version, id), &[("{Version}", &version.to_string())])
+    }
+
+    /// Returns the path that rolls a version of a context out, if the kind has rollouts.
+    #[must_use]
+    pub fn rollout(self, id: &str) -> Option<String> {
+        self.rollout.map(|template| fill_id(template, id))
+    }
+
+    /// Returns the path that rolls a context back.
+    #[must_use]
+    pub fn rollback(self, id: &str) -> String {
+        fill_id(self.rollback, id)
+    }
+}
+
+fn fill_id(template: &str, id: &str) -> String {
+    fill_template(template, &[("{ContextId}", id), ("{ModeKey}", id)])
+}
+
 /// The path of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FilePath(&'static str);
@@ -260,14 +398,28 @@ mod tests {
     #[test]
     fn every_parameter_is_filled() {
         let (session, turn) = (SessionId::new("s-1").unwrap(), TurnId::new("t~1").unwrap());
-        let of_session = [SESSION, RESTORE, PURGE, MODE_HISTORY, SESSION_EXPORT, FORK, TURNS, LAST_TURN]
-            .map(|path| path.fill(&session));
+        let of_session = [
+            SESSION,
+            RESTORE,
+            QUARANTINE,
+            RELEASE,
+            PURGE,
+            MODE_HISTORY,
+            SESSION_EXPORT,
+            FORK,
+            TURNS,
+            LAST_TURN,
+        ]
+        .map(|path| path.fill(&session));
         let of_turn = [
             TURN,
             SUMMARY,
             STEPS,
+            RECORDS,
             STREAM,
             CANCEL,
+            ABANDON,
+            SETTLE,
             RERUN,
             FEEDBACK,
             INSTRUCTION,
@@ -282,5 +434,9 @@ mod tests {
         }
         assert!(of_turn.iter().all(|path| path.starts_with("/api/ai/agent/sessions/s-1/turns/t~1")));
         assert!(file.ends_with("/%7BTurnId%7D"), "{file}");
+        assert_eq!(AGENTS.version("a~1", 3), "/api/ai/agent/agents/a~1/versions/3");
+        for path in [AGENTS.context("a"), MODES.version("a", 1), CONVERSATION_CONTEXTS.rollback("a")] {
+            assert!(!path.contains(['{', '}']), "{path}");
+        }
     }
 }

@@ -32,7 +32,6 @@ const STREAM_END: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(crate) struct Endpoint<K, W> {
     pub(crate) http: reqwest::Client,
-    pub(crate) url: Url,
     pub(crate) keys: K,
     pub(crate) config: Config,
     pub(crate) clock: W,
@@ -43,6 +42,8 @@ pub(crate) struct Endpoint<K, W> {
 /// The request of a call.
 #[derive(Debug)]
 pub(crate) struct Call {
+    /// The address, which has the model's id on some wires.
+    pub(crate) url: Url,
     /// The request body.
     pub(crate) body: Bytes,
     /// The conversation state that the request asks for.
@@ -51,14 +52,14 @@ pub(crate) struct Call {
 
 impl<K> Endpoint<K, SystemClock> {
     /// Creates an endpoint with the system clock.
-    pub(crate) fn new(http: reqwest::Client, url: Url, keys: K, config: Config) -> Self {
-        Self { http, url, keys, config, clock: SystemClock, refuses_usage: AtomicBool::new(false) }
+    pub(crate) fn new(http: reqwest::Client, keys: K, config: Config) -> Self {
+        Self { http, keys, config, clock: SystemClock, refuses_usage: AtomicBool::new(false) }
     }
 
     /// Replaces the clock.
     pub(crate) fn with_clock<W>(self, clock: W) -> Endpoint<K, W> {
-        let Self { http, url, keys, config, clock: SystemClock, refuses_usage } = self;
-        Endpoint { http, url, keys, config, clock, refuses_usage }
+        let Self { http, keys, config, clock: SystemClock, refuses_usage } = self;
+        Endpoint { http, keys, config, clock, refuses_usage }
     }
 }
 
@@ -95,7 +96,7 @@ impl<K: KeySource, W: Clock> Endpoint<K, W> {
                     return Ok(Reply { replaces_stream: reply.replaces_stream || blank, ..reply });
                 }
                 (Err(failed), _) => {
-                    observer.failure = retries.describe(&failed, &self.url);
+                    observer.failure = retries.describe(&failed, &call.url);
                     retries.wait_for_next(failed, |pause| observer.report_pause(Some(pause))).await?;
                     observer.report_pause(None);
                 }
@@ -113,12 +114,12 @@ impl<K: KeySource, W: Clock> Endpoint<K, W> {
         let failed = |error| FailedAttempt::without_response(prior_attempts, error);
         let request = self
             .http
-            .post(self.url.clone())
+            .post(call.url.clone())
             .headers(wire::headers(self.config.wire))
             .headers(self.config.headers(key).map_err(failed)?)
             .headers(trace::propagation_headers())
             .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, "text/event-stream")
+            .header(ACCEPT, wire::media_type(self.config.wire))
             .body(call.body.clone());
         let request = authenticate(request, key, &self.config.key_location).map_err(failed)?;
         let sent = timeout(self.config.timeouts.first_byte, self.http.execute(request)).await;

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use agent::model::{Error, Model, Observer, Reply, Request};
-use bytes::Bytes;
 use tokio::time::{Instant, timeout_at};
 use tracing::Instrument;
 
@@ -30,10 +29,10 @@ impl<K: KeySource> Client<K> {
     ///
     /// [`ConfigError`], which names the invalid setting.
     pub fn new(config: Config, keys: K) -> Result<Self, ConfigError> {
-        let url = config.endpoint_url(wire::operation(config.wire))?;
+        config.provider_host()?;
         let http = config.http_client()?;
         let breaker = Breaker::new(config.breaker);
-        Ok(Self { endpoint: Endpoint::new(http, url, keys, config), breaker })
+        Ok(Self { endpoint: Endpoint::new(http, keys, config), breaker })
     }
 
     /// Replaces the clock, for tests.
@@ -49,15 +48,18 @@ impl<K: KeySource, W: Clock> Model for Client<K, W> {
         deadline: Duration,
         observer: &mut Observer<'_>,
     ) -> Result<Reply, Error> {
-        let body = wire::body(&self.endpoint.config, request, self.endpoint.asks_for_usage())?;
+        let config = &self.endpoint.config;
+        let body = wire::body(config, request, self.endpoint.asks_for_usage())?;
+        let url = config.endpoint_url(&wire::operation(config.wire, &request.model));
+        let url = url.map_err(|_| Error::UNAVAILABLE)?;
         let now = self.endpoint.clock.now();
         let permit = self.breaker.acquire(now)?;
-        let deadline_at = now + deadline.min(self.endpoint.config.timeouts.total);
+        let deadline_at = now + deadline.min(config.timeouts.total);
         // A timeout says nothing about the provider: the caller may have had too little time left.
-        let span =
-            trace::call_span("chat", &request.model, &self.endpoint.config, self.endpoint.url.host_str());
+        let span = trace::call_span("chat", &request.model, config, url.host_str());
+        let call = Call { url, body, state: StateOptions::from_request(request) };
         let outcome =
-            timeout_at(deadline_at, self.call(request, body, deadline_at, observer)).instrument(span.clone());
+            timeout_at(deadline_at, self.call(request, call, deadline_at, observer)).instrument(span.clone());
         let Ok(reply) = outcome.await else {
             trace::record_error(&span, &Error::TimedOut);
             return Err(Error::TimedOut);
@@ -73,29 +75,27 @@ impl<K: KeySource, W: Clock> Client<K, W> {
     async fn call(
         &self,
         request: &Request,
-        body: Bytes,
+        call: Call,
         deadline: Instant,
         observer: &mut Observer<'_>,
     ) -> Result<Reply, Error> {
         let asked = self.endpoint.asks_for_usage();
-        let reply = self.send(request, body, deadline, observer).await;
+        let reply = self.send(&call, deadline, observer).await;
         let is_rejected = matches!(reply, Err(Error::Rejected { .. } | Error::ParameterRejected { .. }));
         if asked && !self.endpoint.asks_for_usage() && is_rejected {
             let body = wire::body(&self.endpoint.config, request, false)?;
-            return self.send(request, body, deadline, observer).await;
+            return self.send(&Call { body, ..call }, deadline, observer).await;
         }
         reply
     }
 
     async fn send(
         &self,
-        request: &Request,
-        body: Bytes,
+        call: &Call,
         deadline: Instant,
         observer: &mut Observer<'_>,
     ) -> Result<Reply, Error> {
-        let call = Call { body, state: StateOptions::from_request(request) };
         wire_capture::capture_request(observer, &call.body);
-        self.endpoint.call(&call, deadline, observer).await
+        self.endpoint.call(call, deadline, observer).await
     }
 }

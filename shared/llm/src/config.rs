@@ -44,7 +44,7 @@ impl Config {
     #[must_use]
     pub fn for_wire(wire: Wire) -> Self {
         let key_location = match wire {
-            Wire::Responses | Wire::ChatCompletions => KeyLocation::Bearer,
+            Wire::Responses | Wire::ChatCompletions | Wire::BedrockConverse => KeyLocation::Bearer,
             Wire::AnthropicMessages => KeyLocation::Header(HeaderName::from_static("x-api-key")),
         };
         Self { wire, key_location, send_identifiers: wire != Wire::ChatCompletions, ..Self::default() }
@@ -59,16 +59,14 @@ impl Config {
         self.endpoint_url("responses")?.host_str().map(str::to_owned).ok_or(ConfigError::BaseUrl)
     }
 
-    /// Returns the URL of an API operation, whose name may have several segments.
+    /// Returns the URL of an API operation: a path without a leading slash, percent-encoded.
     pub(crate) fn endpoint_url(&self, operation: &str) -> Result<Url, ConfigError> {
         let mut url = Url::parse(&self.base_url).map_err(|_| ConfigError::BaseUrl)?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(ConfigError::BaseUrl);
         }
-        url.path_segments_mut()
-            .map_err(|()| ConfigError::BaseUrl)?
-            .pop_if_empty()
-            .extend(operation.split('/'));
+        let path = format!("{}/{operation}", url.path().strip_suffix('/').unwrap_or(url.path()));
+        url.set_path(&path);
         Ok(url)
     }
 
@@ -177,5 +175,14 @@ mod tests {
         ] {
             assert_eq!(url(base), expected.map(str::to_owned), "{base}");
         }
+    }
+
+    #[test]
+    fn endpoint_url_keeps_an_encoded_operation() {
+        let config = Config { base_url: "https://h/b%20c/".to_owned(), ..Config::default() };
+        let url = config.endpoint_url("model/a%3A1%2Fb/converse-stream").unwrap();
+        assert_eq!(url.as_str(), "https://h/b%20c/model/a%3A1%2Fb/converse-stream");
+        let config = Config { base_url: "https://h".to_owned(), ..Config::default() };
+        assert_eq!(config.endpoint_url("models").unwrap().as_str(), "https://h/models");
     }
 }

@@ -44,7 +44,11 @@ impl ErrorResponse {
     /// Converts the response into the failed attempt. `chained` is true if the request continued from a stored response.
     pub(crate) fn into_attempt(self, prior_attempts: u32, chained: bool) -> FailedAttempt {
         let Self { status, body, advice, info } = self;
-        let details = ErrorObject::from_body(&body);
+        let mut details = ErrorObject::from_body(&body);
+        // The APIs of AWS name the error in a header.
+        if details.code.is_none() && details.kind.is_none() {
+            details.kind = info.code.clone();
+        }
         let retry_after = advice.retry_after;
         let error =
             failure::classify_response(FailedResponse { status, error: &details, retry_after, chained });

@@ -1,9 +1,9 @@
 //! A client for the APIs of model providers: the adapter of [`agent::model::Model`].
 //!
-//! Each wire has a folder: [`responses`], [`chat_completions`] and [`anthropic_messages`]. Their decisions are pure: a
-//! `builder` builds a request, and an `accumulator` turns events into one reply. The rest is common to all wires:
-//! [`prompt`] has the texts of a request, [`sse`] decodes an event stream, and [`failure`] classifies errors. [`retry`]
-//! decides whether to retry, and [`breaker`] whether to call at all. [`Client`] is the thin I/O layer around them.
+//! Each wire has a folder: [`responses`], [`chat_completions`], [`anthropic_messages`] and [`bedrock_converse`]. Their
+//! decisions are pure: a `builder` builds a request, and an `accumulator` turns events into one reply. The rest is common
+//! to all wires: [`prompt`] has the texts of a request, [`sse`] and [`event_stream`] decode a stream, [`block_reply`]
+//! collects a reply that comes in blocks, and [`failure`] classifies errors. [`retry`] decides whether to retry, and [`breaker`] whether to call at all. [`Client`] is the thin I/O layer around them.
 //! [`embeddings`] requests vectors from an OpenAI-compatible provider, with the same retries.
 //!
 //! Out of scope: how a turn reacts to an error, rebuilding a lost chain, payload storage, and any provider's client
@@ -15,6 +15,8 @@
 pub mod accumulator;
 pub mod anthropic_messages;
 mod auth;
+pub mod bedrock_converse;
+pub mod block_reply;
 pub mod breaker;
 mod call;
 pub mod chat_completions;
@@ -25,6 +27,7 @@ pub mod embeddings;
 pub mod error_info;
 pub mod error_object;
 mod error_response;
+pub mod event_stream;
 pub mod failure;
 pub mod key;
 pub mod model_list;

@@ -47,7 +47,7 @@ pub enum Probe {
 ///
 /// [`ConfigError`] if the configuration is invalid.
 pub async fn probe<K: KeySource>(config: &Config, keys: &K, model: &str) -> Result<Probe, ConfigError> {
-    let url = config.endpoint_url(wire::operation(config.wire))?;
+    let url = config.endpoint_url(&wire::operation(config.wire, model))?;
     let http = config.http_client()?;
     let Ok(key) = keys.key(None).await else {
         return Ok(Probe::Unreachable(format!("{}: there is no credential", url.path())));

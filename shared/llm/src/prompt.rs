@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use agent::model::model_settings::TextFormat;
 use agent::model::{Instruction, Message};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use contracts::response::ToolOutcome;
@@ -60,6 +61,18 @@ pub(crate) fn only_brings_results(message: &Message) -> bool {
         && !message.tool_outputs.is_empty()
         && message.attachments.is_empty()
         && leading_parts(message).nth(1).is_none()
+}
+
+/// Returns the instruction for a format that the provider needn't enforce. The wires that use it
+/// enforce every format they are given, and accept only schemas that they can enforce.
+pub(crate) fn format_instruction(format: &TextFormat) -> Option<String> {
+    (!format.strict).then(|| {
+        let description = format.description.as_deref().map(|text| format!(" {text}")).unwrap_or_default();
+        format!(
+            "Answer with JSON alone, without a code fence. It conforms to this JSON Schema, named {}.{description}\n\n{}",
+            format.name, format.schema
+        )
+    })
 }
 
 /// Returns the output of a call: JSON text.

@@ -1,6 +1,9 @@
-//! The function calls of a reply, each with a unique id.
+//! The function calls of a reply, each with a unique id, and their form on wires that are strict about it.
+
+use std::borrow::Cow;
 
 use agent::model::{Error, FunctionCall};
+use serde_json::{Value, json};
 
 /// The most calls of a reply.
 pub(crate) const MAX_CALLS: usize = 128;
@@ -54,5 +57,26 @@ impl ToolCalls {
             });
         }
         Ok(collected)
+    }
+}
+
+/// Parses the arguments of a call, for a wire that requires an object.
+pub(crate) fn input_object(call: &FunctionCall) -> Value {
+    match serde_json::from_str(&call.arguments) {
+        Ok(input @ Value::Object(_)) => input,
+        _ if call.arguments.trim().is_empty() => json!({}),
+        _ => json!({ "arguments": call.arguments }),
+    }
+}
+
+/// Returns the id, with an underscore for every character besides letters, digits, `_` and `-`. A session may bring ids
+/// from another provider.
+pub(crate) fn portable_id(id: &str) -> Cow<'_, str> {
+    let is_allowed = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
+    match id.chars().all(is_allowed) {
+        true => Cow::Borrowed(id),
+        false => Cow::Owned(
+            id.chars().map(|character| if is_allowed(character) { character } else { '_' }).collect(),
+        ),
     }
 }

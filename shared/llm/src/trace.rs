@@ -14,7 +14,7 @@ use crate::{config::Config, key::KeyLocation};
 /// Returns the provider's name by the conventions, which is that of the API it offers.
 fn provider_name(config: &Config) -> &'static str {
     match (&config.key_location, config.wire) {
-        (KeyLocation::Signature(_), _) => "aws.bedrock",
+        (KeyLocation::Signature(_), _) | (_, Wire::BedrockConverse) => "aws.bedrock",
         (_, Wire::AnthropicMessages) => "anthropic",
         (_, Wire::Responses | Wire::ChatCompletions) => "openai",
     }

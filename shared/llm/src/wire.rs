@@ -1,30 +1,48 @@
-//! The choice of a wire: the operation, headers, body and accumulator of each.
+//! The choice of a wire: the operation, headers, body, decoder and accumulator of each.
+
+use std::borrow::Cow;
 
 use agent::model::{Error, Request, Wire};
 use bytes::Bytes;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::json;
 
 use crate::accumulator::{Accumulate, StateOptions};
 use crate::config::Config;
-use crate::{anthropic_messages, chat_completions, responses};
+use crate::{anthropic_messages, bedrock_converse, chat_completions, responses};
 
 /// The version of Anthropic's API, unless the provider's `Headers` name another.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// Returns the operation that answers a request, relative to the base URL.
-pub(crate) fn operation(wire: Wire) -> &'static str {
+/// The characters of a model id that are encoded in a path: all but the unreserved ones, as in the AWS SDKs. The server
+/// verifies the signature over this form.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Returns the operation that answers a request to this model, relative to the base URL and percent-encoded.
+pub(crate) fn operation(wire: Wire, model: &str) -> Cow<'static, str> {
     match wire {
-        Wire::Responses => "responses",
-        Wire::ChatCompletions => "chat/completions",
-        Wire::AnthropicMessages => "messages",
+        Wire::Responses => "responses".into(),
+        Wire::ChatCompletions => "chat/completions".into(),
+        Wire::AnthropicMessages => "messages".into(),
+        Wire::BedrockConverse => {
+            format!("model/{}/converse-stream", utf8_percent_encode(model, ENCODED)).into()
+        }
+    }
+}
+
+/// Returns the media type of a response.
+pub(crate) fn media_type(wire: Wire) -> &'static str {
+    match wire {
+        Wire::Responses | Wire::ChatCompletions | Wire::AnthropicMessages => "text/event-stream",
+        Wire::BedrockConverse => "application/vnd.amazon.eventstream",
     }
 }
 
 /// Returns the headers that the wire requires, besides the common ones.
 pub(crate) fn headers(wire: Wire) -> HeaderMap {
     match wire {
-        Wire::Responses | Wire::ChatCompletions => HeaderMap::new(),
+        Wire::Responses | Wire::ChatCompletions | Wire::BedrockConverse => HeaderMap::new(),
         Wire::AnthropicMessages => HeaderMap::from_iter([(
             HeaderName::from_static("anthropic-version"),
             HeaderValue::from_static(ANTHROPIC_VERSION),
@@ -39,6 +57,12 @@ pub(crate) fn headers(wire: Wire) -> HeaderMap {
 /// [`Error::UnsupportedFeature`] if the wire can't carry the request.
 pub(crate) fn body(config: &Config, request: &Request, asks_for_usage: bool) -> Result<Bytes, Error> {
     let Config { wire, send_identifiers, .. } = *config;
+    if let Some(feature) = wire.unsupported_setting(&request.settings) {
+        return Err(Error::UnsupportedFeature { feature });
+    }
+    for setting in omitted_settings(wire, request) {
+        tracing::warn!(setting, "{}", contracts::log::MODEL_SETTING_OMITTED);
+    }
     let body = match wire {
         Wire::Responses => {
             let mut body = responses::builder::build(request);
@@ -48,18 +72,27 @@ pub(crate) fn body(config: &Config, request: &Request, asks_for_usage: bool) -> 
             serde_json::to_vec(&body)
         }
         Wire::ChatCompletions => {
-            let mut body = chat_completions::builder::build(request, send_identifiers)?;
+            let mut body = chat_completions::builder::build(request, send_identifiers);
             body.stream_options = body.stream_options.filter(|_| asks_for_usage);
             serde_json::to_vec(&body)
         }
         Wire::AnthropicMessages => {
-            for setting in anthropic_messages::builder::omitted_settings(&request.settings) {
-                tracing::warn!(setting, "{}", contracts::log::MODEL_SETTING_OMITTED);
-            }
-            serde_json::to_vec(&anthropic_messages::builder::build(request, send_identifiers)?)
+            serde_json::to_vec(&anthropic_messages::builder::build(request, send_identifiers))
+        }
+        Wire::BedrockConverse => {
+            serde_json::to_vec(&bedrock_converse::builder::build(request, send_identifiers))
         }
     };
     body.map(Bytes::from).map_err(|_| Error::Malformed)
+}
+
+/// Returns the names of the settings that the wire has no member for. They are hints, and are not sent.
+fn omitted_settings(wire: Wire, request: &Request) -> Vec<&'static str> {
+    match wire {
+        Wire::Responses | Wire::ChatCompletions => Vec::new(),
+        Wire::AnthropicMessages => anthropic_messages::builder::omitted_settings(&request.settings).collect(),
+        Wire::BedrockConverse => bedrock_converse::builder::omitted_settings(request).collect(),
+    }
 }
 
 /// Builds the body of a probe. Its conversation is a number, which every provider refuses before it calls a model.
@@ -69,6 +102,7 @@ pub(crate) fn probe_body(wire: Wire, model: &str) -> String {
         Wire::ChatCompletions | Wire::AnthropicMessages => {
             json!({ "model": model, "messages": 0, "max_tokens": 16 })
         }
+        Wire::BedrockConverse => json!({ "messages": 0 }),
     };
     body.to_string()
 }
@@ -79,5 +113,24 @@ pub(crate) fn accumulator(wire: Wire, state: StateOptions, nonce: u64) -> Box<dy
         Wire::Responses => Box::new(responses::accumulator::Accumulator::new(state, nonce)),
         Wire::ChatCompletions => Box::new(chat_completions::accumulator::Accumulator::new(nonce)),
         Wire::AnthropicMessages => Box::new(anthropic_messages::accumulator::Accumulator::new(nonce)),
+        Wire::BedrockConverse => Box::new(bedrock_converse::accumulator::Accumulator::new(nonce)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn model_id_is_encoded_in_the_operation() {
+        for (model, expected) in [
+            ("amazon.nova-pro-v1:0", "model/amazon.nova-pro-v1%3A0/converse-stream"),
+            (
+                "arn:aws:bedrock:us-east-1:1:inference-profile/a_b~c",
+                "model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Fa_b~c/converse-stream",
+            ),
+        ] {
+            assert_eq!(operation(Wire::BedrockConverse, model), expected);
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use agent::model::Identifiers;
 use agent::model::hosted_tools::{HostedTool, MemoryLimit, SearchContextSize};
-use agent::model::model_settings::{Effort, ModelSettings, ServiceTier, TextFormat, Verbosity};
+use agent::model::model_settings::{Effort, Guardrail, ModelSettings, ServiceTier, TextFormat, Verbosity};
 use agent::model::{
     Attachment, Chain, FunctionCall, HistoryItem, HostedCall, Instruction, Message, Model, Observer,
     Reasoning, Reply, ReplyItem, Request, Tool, ToolOutput,
@@ -53,6 +53,7 @@ fn full() -> Request {
             service_tier: Some(ServiceTier::Flex),
             parallel_tool_calls: Some(false),
             unfenced_json: false,
+            guardrail: None,
             hosted_tools: vec![
                 HostedTool::WebSearch {
                     search_context_size: Some(SearchContextSize::Low),
@@ -193,10 +194,19 @@ async fn request_with_replayed_rounds_matches_the_published_schema() {
 /// Both kinds of request that the wires without stored responses have: a first one, and one with results.
 #[tokio::test]
 async fn full_requests_of_stateless_wires_match_the_published_schemas() {
-    for wire in [Wire::ChatCompletions, Wire::AnthropicMessages] {
+    for (wire, model) in [
+        (Wire::ChatCompletions, "scripted"),
+        (Wire::AnthropicMessages, "scripted"),
+        (Wire::BedrockConverse, "us.anthropic.scripted-v1:0"),
+        (Wire::BedrockConverse, "meta.llama"),
+    ] {
         let client = client_of(wire).await;
-        let mut request = full();
+        let mut request = Request { model: model.to_owned(), ..full() };
         request.settings.hosted_tools.clear();
+        if wire == Wire::BedrockConverse {
+            request.settings.guardrail =
+                Some(Guardrail { id: "abc123".to_owned(), version: "DRAFT".to_owned() });
+        }
         let called = send(&client, &request).await;
         assert_eq!(called.calls.len(), 1, "{wire:?}: the forced tool is called");
         let output = |call: &FunctionCall| ToolOutput {

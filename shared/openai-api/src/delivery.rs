@@ -10,7 +10,7 @@ use contracts::{
     stream::{Event, Kind},
 };
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
-use runtime::{keep_alive::KeepAliveJson, stream::KeepAlive};
+use runtime::{keep_alive::KeepAliveJson, stream::KeepAlive, tasks};
 use serde_json::Value;
 use tokio::time::timeout;
 use turns::{
@@ -74,6 +74,40 @@ where
         return Ok(after(form.translator(None), outcome, keep_alive));
     }
     await_outcome(outcome, form, keep_alive).await
+}
+
+/// Returns a response whose turn was started, without waiting for its end. The turn goes on in the background.
+///
+/// # Errors
+/// If the request was refused, or the turn has failed already.
+pub async fn in_background<F>(start: ResponseStart<F>, frame: Frame) -> Result<Response, ApiError>
+where
+    F: Future<Output = Result<outcome::Response, Refusal>> + Send + 'static,
+{
+    let outcome = match start {
+        ResponseStart::Refused(refusal) => return Err(refused(&refusal)),
+        ResponseStart::Complete(response) | ResponseStart::AlreadyDelivered(response) => {
+            Some(Outcome::from_body(&response.to_bytes()))
+        }
+        ResponseStart::Pending(work) => {
+            tasks::spawn_background(work.map(drop));
+            None
+        }
+        ResponseStart::Streaming(mut events) => {
+            // The first event tells that the turn is stored.
+            let first = events.next().await;
+            tasks::spawn_background(events.for_each(|_| ready(())));
+            match first.map(|event| event.kind) {
+                Some(Kind::Result(body)) => Some(Outcome::from_body(body.get().as_bytes())),
+                _ => None,
+            }
+        }
+    };
+    let object = match outcome {
+        Some(outcome) => Form::Response(frame).whole(&outcome)?,
+        None => frame.in_progress(),
+    };
+    Ok(http::json(200, &object))
 }
 
 impl Form {

@@ -67,6 +67,25 @@ impl ApiError {
         }
     }
 
+    /// Creates the error of a file that doesn't exist.
+    #[must_use]
+    pub fn file_not_found(id: &str) -> Self {
+        Self { status: 404, ..Self::invalid("id", "not_found", format!("File with id '{id}' not found.")) }
+    }
+
+    /// Creates the error of a request that names a file which doesn't exist. `param` names the id.
+    #[must_use]
+    pub fn unknown_file(param: &str, id: &str) -> Self {
+        Self::invalid(param, "file_not_found", format!("File with id '{id}' not found."))
+    }
+
+    /// Creates the error of files that are too large, alone or together. `param` holds them.
+    #[must_use]
+    pub fn too_large(param: &str, bytes: usize, limit: usize) -> Self {
+        let message = format!("The file content has {bytes} bytes, at most {limit} are allowed.");
+        Self { status: 413, ..Self::invalid(param, "request_too_large", message) }
+    }
+
     /// Creates the error of a path that doesn't exist.
     #[must_use]
     pub fn path_not_found(method: &str, path: &str) -> Self {
@@ -128,7 +147,9 @@ impl From<Error> for ApiError {
             ErrorCode::ModelContextTooLong => (400, "context_length_exceeded"),
             ErrorCode::ModelContentFiltered => (400, "content_filter"),
             ErrorCode::ModelRateLimited | ErrorCode::TooManyRequests => (429, "rate_limit_exceeded"),
-            ErrorCode::ModelQuotaExceeded => (429, "insufficient_quota"),
+            ErrorCode::ModelQuotaExceeded | ErrorCode::BudgetExceeded | ErrorCode::TurnOverBudget => {
+                (429, "insufficient_quota")
+            }
             other => (other.http_status(), other.as_str()),
         };
         let message = match error_code {

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures::{Stream, stream};
 use http::{
     HeaderName, HeaderValue, StatusCode, Uri,
-    header::{CONTENT_TYPE, RETRY_AFTER},
+    header::{CONTENT_DISPOSITION, CONTENT_TYPE, RETRY_AFTER},
 };
 use runtime::stream::{KeepAlive, TextEvents};
 use serde_json::Value;
@@ -58,6 +58,16 @@ impl From<BytesRejection> for ApiError {
     fn from(_: BytesRejection) -> Self {
         Self { status: 413, ..Self::invalid("", "request_too_large", "The body is larger than 4 MiB.") }
     }
+}
+
+/// Returns a document for download, which browsers don't render.
+#[must_use]
+pub fn attachment(body: Bytes) -> Response {
+    let mut response = bytes(200, body);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+    headers.insert(CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
+    response
 }
 
 /// Translates errors of the service that a route didn't.
@@ -123,6 +133,18 @@ impl Parameters {
             None | Some("" | "false") => Ok(false),
             Some("true") => Ok(true),
             Some(_) => Err(ApiError::value(name, "must be true or false")),
+        }
+    }
+
+    /// Reads `order`, which is `desc` unless given.
+    ///
+    /// # Errors
+    /// If it is neither `asc` nor `desc`.
+    pub fn newest_first(&self) -> Result<bool, ApiError> {
+        match self.text("order") {
+            None | Some("" | "desc") => Ok(true),
+            Some("asc") => Ok(false),
+            Some(_) => Err(ApiError::value("order", "must be asc or desc")),
         }
     }
 

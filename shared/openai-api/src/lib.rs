@@ -7,11 +7,13 @@
 pub mod chat;
 pub mod delivery;
 pub mod error;
+pub mod files;
 pub mod http;
 pub mod id;
 pub mod input_items;
 mod json_object;
 pub mod models;
+pub mod rate_limits;
 pub mod request;
 pub mod response;
 pub mod retry;

@@ -1,6 +1,11 @@
 //! Stored turns as responses.
 
-use contracts::{Timestamp, read::StatusReason};
+use agent::outcome;
+use contracts::{
+    AgentExecuteResponse, InvokeResult, NonEmpty, Timestamp,
+    read::StatusReason,
+    response::{ClientToolContinuation, Metadata},
+};
 use serde_json::Value;
 use turns::flow::{Suspension, TurnSnapshot};
 
@@ -36,6 +41,25 @@ pub fn outcome(round: u32, snapshot: &TurnSnapshot) -> Option<Option<Outcome>> {
             Some(Some(Outcome::Calls { text, calls }))
         }
     }
+}
+
+/// Returns the response with which a turn was suspended, as its first request got it. None if the turn has no such
+/// suspension.
+#[must_use]
+pub fn suspended_response(id: &ResponseId, snapshot: &TurnSnapshot) -> Option<outcome::Response> {
+    let Suspension { text, calls, .. } = snapshot.suspension(id.round)?.clone();
+    let continuation = ClientToolContinuation {
+        metadata: Metadata {
+            session_id: id.session.clone(),
+            turn_id: id.turn.clone(),
+            mode_display_name: String::new(),
+        },
+        tool_calls: NonEmpty::new(calls).ok()?,
+        tool_continuation_message: Some(text).filter(|text| !text.is_empty()),
+    };
+    let body = InvokeResult::ok(AgentExecuteResponse::ClientToolContinuation(continuation));
+    let body = serde_json::value::to_raw_value(&body).ok()?;
+    Some(outcome::Response { body, error_code: None, retry_after_seconds: None, segment: None })
 }
 
 fn with_partial_answer(outcome: Outcome, snapshot: &TurnSnapshot) -> Outcome {

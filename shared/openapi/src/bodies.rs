@@ -30,6 +30,13 @@ pub(crate) fn request_body(body: Body) -> RequestBody {
         MAX_BODY_BYTES / MIB
     )));
     match body {
+        Body::Context => all
+            .description(Some(
+                "The context in the format of `aptix contexts put`, whose JSON Schema `aptix contexts schema` \
+                prints. `Kind` and `Id`, or the `Key` of a mode, may be left out, because the path has them. At most \
+                100,000 bytes.",
+            ))
+            .content("application/json", json("ContextContent", examples::Examples::new())),
         Body::Json(schema) => all.content("application/json", json(schema, examples::Examples::new())),
         Body::Exports => all
             .content("application/json", json("SessionExport", examples::Examples::new()))

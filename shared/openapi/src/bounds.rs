@@ -8,9 +8,11 @@ use utoipa::openapi::{
 
 use crate::NamedSchema;
 use contracts::request::limits::{
-    MAX_ARTIFACTS, MAX_CATEGORY_CHARS, MAX_CONDITIONS, MAX_DESCRIPTION_CHARS, MAX_ERROR_MESSAGE_CHARS,
-    MAX_IMAGES, MAX_INSTRUCTION_CHARS, MAX_LABEL_CHARS, MAX_MODE_CHARS, MAX_NOTE_CHARS,
-    MAX_RESULT_JSON_CHARS, MAX_SAFE_INTEGER, MAX_SOLUTION_CONTEXT_CHARS, MAX_TOOL_RESULTS, MAX_VALUES,
+    MAX_ARTIFACTS, MAX_BUDGET_ID_CHARS, MAX_BUDGETS, MAX_CATEGORY_CHARS, MAX_CONDITIONS,
+    MAX_DESCRIPTION_CHARS, MAX_DISABLED, MAX_ERROR_MESSAGE_CHARS, MAX_FILE_BYTES, MAX_IMAGES,
+    MAX_INSTRUCTION_CHARS, MAX_LABEL_CHARS, MAX_MODE_CHARS, MAX_NOTE_CHARS, MAX_POLICY_NAMES,
+    MAX_RESULT_JSON_CHARS, MAX_RETENTION_DAYS, MAX_SAFE_INTEGER, MAX_SOLUTION_CONTEXT_CHARS,
+    MAX_TOOL_RESULTS, MAX_VALUES,
 };
 
 #[derive(Clone, Copy)]
@@ -42,6 +44,17 @@ const BOUNDS: &[(&str, &str, Max)] = &[
     ("FailedResult", "ErrorMessage", Max::Chars(MAX_ERROR_MESSAGE_CHARS)),
     ("RagScope", "Conditions", Max::Items(MAX_CONDITIONS)),
     ("RagCondition", "Values", Max::Items(MAX_VALUES)),
+    ("Budgets", "Budgets", Max::Items(MAX_BUDGETS)),
+    ("Budget", "Id", Max::Chars(MAX_BUDGET_ID_CHARS)),
+    ("Budget", "Limit", Max::Number(MAX_SAFE_INTEGER)),
+    ("OrgSettings", "RetentionDays", Max::Number(MAX_RETENTION_DAYS)),
+    ("OrgPolicy", "Models", Max::Items(MAX_POLICY_NAMES)),
+    ("OrgPolicy", "Providers", Max::Items(MAX_POLICY_NAMES)),
+    ("OrgPolicy", "Tools", Max::Items(MAX_POLICY_NAMES)),
+    ("OrgPolicy", "MaxFileBytes", Max::Number(MAX_FILE_BYTES)),
+    ("DisabledSubjects", "Users", Max::Items(MAX_DISABLED)),
+    ("DisabledSubjects", "Agents", Max::Items(MAX_DISABLED)),
+    ("DisabledSubjects", "Models", Max::Items(MAX_DISABLED)),
 ];
 
 pub(crate) fn apply(all: &mut [NamedSchema]) {

@@ -43,7 +43,13 @@ pub(crate) const USER_TURN: &[ErrorCode] = &[InputRequired, BodyNotText, BodyNot
 /// Errors of reading a session.
 pub(crate) const SESSION: &[ErrorCode] = &[SessionNotFound];
 
-/// Errors of writing to a deleted session.
+/// Errors of writing to a deleted or quarantined session.
+pub(crate) const CLOSED: &[ErrorCode] = &[SessionDeleted, SessionQuarantined];
+
+/// Errors of a change that a deleted session accepts, and a quarantined one does not.
+pub(crate) const QUARANTINED: &[ErrorCode] = &[SessionQuarantined];
+
+/// Errors of quarantining a session.
 pub(crate) const DELETED: &[ErrorCode] = &[SessionDeleted];
 
 /// Errors of reading a turn. An invalid path counts as an unknown session.
@@ -56,6 +62,7 @@ pub(crate) const PAYLOAD: &[ErrorCode] = &[PayloadNotFound, InlineTooLarge];
 pub(crate) const START: &[ErrorCode] = &[
     SessionNotFound,
     SessionDeleted,
+    SessionQuarantined,
     TurnNotFound,
     TurnIdConflict,
     TurnInProgress,
@@ -63,16 +70,36 @@ pub(crate) const START: &[ErrorCode] = &[
     SessionContextMismatch,
     AgentContextNotFound,
     ConversationContextNotFound,
+    ContextVersionNotFound,
+    ForbiddenByPolicy,
+    DisabledByOperator,
+    BudgetExceeded,
 ];
 
 /// Errors of rerunning a turn.
 pub(crate) const RERUN: &[ErrorCode] = &[SessionNotFound, TurnNotFound, InputRequired];
 
+/// Errors of reading an agent context.
+pub(crate) const AGENT: &[ErrorCode] = &[AgentContextNotFound];
+
+/// Errors of reading a conversation context.
+pub(crate) const CONVERSATION: &[ErrorCode] = &[ConversationContextNotFound];
+
+/// Errors of reading a mode.
+pub(crate) const MODE: &[ErrorCode] = &[ModeNotFound];
+
+/// Errors of reading a version of a context.
+pub(crate) const VERSION: &[ErrorCode] = &[ContextVersionNotFound];
+
+/// Errors of a write that requires a state.
+pub(crate) const PRECONDITION: &[ErrorCode] = &[PreconditionFailed];
+
 /// Errors of submitting feedback. The turn must have ended.
 pub(crate) const FEEDBACK: &[ErrorCode] = &[SessionBusy];
 
 /// Errors of forking a session.
-pub(crate) const FORK: &[ErrorCode] = &[SessionNotFound, TurnNotFound, TurnNotCompleted, SessionIdConflict];
+pub(crate) const FORK: &[ErrorCode] =
+    &[SessionNotFound, TurnNotFound, TurnNotCompleted, SessionIdConflict, DisabledByOperator];
 
 /// Errors of importing sessions.
 pub(crate) const IMPORT: &[ErrorCode] = &[
@@ -90,6 +117,7 @@ pub(crate) const TOOL_RESULTS: &[ErrorCode] = &[
     TurnNotFound,
     TurnOfAnotherUser,
     SessionDeleted,
+    SessionQuarantined,
     TurnInProgress,
     TurnNotAwaitingTools,
     ToolResultsMismatch,
@@ -116,6 +144,7 @@ pub(crate) const FAILED_TURN: &[ErrorCode] = &[
     ModelReplyIncomplete,
     ModelReplyEmpty,
     ToolRoundsExceeded,
+    TurnOverBudget,
 ];
 
 /// Groups the codes by status, in catalogue order.

@@ -28,16 +28,18 @@ pub use request_schemas::AgentExecuteRequestSchema;
 
 use utoipa::{
     ToSchema,
-    openapi::{RefOr, Schema},
+    openapi::{Object, ObjectBuilder, RefOr, Schema, schema::AdditionalProperties},
 };
 
 use contracts::{
     AgentExecuteResponse, ContentHash, ErrorCode, FileAddress,
     read::{
-        AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, ExportLine,
-        FoundSession, ListResponse, ModeChange, PayloadAnswer, PurgeReport, SessionDeletion, SessionExport,
-        SessionImport, TurnFeedback, TurnStep,
+        AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, Context,
+        ContextVersion, ExportLine, FoundSession, ListResponse, ModeChange, PayloadAnswer, PurgeReport,
+        SessionDeletion, SessionExport, SessionImport, TurnFeedback, TurnRecords, TurnStep, UsageGroup,
+        UsageReport,
     },
+    request::{Budgets, OrgSettings},
     stream,
 };
 
@@ -70,6 +72,7 @@ pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
     enveloped::<AgentSessionTurnSummary>("AgentSessionTurnSummary", &mut all);
     enveloped::<ListResponse<TurnStep>>("StepList", &mut all);
     named::<TurnStep>("TurnStep", &mut all);
+    enveloped::<TurnRecords>("TurnRecords", &mut all);
     enveloped::<TurnFeedback>("TurnFeedback", &mut all);
     enveloped::<ListResponse<TurnFeedback>>("FeedbackList", &mut all);
     enveloped::<ListResponse<FoundSession>>("SearchResults", &mut all);
@@ -83,6 +86,14 @@ pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
     named::<stream::Status>("StreamStatus", &mut all);
     enveloped::<SessionDeletion>("SessionDeletion", &mut all);
     enveloped::<PurgeReport>("PurgeReport", &mut all);
+    enveloped::<UsageReport>("UsageReport", &mut all);
+    enveloped::<Budgets>("Budgets", &mut all);
+    enveloped::<OrgSettings>("OrgSettings", &mut all);
+    named::<UsageGroup>("UsageGroup", &mut all);
+    enveloped::<Context>("Context", &mut all);
+    enveloped::<ListResponse<Context>>("ContextList", &mut all);
+    enveloped::<ContextVersion>("ContextVersion", &mut all);
+    enveloped::<ListResponse<ContextVersion>>("ContextVersionList", &mut all);
     envelopes::failure(&mut all);
     named::<ErrorCode>("ErrorCode", &mut all);
     named::<ContentHash>("ContentHash", &mut all);
@@ -95,12 +106,22 @@ pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
     named::<request_schemas::ForkRequest>("ForkRequest", &mut all);
     named::<request_schemas::SessionEdit>("SessionEdit", &mut all);
     named::<request_schemas::FeedbackRequest>("FeedbackRequest", &mut all);
+    named::<request_schemas::RolloutRequest>("RolloutRequest", &mut all);
+    named::<request_schemas::RollbackRequest>("RollbackRequest", &mut all);
+    all.push(("ContextContent".to_owned(), Schema::from(context_content()).into()));
     bounds::apply(&mut all);
     all.sort_by(|(one, _), (other, _)| one.cmp(other));
     all.dedup_by(|(one, _), (other, _)| one == other);
     closed_schemas::close_response_kinds(&mut all);
     closed_schemas::require_user_turn_input(&mut all);
     all
+}
+
+/// The schema of a context's content. Its members depend on its kind, and have a schema of their own.
+fn context_content() -> Object {
+    let description = "An agent context, a conversation context or a mode.";
+    let any = AdditionalProperties::FreeForm(true);
+    ObjectBuilder::new().description(Some(description)).additional_properties(Some(any)).build()
 }
 
 /// Returns the ids of the operations and the error codes of each.

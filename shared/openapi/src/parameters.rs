@@ -8,7 +8,7 @@ use utoipa::openapi::{
 
 use contracts::{
     id::MAX_ID_CHARS,
-    read::TurnStatus,
+    read::{TurnStatus, UsageGrouping},
     request::limits::{
         DEFAULT_PAGE_SIZE, MAX_CATEGORY_CHARS, MAX_MODE_CHARS, MAX_PAGE_SIZE, MAX_QUERY_CHARS,
         MAX_SOLUTION_CONTEXT_CHARS,
@@ -28,6 +28,7 @@ pub(crate) enum Param {
     Round,
     Payloads,
     Ids,
+    By,
     User,
     Status,
     Mode,
@@ -41,6 +42,10 @@ pub(crate) enum Param {
     ContinuationToken,
     LastEventId,
     IfNoneMatch,
+    IfMatch,
+    Context,
+    ModeKey,
+    Version,
     CorrelationId,
     /// An `X-Aptix-…` header: its name, its member, and its schema.
     Header(&'static str, &'static str, HeaderKind),
@@ -93,6 +98,7 @@ impl Param {
             Self::Inline => ("inline", ParameterIn::Query, flag().into()),
             Self::Payloads => ("payloads", ParameterIn::Query, payloads().into()),
             Self::Ids => ("ids", ParameterIn::Query, ids().into()),
+            Self::By => ("by", ParameterIn::Query, grouping().into()),
             Self::Round => ("round", ParameterIn::Query, count().into()),
             Self::User => ("userId", ParameterIn::Query, user().into()),
             Self::Status => ("status", ParameterIn::Query, status().into()),
@@ -109,6 +115,10 @@ impl Param {
             Self::ContinuationToken => ("continuationToken", ParameterIn::Query, text().into()),
             Self::LastEventId => ("Last-Event-ID", ParameterIn::Header, event_id().into()),
             Self::IfNoneMatch => ("If-None-Match", ParameterIn::Header, text().into()),
+            Self::IfMatch => ("If-Match", ParameterIn::Header, text().into()),
+            Self::Context => ("ContextId", ParameterIn::Path, named("AgentContextId")),
+            Self::ModeKey => ("ModeKey", ParameterIn::Path, mode_key().into()),
+            Self::Version => ("Version", ParameterIn::Path, count().into()),
             Self::CorrelationId => ("X-Correlation-ID", ParameterIn::Header, text().into()),
             Self::Header(name, _, HeaderKind::Named(schema)) => (name, ParameterIn::Header, named(schema)),
             Self::Header(name, _, HeaderKind::Text(most)) => {
@@ -151,12 +161,14 @@ impl Param {
                 derived from the document. Turns keep their ids, which are unique only within their session."
                     .into()
             }
+            Self::By => "Property by which usage is grouped.".into(),
             Self::Round => {
                 "Number of the model reply, from 1, as in the turn's steps. Default: the last model call."
                     .into()
             }
             Self::User => {
-                "Only sessions that this user owns or takes part in, or turns of this user. Default: all."
+                "Only sessions that this user owns or takes part in, or turns of this user. Default: all. Of usage, \
+                others than operators get their own alone."
                     .into()
             }
             Self::Status => "Only turns with this status, or sessions whose last turn has it.".into(),
@@ -164,7 +176,7 @@ impl Param {
             Self::Category => "Only sessions of this category, in exactly this spelling.".into(),
             Self::From => {
                 "Only items from this time on: a session by its last activity (with `userId`, by that user's \
-                activity), a turn by its creation."
+                activity), a turn by its creation. Usage is by whole days, in UTC."
                     .into()
             }
             Self::To => "Only items up to this time.".into(),
@@ -189,7 +201,12 @@ impl Param {
                     .into()
             }
             Self::IfNoneMatch => "`ETag`s of the client's cached responses. If one is still valid, the \
-                response is a 304.".into(),
+                response is a 304. On a write only `*`, which requires that the resource doesn't exist.".into(),
+            Self::IfMatch => "`ETag` that the resource must have, or `*` if it must only exist. Otherwise the \
+                response is a 412, and nothing is changed.".into(),
+            Self::Context => "Id of the context, chosen by the org.".into(),
+            Self::ModeKey => "Key of the mode, as sessions show it.".into(),
+            Self::Version => "Number of the version, from 1.".into(),
             Self::CorrelationId => {
                 "Correlation id of the request, which is added to all its log lines. 1 to 128 visible ASCII \
                 characters. Any other value is ignored, and the service generates an id."
@@ -228,6 +245,11 @@ fn ids() -> ObjectBuilder {
     text().enum_values(Some(["keep", "new"])).default(Some("keep".into()))
 }
 
+fn grouping() -> ObjectBuilder {
+    let names = UsageGrouping::ALL.map(UsageGrouping::name);
+    text().enum_values(Some(names)).default(Some(UsageGrouping::default().name().into()))
+}
+
 fn words() -> ObjectBuilder {
     text().max_length(Some(MAX_QUERY_CHARS)).pattern(Some(r"[\p{L}\p{N}]"))
 }
@@ -249,6 +271,10 @@ fn order() -> ObjectBuilder {
 
 fn instant() -> ObjectBuilder {
     text().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+}
+
+fn mode_key() -> ObjectBuilder {
+    text().max_length(Some(64)).pattern(Some("^[a-z][a-z0-9]*(_[a-z0-9]+)*$"))
 }
 
 fn count() -> ObjectBuilder {

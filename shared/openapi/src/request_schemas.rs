@@ -39,6 +39,35 @@ pub(crate) struct SessionEdit {
     category: Option<String>,
     /// Visibility within the org.
     visibility: Option<Visibility>,
+    /// Version of the agent context to pin the session to. 0 removes the pin. For operators and agent editors.
+    #[schema(minimum = 0)]
+    agent_context_version: Option<u32>,
+    /// Version of the conversation context to pin the session to. 0 removes the pin. For operators and agent editors.
+    #[schema(minimum = 0)]
+    conversation_context_version: Option<u32>,
+}
+
+/// A rollout of a version of a context.
+#[derive(ToSchema)]
+#[schema(rename_all = "PascalCase")]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RolloutRequest {
+    /// Number of the version.
+    #[schema(minimum = 1)]
+    version: u32,
+    /// Percentage of the sessions. 0 ends the rollout.
+    #[schema(minimum = 0, maximum = 100)]
+    percent: u8,
+}
+
+/// A rollback of a context.
+#[derive(ToSchema)]
+#[schema(rename_all = "PascalCase")]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RollbackRequest {
+    /// Number of the version to restore.
+    #[schema(minimum = 1)]
+    version: u32,
 }
 
 /// A new turn, with at least one of `Instruction`, `InputArtifacts` and `ClipboardImages`.

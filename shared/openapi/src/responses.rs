@@ -19,6 +19,7 @@ use contracts::{error::ErrorCode, stream::MEDIA_TYPE};
 const JSON: &str = "application/json";
 const JSON_LINES: &str = "application/jsonl";
 const TEXT: &str = "text/plain";
+const CSV: &str = "text/csv";
 
 const NOT_MODIFIED: &str = "Not modified: the cached response in `If-None-Match` is still valid.";
 
@@ -56,6 +57,11 @@ fn success_responses(row: &Row) -> ResponsesBuilder {
                 .content(MEDIA_TYPE, event_stream())
                 .content(TEXT, Content::new(Some(text)));
             all.response("200", ok)
+        }
+        ResponseKind::Report(result) => {
+            let rows = text("A header line and one line per group (RFC 4180), for `Accept: text/csv`.");
+            let ok = ok.content(JSON, envelope_content(result, None));
+            all.response("200", ok.content(CSV, Content::new(Some(rows))))
         }
         ResponseKind::Document(schema) => {
             let document =
@@ -114,8 +120,8 @@ fn error_response(codes: &[ErrorCode], as_text: bool) -> Response {
         let line = text("The errors on one line: `Code: message`, joined by `; `.");
         response = response.content(TEXT, Content::new(Some(line)));
     }
-    // For these the service passes on the provider's `Retry-After`.
-    let upstream = [ErrorCode::ModelRateLimited, ErrorCode::ModelUnavailable];
+    // For these the service passes on the provider's `Retry-After`, or knows when the budget's window ends.
+    let upstream = [ErrorCode::ModelRateLimited, ErrorCode::ModelUnavailable, ErrorCode::TurnOverBudget];
     if codes.iter().any(|code| code.retryable() || upstream.contains(code)) {
         response = response.header_ref("Retry-After", component(RETRY_AFTER));
     }

@@ -33,7 +33,8 @@ impl ParentRef {
 }
 
 /// The location of a turn's parent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
 pub struct ResolvedParent {
     /// The session.
     pub session: SessionKey,

@@ -26,6 +26,16 @@ pub struct Caller {
     pub user: User,
     /// True if the operator claim is present, which grants access to provider ids and raw payloads.
     pub operator: bool,
+    /// True if the agent editor claim is present, which grants access to the org's contexts.
+    pub agent_editor: bool,
+}
+
+impl Caller {
+    /// True if the caller may read and change the org's contexts.
+    #[must_use]
+    pub fn may_edit_contexts(&self) -> bool {
+        self.operator || self.agent_editor
+    }
 }
 
 impl From<&User> for EntityHeader {

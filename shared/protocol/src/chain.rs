@@ -65,7 +65,7 @@ pub fn provider_id(name: Option<&str>, host: &str) -> String {
 }
 
 /// Separates name and host. It can't occur in a host.
-const NAME_SEPARATOR: char = '@';
+pub const NAME_SEPARATOR: char = '@';
 
 /// True if a chain recorded for `recorded` is stored at `provider`. A chain from before providers were recorded
 /// belongs to the unnamed provider, which was the only one then.

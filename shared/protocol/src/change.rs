@@ -4,12 +4,14 @@
 //! rules of its own.
 
 use crate::{
+    budget::MeterRef,
     detail::{ModeChange, Participant, RequestDetail, ResultDetail},
     id::AttemptId,
     purge::Purge,
     session::Session,
     stream_position::StreamPosition,
     turn::{Phase, State, StepRef, Turn},
+    usage::UsageEntry,
 };
 use contracts::{Timestamp, id::UserId};
 
@@ -161,11 +163,22 @@ pub struct Commit {
     pub participant: Option<Participant>,
     /// The mode changes of a completed turn, in order.
     pub mode_changes: Vec<ModeChange>,
+    /// The usage of the turns that become terminal, which is added to the org's.
+    pub usage: Vec<UsageEntry>,
     /// The purge record of a session that is being deleted, in its initial state.
     pub purge: Option<Purge>,
 }
 
 impl Commit {
+    /// Adds the meters of the turn that the transaction starts.
+    #[must_use]
+    pub fn with_meters(mut self, meters: Vec<MeterRef>) -> Self {
+        if let Some(start) = self.turns.first_mut() {
+            start.after.meters = meters;
+        }
+        self
+    }
+
     /// Creates a transaction that changes only the session. Other items are added to it.
     #[must_use]
     pub fn new(session: SessionChange) -> Self {
@@ -176,6 +189,7 @@ impl Commit {
             result: None,
             participant: None,
             mode_changes: Vec::new(),
+            usage: Vec::new(),
             purge: None,
         }
     }

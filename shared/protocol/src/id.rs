@@ -6,7 +6,8 @@ use contracts::id::{OrgId, SessionId, TurnId};
 use serde::{Deserialize, Serialize};
 
 /// The key of a session within its tenant (I7).
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
 pub struct SessionKey {
     /// The tenant.
     pub org: OrgId,

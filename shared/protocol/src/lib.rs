@@ -5,6 +5,7 @@
 //! the content of turns.
 
 pub mod ancestry;
+pub mod budget;
 pub mod caller;
 pub mod chain;
 pub mod change;
@@ -22,6 +23,7 @@ pub mod stream_position;
 pub mod timing;
 pub mod transition;
 pub mod turn;
+pub mod usage;
 pub mod version;
 
 pub use caller::Caller;

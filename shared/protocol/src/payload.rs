@@ -42,6 +42,9 @@ pub enum Kind {
     ModelRequest(AttemptId, u32),
     /// The provider's response to that call.
     ModelResponse(AttemptId, u32),
+    /// The conversation up to and including the turn, under the attempt that answered it. A copy for the next turn, which
+    /// can do without it.
+    History(AttemptId),
     /// A published file, addressed by its content.
     File {
         /// The hash of its bytes.
@@ -64,6 +67,7 @@ impl Kind {
             Self::PartialAnswer(_) => "partial-answer.md",
             Self::ModelRequest(..) => "llm-request.json",
             Self::ModelResponse(..) => "llm-response.json",
+            Self::History(_) => "history.json",
             Self::File { name, .. } => name,
         }
     }
@@ -78,7 +82,8 @@ impl Kind {
             | Self::Step(..)
             | Self::ToolResults(_)
             | Self::ModelRequest(..)
-            | Self::ModelResponse(..) => "application/json",
+            | Self::ModelResponse(..)
+            | Self::History(_) => "application/json",
             Self::Answer(_) | Self::PartialAnswer(_) => "text/markdown; charset=utf-8",
             Self::File { .. } => "application/octet-stream",
         }

@@ -41,6 +41,8 @@ pub struct Session {
     pub edited: Option<Timestamp>,
     /// The deletion, if it was deleted. A deleted session accepts no turns (rule 12).
     pub deleted: Option<Deletion>,
+    /// The quarantine, if an operator put it there. It accepts nothing until its release (rule 12).
+    pub quarantine: Option<Quarantine>,
     /// The user who started it.
     pub owner: User,
     /// The creation time.
@@ -138,6 +140,27 @@ pub struct Deletion {
     pub retained_until: Timestamp,
     /// True from the start of the purge on. Only this tombstone is left then, and the session can't be restored.
     pub purged: bool,
+}
+
+/// The quarantine of a session. Never together with a deletion.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Quarantine {
+    /// The time at which it began.
+    pub at: Timestamp,
+    /// The operator who ordered it.
+    pub by: UserId,
+}
+
+/// The reason that a session accepts no turns, results or changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SessionClosed {
+    /// It was deleted.
+    #[error("the session was deleted")]
+    Deleted,
+    /// An operator quarantined it.
+    #[error("the session is quarantined")]
+    Quarantined,
 }
 
 /// A user's role in a session.
@@ -241,6 +264,17 @@ pub struct Contexts {
     pub agent: Option<AgentContextId>,
     /// The conversation context.
     pub conversation: Option<ConversationContextId>,
+    /// The versions that the session is pinned to. No turn changes them.
+    pub pins: ContextPins,
+}
+
+/// The versions of its contexts that a session is pinned to. An absent one follows the live content.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct ContextPins {
+    /// The version of the agent context.
+    pub agent: Option<u32>,
+    /// The version of the conversation context.
+    pub conversation: Option<u32>,
 }
 
 /// Advisory hints. The newest value of each stays in effect.
@@ -271,6 +305,28 @@ impl Session {
         self.deleted.as_ref().is_some_and(|deletion| deletion.purged)
     }
 
+    /// Requires a session that accepts turns, results and changes.
+    ///
+    /// # Errors
+    /// Returns an error if it is deleted or quarantined.
+    pub fn ensure_open(&self) -> Result<(), SessionClosed> {
+        match self.deleted {
+            Some(_) => Err(SessionClosed::Deleted),
+            None => self.ensure_released(),
+        }
+    }
+
+    /// Requires a session that is not quarantined.
+    ///
+    /// # Errors
+    /// Returns an error if it is quarantined.
+    pub fn ensure_released(&self) -> Result<(), SessionClosed> {
+        match self.quarantine {
+            Some(_) => Err(SessionClosed::Quarantined),
+            None => Ok(()),
+        }
+    }
+
     /// Returns the tombstone that a purge leaves: the owner's id, the deletion and times, but no contents.
     #[must_use]
     pub fn tombstone(&self) -> Self {
@@ -283,6 +339,7 @@ impl Session {
             visibility: Visibility::Participants,
             edited: self.edited,
             deleted: self.deleted.clone(),
+            quarantine: None,
             owner: User { id: self.owner.id.clone(), name: String::new() },
             created: self.created,
             last_activity: self.last_activity,
@@ -319,6 +376,12 @@ impl Session {
 }
 
 impl Contexts {
+    /// The id of the agent; the built-in one has an id too.
+    #[must_use]
+    pub fn agent_id(&self) -> &str {
+        self.agent.as_ref().map_or(id::BUILT_IN_CONTEXT, AgentContextId::as_str)
+    }
+
     /// True if a turn with these contexts may join a session whose contexts are `fixed`.
     #[must_use]
     pub fn agree_with(&self, fixed: &Self) -> bool {

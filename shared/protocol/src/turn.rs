@@ -7,6 +7,7 @@ use contracts::{Error, ErrorCode, Fingerprint, Timestamp, id::UserId, read::Turn
 
 use crate::{
     ancestry::{ParentRef, ResolvedParent},
+    budget::MeterRef,
     chain,
     id::{AttemptId, SessionKey, TurnKey},
     payload::{Kind, Payload, StoredRequest},
@@ -61,6 +62,8 @@ pub struct Turn {
     /// The position up to which the stream was stored when a streamed turn was ended from outside while it ran. That
     /// text is the partial answer.
     pub checkpoint: Option<StreamPosition>,
+    /// The meters in which the turn has entries, because a budget applied to it at its start.
+    pub meters: Vec<MeterRef>,
     /// The state.
     pub state: State,
 }
@@ -130,7 +133,7 @@ pub enum Verdict {
 pub enum EndReason {
     /// The caller cancelled it.
     Cancelled,
-    /// Its attempts died and the client did not retry.
+    /// Its attempts died and the client did not retry, or an operator abandoned it.
     Abandoned,
     /// A new user turn came while it awaited tool results.
     Superseded,
@@ -325,6 +328,8 @@ impl Turn {
             Kind::Instruction(request) => *request == self.stored_request(),
             // Answers, messages and streams that clients received link to it.
             Kind::File { .. } => true,
+            // A copy of what other objects have.
+            Kind::History(_) => false,
             Kind::Outcome(attempt)
             | Kind::Step(attempt, _)
             | Kind::ToolResults(attempt)

@@ -1,16 +1,12 @@
 //! Middleware around the routes of every API function: limits, CORS, the fallback envelope, request ids, and the span
 //! that the request's log lines belong to.
 
-use std::{
-    any::Any,
-    convert::Infallible,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::any::Any;
 
 use axum::{
     Router,
-    extract::{DefaultBodyLimit, FromRequestParts, Request},
-    http::{HeaderValue, header, request::Parts},
+    extract::{DefaultBodyLimit, Request},
+    http::{HeaderValue, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
 };
@@ -20,7 +16,12 @@ use settings::Env;
 use tower::ServiceExt;
 use tower_http::{catch_panic::CatchPanicLayer, set_header::SetResponseHeaderLayer};
 
-use crate::{Reply, base_path, buffered, correlation, negotiation, nodelay_responder, query, span};
+use crate::{Reply, base_path, buffered, correlation, memory, negotiation, nodelay_responder, query, span};
+
+pub use crate::deadline::RemainingTime;
+
+/// The response headers that a page of another origin may read.
+pub const EXPOSED_HEADERS: &str = "Retry-After, Location, ETag, X-Request-Id, X-Correlation-ID";
 
 /// The delivery mode of HTTP responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +39,8 @@ impl ResponseMode {
     }
 }
 
-/// Serves the routes until the Lambda service ends the process.
+/// Serves the routes until the Lambda service ends the process. Takes the next invocation when the background work of
+/// the last one has ended. Serves several invocations at a time where Lambda says so.
 ///
 /// # Errors
 /// Fails if the Runtime API is gone.
@@ -66,6 +68,7 @@ pub fn with_middleware(routes: Router) -> Router {
         })
         // One byte more than the contract allows, so that the contract's own check reports a body that is too long.
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES + 1))
+        .layer(middleware::from_fn(memory::refuse_without_memory))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(middleware::from_fn(query::reject_unknown_params))
         .layer(middleware::from_fn(negotiation::negotiate_plain_text));
@@ -78,7 +81,7 @@ pub fn with_middleware(routes: Router) -> Router {
         ))
         .layer(SetResponseHeaderLayer::if_not_present(
             header::ACCESS_CONTROL_EXPOSE_HEADERS,
-            HeaderValue::from_static("Retry-After, Location, ETag, X-Request-Id, X-Correlation-ID"),
+            HeaderValue::from_static(EXPOSED_HEADERS),
         ))
         .layer(SetResponseHeaderLayer::if_not_present(
             header::CACHE_CONTROL,
@@ -90,22 +93,6 @@ pub fn with_middleware(routes: Router) -> Router {
         ));
     // A layer would run after the routing, which needs the path.
     Router::new().fallback_service(routes.map_request(base_path::strip))
-}
-
-/// The time that the function has left for this request. One minute if the deadline is unknown.
-#[derive(Debug, Clone, Copy)]
-pub struct RemainingTime(pub Duration);
-
-impl<S: Send + Sync> FromRequestParts<S> for RemainingTime {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let deadline = parts.lambda_context_ref().map(|context| Duration::from_millis(context.deadline));
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        // `cargo lambda watch` sends a deadline in 1970. Ignore a deadline that has already passed.
-        let left = deadline.and_then(|deadline| deadline.checked_sub(now));
-        Ok(Self(left.unwrap_or(Duration::from_secs(60))))
-    }
 }
 
 /// Adds Lambda's id of the request to the response.

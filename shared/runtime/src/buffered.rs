@@ -7,14 +7,21 @@ use axum::{Router, response::Response};
 use futures::{FutureExt, future::BoxFuture};
 use http::StatusCode;
 use http_body_util::BodyExt;
-use lambda_http::{Body, IntoResponse, Request, tower::ServiceExt};
+use lambda_http::{
+    Adapter, Body, IntoResponse, Request,
+    lambda_runtime::{Runtime, layers::TracingLayer},
+    tower::ServiceExt,
+};
 
-/// Serves the routes until the Lambda service ends the process.
+use crate::tasks;
+
+/// Serves the routes until the Lambda service ends the process, one invocation at a time.
 ///
 /// # Errors
 /// Fails if the Runtime API is gone.
 pub(crate) async fn serve(routes: Router) -> Result<(), lambda_http::Error> {
-    lambda_http::run(ServiceExt::<Request>::map_response(routes, Buffered)).await
+    let handler = Adapter::from(ServiceExt::<Request>::map_response(routes, Buffered));
+    Runtime::new(handler).layer(tasks::layer()).layer(TracingLayer::new()).run().await
 }
 
 /// A response that is read to its end before it is sent.

@@ -38,6 +38,8 @@ pub mod context_key {
     pub const USER_NAME: &str = "user_name";
     /// `true` for operators.
     pub const OPERATOR: &str = "operator";
+    /// `true` for agent editors.
+    pub const AGENT_EDITOR: &str = "agent_editor";
     /// Version of these keys. A context without it is one of another authorizer, and has the names of the claims.
     pub const VERSION: &str = "context_version";
 }
@@ -61,6 +63,8 @@ pub struct ClaimNames {
     pub org_name: String,
     /// `true` for operators.
     pub operator: String,
+    /// `true` for agent editors.
+    pub agent_editor: String,
     /// The accepted clients: the audience of an ID token, or the `client_id` of an access token.
     pub audiences: Vec<String>,
     /// The claims to use where no authorizer runs in front of the function, on a developer's machine.
@@ -104,6 +108,7 @@ impl ClaimNames {
             user_name: env.read(&settings::USER_NAME_CLAIM),
             org_name: env.read(&settings::ORG_NAME_CLAIM),
             operator: env.read(&settings::OPERATOR_CLAIM),
+            agent_editor: env.read(&settings::AGENT_EDITOR_CLAIM),
             audiences: env.read(&settings::TOKEN_AUDIENCES),
             development_claims: Map::new(),
         }
@@ -129,7 +134,7 @@ impl ClaimNames {
         if named.iter().any(ours) { Ok(()) } else { Err(InvalidClaims::Audience(claim)) }
     }
 
-    /// Returns the claim of the org or of operators, if the token leaves it out. Identity providers do so if a user has
+    /// Returns the claim of the org or of a role, if the token leaves it out. Identity providers do so if a user has
     /// more groups than fit, and say where to ask for them. Such a token must never be taken for one of a user without
     /// groups: the user would get the org of the client, or lose a role.
     #[must_use]
@@ -143,7 +148,7 @@ impl ClaimNames {
         };
         let is_left_out =
             |name: &&String| is_left_out(claims, name) || is_left_out(claims, &first_part(name));
-        [&self.org, &self.operator].into_iter().find(is_left_out).cloned()
+        [&self.org, &self.operator, &self.agent_editor].into_iter().find(is_left_out).cloned()
     }
 
     /// Returns the claims in a context of a Lambda authorizer. The keys of the `authorizer` function become the names of the
@@ -158,6 +163,7 @@ impl ClaimNames {
             (context_key::USER, &self.user),
             (context_key::USER_NAME, &self.user_name),
             (context_key::OPERATOR, &self.operator),
+            (context_key::AGENT_EDITOR, &self.agent_editor),
         ];
         // All are taken out before any is put back, since a claim may have the name of another key.
         let values = keys.map(|(key, name)| (name.clone(), context.remove(key)));
@@ -177,17 +183,19 @@ impl ClaimNames {
             let name = name.to_owned();
             |fault| InvalidClaims::Invalid(name, fault)
         };
+        let has_role = |name: &str| match claims.get(name) {
+            Some(Value::Bool(has)) => *has,
+            Some(Value::String(has)) => has == "true",
+            _ => false,
+        };
         let org = OrgId::new(required(&self.org)?).map_err(invalid(&self.org))?;
         let user = UserId::new(required(&self.user)?).map_err(invalid(&self.user))?;
         Ok(Caller {
             org_name: text(&self.org_name).map(str::to_owned),
             org,
             user: User { name: text(&self.user_name).unwrap_or(user.as_str()).to_owned(), id: user },
-            operator: match claims.get(&self.operator) {
-                Some(Value::Bool(operator)) => *operator,
-                Some(Value::String(operator)) => operator == "true",
-                _ => false,
-            },
+            operator: has_role(&self.operator),
+            agent_editor: has_role(&self.agent_editor),
         })
     }
 }
@@ -328,6 +336,14 @@ mod tests {
             assert_eq!(of(claims), Ok(()));
         }
         assert_eq!(of(json!({"hasgroups": false})), Err(InvalidClaims::Missing("groups".to_owned())));
+    }
+
+    #[test]
+    fn agent_editor_is_no_operator() {
+        let found =
+            caller(json!({"aud": "web", "sub": "ada", "custom:org": "acme", "custom:agent_editor": "true"}));
+        let found = found.unwrap();
+        assert_eq!((found.agent_editor, found.operator, found.may_edit_contexts()), (true, false, true));
     }
 
     #[test]

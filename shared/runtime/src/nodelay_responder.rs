@@ -7,12 +7,14 @@
 //! is accepted, remove this file.
 
 use std::{
+    any::Any,
     convert::Infallible,
+    panic::AssertUnwindSafe,
     sync::Arc,
     task::{Context, Poll},
 };
 
-use axum::{Router, body::Body};
+use axum::Router;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use contracts::json_bytes;
@@ -23,18 +25,25 @@ use http_body_util::StreamBody;
 use hyper_util::client::legacy::connect::HttpConnector;
 use lambda_http::{
     Error, LambdaEvent, Service, StreamAdapter,
-    lambda_runtime::{LambdaInvocation, MetadataPrelude, Runtime, StreamResponse, layers::TracingLayer},
+    lambda_runtime::{LambdaInvocation, MetadataPrelude, StreamResponse, layers::TracingLayer},
     request::LambdaRequest,
+    streaming_runtime_concurrent,
     tower::layer::layer_fn,
 };
 use lambda_runtime_api_client::{PooledClient, PooledClientBuilder, body, build_request};
+use settings::Env;
+
+use crate::{
+    concurrency,
+    isolation::{self, INVOCATION_ID},
+    memory::MemoryBudget,
+    tasks,
+};
 
 /// The content type of an HTTP integration response: its head is JSON and precedes its body.
 const INTEGRATION_CONTENT_TYPE: &str = "application/vnd.awslambda.http-integration-response";
 /// The bytes that end the head.
 const HEAD_TERMINATOR: [u8; 8] = [0; 8];
-/// The id of the invocation besides its request id. It keeps a late response from answering another invocation.
-const INVOCATION_ID: &str = "lambda-runtime-invocation-id";
 /// The trailers that report a response that was cut short.
 const ERROR_TYPE: &str = "lambda-runtime-function-error-type";
 const ERROR_BODY: &str = "lambda-runtime-function-error-body";
@@ -44,13 +53,20 @@ const ERROR_BODY: &str = "lambda-runtime-function-error-body";
 /// # Errors
 /// Fails if the Runtime API is gone.
 pub(crate) async fn serve(routes: Router) -> Result<(), Error> {
-    let inner = Runtime::new(StreamAdapter::from(routes.clone()));
+    let inner = streaming_runtime_concurrent(routes.clone());
     let client = Arc::new(client(PooledClient::builder()));
-    let responder = layer_fn(|inner| {
-        let (routes, client) = (StreamAdapter::from(routes.clone()), Arc::clone(&client));
-        NodelayResponder { routes, inner, client }
+    let reporter = Arc::clone(&client);
+    let responder = layer_fn(move |inner| NodelayResponder {
+        routes: routes.clone(),
+        inner,
+        client: Arc::clone(&client),
     });
-    inner.layer(responder).layer(TracingLayer::new()).run().await
+    let runtime = inner.layer(responder).layer(tasks::layer());
+    if concurrency::limit() == 1 {
+        return runtime.layer(TracingLayer::new()).run_concurrent().await;
+    }
+    let memory = MemoryBudget::read(&mut Env::from_process()).layer();
+    runtime.layer(memory).layer(isolation::layer(reporter)).layer(TracingLayer::new()).run_concurrent().await
 }
 
 /// Builds a client that sends each chunk immediately.
@@ -63,8 +79,9 @@ fn client(builder: PooledClientBuilder) -> PooledClient {
 }
 
 /// Responds to invocations over a client of its own.
+#[derive(Clone)]
 struct NodelayResponder<S> {
-    routes: StreamAdapter<'static, Router, Body>,
+    routes: Router,
     /// The runtime's own service. It reports events that aren't HTTP requests.
     inner: S,
     client: Arc<PooledClient>,
@@ -89,7 +106,7 @@ where
         };
         let LambdaInvocation { parts, context, .. } = invocation;
         let path = format!("/2018-06-01/runtime/invocation/{}/response", context.request_id);
-        let answered = self.routes.call(LambdaEvent::new(event, context));
+        let answered = StreamAdapter::from(self.routes.clone()).call(LambdaEvent::new(event, context));
         let client = Arc::clone(&self.client);
         async move {
             let Ok(StreamResponse { metadata_prelude, stream }) = answered.await;
@@ -130,8 +147,11 @@ where
     let any = HeaderValue::from_static("application/octet-stream");
     head.headers.entry(header::CONTENT_TYPE).or_insert(any);
     let head = [Bytes::from(serde_json::to_vec(&head)?), Bytes::from_static(&HEAD_TERMINATOR)];
-    let pieces =
-        pieces.map(|piece| piece.map_or_else(|error| Frame::trailers(error_trailers(&error)), Frame::data));
+    let pieces = AssertUnwindSafe(pieces).catch_unwind().map(|piece| match piece {
+        Ok(Ok(data)) => Frame::data(data),
+        Ok(Err(error)) => Frame::trailers(error_trailers(&error)),
+        Err(panic) => Frame::trailers(panic_trailers(panic.as_ref())),
+    });
     let frames = stream::iter(head.map(Frame::data)).chain(pieces);
     Ok(body::Body::new(StreamBody::new(frames.map(Ok::<_, Infallible>))))
 }
@@ -139,8 +159,18 @@ where
 /// The trailers for a response that was cut short.
 fn error_trailers(error: &axum::Error) -> HeaderMap {
     tracing::error!(%error, "{}", contracts::log::RESPONSE_INTERRUPTED);
-    let message = HeaderValue::try_from(STANDARD.encode(error.to_string()));
-    let kind = HeaderValue::from_static("Runtime.StreamError");
+    trailers("Runtime.StreamError", &error.to_string())
+}
+
+/// The trailers for a response whose rest panicked. The panic has been printed, and its message is for nobody else.
+fn panic_trailers(_: &(dyn Any + Send)) -> HeaderMap {
+    tracing::error!("{}", contracts::log::HANDLER_PANICKED);
+    trailers("Runtime.Panic", "The service failed.")
+}
+
+fn trailers(kind: &'static str, message: &str) -> HeaderMap {
+    let message = HeaderValue::try_from(STANDARD.encode(message));
+    let kind = HeaderValue::from_static(kind);
     let message = message.ok().map(|message| (HeaderName::from_static(ERROR_BODY), message));
     message.into_iter().chain([(HeaderName::from_static(ERROR_TYPE), kind)]).collect()
 }
@@ -149,7 +179,7 @@ fn error_trailers(error: &axum::Error) -> HeaderMap {
 mod tests {
     use std::{future::ready, io::ErrorKind, sync::Mutex, time::Duration};
 
-    use axum::routing::get;
+    use axum::{body::Body, routing::get};
     use futures::channel::mpsc;
     use lambda_http::lambda_runtime::service_fn;
     use serde_json::json;
@@ -180,7 +210,7 @@ mod tests {
             let streamed = Arc::new(Mutex::new(Some(streamed)));
             let answer = move || async move { Body::from_stream(streamed.lock().unwrap().take().unwrap()) };
             let mut responder = NodelayResponder {
-                routes: StreamAdapter::from(Router::new().route("/", get(answer))),
+                routes: Router::new().route("/", get(answer)),
                 inner: service_fn(|_| ready(Err("it is a request".into()))),
                 client: Arc::new(client),
             };
@@ -285,7 +315,7 @@ mod tests {
     #[tokio::test]
     async fn non_http_event_is_passed_to_the_runtime() {
         let mut responder = NodelayResponder {
-            routes: StreamAdapter::from(Router::new()),
+            routes: Router::new(),
             inner: service_fn(|_| ready(Err("it is no request".into()))),
             client: Arc::new(client(
                 PooledClient::builder().with_endpoint("http://[::1]:1".parse().unwrap()),

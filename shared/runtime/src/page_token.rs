@@ -7,6 +7,8 @@
 //!
 //! The same position gives the same token, so that a page keeps its `ETag`. Therefore the nonce derives from the
 //! position (a synthetic initialization vector), under a key of its own.
+//!
+//! A deployment may have several keys, so that a rotation leaves tokens valid: the first key seals, all of them open.
 
 use std::sync::Arc;
 
@@ -27,25 +29,33 @@ const BLOCK_BYTES: usize = 64;
 /// The padding. No UTF-8 text contains this byte.
 const PADDING: u8 = 0xFF;
 
+/// Separates the keys of the setting. No generated key contains it.
+const SEPARATOR: char = ',';
+
 /// Encrypts and decrypts tokens.
 #[derive(Debug, Clone)]
-pub struct PageTokens(Arc<hmac::Key>);
+pub struct PageTokens(Arc<[PageTokenKey]>);
+
+/// A key of the deployment.
+#[derive(Debug)]
+struct PageTokenKey(hmac::Key);
 
 impl PageTokens {
-    /// Reads the deployment's key from the settings.
+    /// Reads the deployment's keys from the settings.
     pub fn read(env: &mut Env) -> Self {
-        Self::from_key(&env.read(&settings::PAGE_TOKEN_KEY))
+        Self::from_keys(&env.read(&settings::PAGE_TOKEN_KEY))
     }
 
-    fn from_key(key: &str) -> Self {
-        Self(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, key.as_bytes())))
+    fn from_keys(keys: &str) -> Self {
+        let keys = keys.split(SEPARATOR).map(str::trim).filter(|key| !key.is_empty());
+        Self(keys.map(|key| PageTokenKey(hmac::Key::new(hmac::HMAC_SHA256, key.as_bytes()))).collect())
     }
 
     /// Returns the token for a position in a caller's list.
     #[must_use]
     pub fn seal(&self, caller: &Caller, list: &ListScope, position: &str) -> String {
         // The key has the algorithm's length and a position is short, so this can't fail. An empty token is refused.
-        self.encrypt(caller, list, position).unwrap_or_default()
+        self.0.first().and_then(|key| key.encrypt(caller, list, position)).unwrap_or_default()
     }
 
     /// Returns the position in a token.
@@ -65,6 +75,12 @@ impl PageTokens {
         })
     }
 
+    fn decrypt(&self, caller: &Caller, list: &ListScope, token: &str) -> Option<String> {
+        self.0.iter().find_map(|key| key.decrypt(caller, list, token))
+    }
+}
+
+impl PageTokenKey {
     fn encrypt(&self, caller: &Caller, list: &ListScope, position: &str) -> Option<String> {
         let derived = self.derive("nonce", caller, list, position);
         let nonce: [u8; NONCE_LEN] = derived.as_ref().get(..NONCE_LEN)?.try_into().ok()?;
@@ -118,17 +134,17 @@ mod tests {
 
     fn caller(org: &str, user: &str) -> Caller {
         let user = User { id: user.parse().unwrap(), name: user.to_owned() };
-        Caller { org: org.parse().unwrap(), org_name: None, user, operator: false }
+        Caller { org: org.parse().unwrap(), org_name: None, user, operator: false, agent_editor: false }
     }
 
     #[test]
     fn token_is_bound_to_caller_list_and_deployment() {
         let (tokens, ada, list) =
-            (PageTokens::from_key("k"), caller("acme", "ada"), ListScope("/a?b=c".to_owned()));
+            (PageTokens::from_keys("k"), caller("acme", "ada"), ListScope("/a?b=c".to_owned()));
         let token = tokens.seal(&ada, &list, "position");
         assert_eq!(tokens.decrypt(&ada, &list, &token).as_deref(), Some("position"));
         for (tokens, caller, list) in [
-            (PageTokens::from_key("other"), ada.clone(), list.clone()),
+            (PageTokens::from_keys("other"), ada.clone(), list.clone()),
             (tokens.clone(), caller("acme", "bob"), list.clone()),
             (tokens.clone(), caller("rival", "ada"), list.clone()),
             (tokens.clone(), caller("acmead", "a"), list.clone()),
@@ -139,9 +155,21 @@ mod tests {
     }
 
     #[test]
+    fn token_outlives_one_rotation_of_the_key() {
+        let (ada, list) = (caller("acme", "ada"), ListScope("/a".to_owned()));
+        let [before, rotated, later] = ["old", "new,old", "newest, new"].map(PageTokens::from_keys);
+        let token = before.seal(&ada, &list, "position");
+        assert_eq!(rotated.decrypt(&ada, &list, &token).as_deref(), Some("position"));
+        assert_eq!(later.decrypt(&ada, &list, &token), None);
+        let token = rotated.seal(&ada, &list, "position");
+        assert_eq!(later.decrypt(&ada, &list, &token).as_deref(), Some("position"));
+        assert_eq!(before.decrypt(&ada, &list, &token), None);
+    }
+
+    #[test]
     fn token_names_no_session() {
         let (tokens, ada, list) =
-            (PageTokens::from_key("k"), caller("acme", "ada"), ListScope("/sessions?".to_owned()));
+            (PageTokens::from_keys("k"), caller("acme", "ada"), ListScope("/sessions?".to_owned()));
         let mut seen = std::collections::BTreeSet::new();
         for number in 0..500 {
             let session = format!("private-session-{number}");
@@ -169,7 +197,7 @@ mod tests {
     #[test]
     fn tampered_token_is_rejected() {
         let (tokens, ada, list) =
-            (PageTokens::from_key("k"), caller("acme", "ada"), ListScope("/a?".to_owned()));
+            (PageTokens::from_keys("k"), caller("acme", "ada"), ListScope("/a?".to_owned()));
         let token = tokens.seal(&ada, &list, "42");
         for position in 0..token.len() {
             for other in ['A', 'B', 'z', '-', '!'] {

@@ -18,6 +18,17 @@ pub struct SessionPath(pub SessionId);
 #[derive(Debug)]
 pub struct TurnPath(pub SessionId, pub TurnId);
 
+/// `{ContextId}` and, if the path has one, `{Version}`, as text.
+#[derive(Debug, Deserialize)]
+pub struct ContextPath {
+    /// The id of the context, not validated.
+    #[serde(rename = "ContextId", alias = "ModeKey")]
+    pub id: String,
+    /// The number of the version, not validated.
+    #[serde(rename = "Version", default)]
+    pub version: String,
+}
+
 #[derive(Deserialize)]
 struct PathIds {
     #[serde(rename = "SessionId")]
@@ -42,6 +53,15 @@ impl<S: Send + Sync> FromRequestParts<S> for SessionPath {
             SessionId::new(ids.session).map_err(|_| Reply::error(ErrorCode::SessionNotFound.into()))?;
         span::record_session(&session);
         Ok(Self(session))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for ContextPath {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
+        let path = Path::<Self>::from_request_parts(parts, state).await;
+        path.map(|Path(ids)| ids).map_err(|_| Reply::error(ErrorCode::RouteNotFound.into()))
     }
 }
 

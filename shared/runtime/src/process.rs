@@ -1,27 +1,26 @@
 //! Runs a function's process, from start to exit.
 
-use std::{error::Error, future::Future, io, process::ExitCode, thread};
+use std::{error::Error, future::Future, io, panic, process, process::ExitCode, thread};
 
 use contracts::error::causes;
 use settings::Invalid;
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::concurrency;
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// The stack size of the thread that runs a function, in bytes. A turn's futures are large in a debug build. The
+/// The stack size of a thread that runs a function, in bytes. A turn's futures are large in a debug build. The
 /// default is 2 MiB, and 1 MiB for the first thread on Windows.
 const STACK_BYTES: usize = 8 << 20;
 
 /// Runs a function until the Lambda service ends its process. Logs the reason if it fails.
-///
-/// One thread does all the work. An execution environment handles one invocation at a time, and that mostly waits: a
-/// second thread would add wake-ups and gain nothing.
 pub fn run<F: Future<Output = Result<(), Failure>>>(
     function: &'static str,
     serve: impl FnOnce() -> F + Send + 'static,
 ) -> ExitCode {
     let served = move || -> io::Result<ExitCode> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let runtime = runtime(concurrency::limit())?;
         Ok(runtime.block_on(async {
             crate::telemetry::start(function);
             report_exit(serve().await)
@@ -33,6 +32,31 @@ pub fn run<F: Future<Output = Result<(), Failure>>>(
         // The system has no resources for a thread or a runtime. A panic has already been reported.
         _ => ExitCode::FAILURE,
     }
+}
+
+/// Creates the runtime of a process that serves so many invocations at a time.
+///
+/// For one, a single thread does all the work: an invocation mostly waits, and a second thread would add wake-ups and
+/// gain nothing. Many keep several cores busy.
+fn runtime(concurrency: u32) -> io::Result<Runtime> {
+    if concurrency > 1 {
+        return Builder::new_multi_thread().thread_stack_size(STACK_BYTES).enable_all().build();
+    }
+    abort_on_panic();
+    Builder::new_current_thread().enable_all().build()
+}
+
+/// Makes a panic end a release build's process, which no other invocation shares: Lambda starts a new one, whose state
+/// is sound. A development build answers instead and goes on.
+fn abort_on_panic() {
+    if cfg!(debug_assertions) {
+        return;
+    }
+    let report = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        report(info);
+        process::abort();
+    }));
 }
 
 /// Logs the error that ended the process, with one line for each invalid setting, and returns the exit code.

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use contracts::{Error, ErrorCode, Fingerprint, InvokeResult, error::causes, invoke_result::Warning};
 use futures::stream;
 use http::{
-    HeaderValue, StatusCode,
-    header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION, RETRY_AFTER, VARY},
+    HeaderMap, HeaderName, HeaderValue, StatusCode,
+    header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, LOCATION, RETRY_AFTER, VARY},
     request::Parts,
 };
 use serde::Serialize;
@@ -70,10 +70,16 @@ impl Reply {
     /// (I14).
     #[must_use]
     pub fn error_with_cause(cause: &(dyn std::error::Error + 'static), error: Error) -> Self {
-        if error.system_error() {
+        Self::errors_with_cause(cause, vec![error])
+    }
+
+    /// Does the same with every error in a request.
+    #[must_use]
+    pub fn errors_with_cause(cause: &(dyn std::error::Error + 'static), errors: Vec<Error>) -> Self {
+        if let Some(error) = errors.iter().find(|error| error.system_error()) {
             tracing::error!(code = %error.error_code, error = %causes(cause), "{}", contracts::log::REQUEST_FAILED);
         }
-        Self::error(error)
+        Self::errors(errors)
     }
 
     /// Creates a response from a stored `InvokeResult`, byte for byte.
@@ -111,8 +117,15 @@ impl Reply {
 
     /// Adds an `ETag`, which is the hash of the body. Drops the body and returns 304 if the client already has it.
     #[must_use]
-    pub fn with_cache_headers(mut self, policy: CachePolicy, IfNoneMatch(had): &IfNoneMatch) -> Self {
-        let tag = format!("\"{}\"", Fingerprint::hash_bytes(&self.body));
+    pub fn with_cache_headers(self, policy: CachePolicy, had: &IfNoneMatch) -> Self {
+        let tag = Fingerprint::hash_bytes(&self.body).to_string();
+        self.with_entity_tag(&tag, policy, had)
+    }
+
+    /// Does the same with another `ETag`, which is given without quotes.
+    #[must_use]
+    pub fn with_entity_tag(mut self, tag: &str, policy: CachePolicy, IfNoneMatch(had): &IfNoneMatch) -> Self {
+        let tag = format!("\"{tag}\"");
         if had.iter().any(|had| had == "*" || *had == tag) {
             (self.status, self.body) = (304, Bytes::new());
         }
@@ -136,6 +149,50 @@ impl Reply {
     }
 }
 
+/// The precondition of a write in `If-Match` or `If-None-Match` (RFC 9110 §13.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WriteCondition {
+    /// Neither header is present.
+    None,
+    /// `If-None-Match: *`: the resource doesn't exist.
+    Absent,
+    /// `If-Match: *`: the resource exists.
+    Present,
+    /// `If-Match`: the resource has one of these entity tags, which are given without quotes.
+    Matches(Vec<String>),
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for WriteCondition {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Reply> {
+        let matches = entity_tags(&parts.headers, IF_MATCH);
+        let none_matches = entity_tags(&parts.headers, IF_NONE_MATCH);
+        let is_any = |tags: &[String]| matches!(tags, [only] if only == "*");
+        let refuse = |header: &str, rule: &str| {
+            let message = format!("{header} {rule}.");
+            Err(Reply::error(Error::new(ErrorCode::ParameterInvalid, message).with_details(header)))
+        };
+        match (matches.as_slice(), none_matches.as_slice()) {
+            ([], []) => Ok(Self::None),
+            ([], tags) if is_any(tags) => Ok(Self::Absent),
+            (tags, []) if is_any(tags) => Ok(Self::Present),
+            (tags, []) => {
+                Ok(Self::Matches(tags.iter().map(|tag| tag.trim_matches('"').to_owned()).collect()))
+            }
+            ([], _) => refuse("If-None-Match", "must be * on a write"),
+            _ => refuse("If-None-Match", "can't be combined with If-Match. Send one of them"),
+        }
+    }
+}
+
+/// Returns the entity tags of a header, without the mark of weak ones.
+fn entity_tags(headers: &HeaderMap, name: HeaderName) -> Vec<String> {
+    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+    let tags = values.flat_map(|value| value.split(',')).map(str::trim).filter(|tag| !tag.is_empty());
+    tags.map(|tag| tag.trim_start_matches("W/").to_owned()).collect()
+}
+
 /// The entity tags in `If-None-Match`. They are compared weakly (RFC 9110 §13.1.2).
 #[derive(Debug, Default)]
 pub struct IfNoneMatch(Vec<String>);
@@ -144,9 +201,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IfNoneMatch {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let values = parts.headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-        let tags = values.flat_map(|value| value.split(',')).map(str::trim);
-        Ok(Self(tags.map(|tag| tag.trim_start_matches("W/").to_owned()).collect()))
+        Ok(Self(entity_tags(&parts.headers, IF_NONE_MATCH)))
     }
 }
 

@@ -9,16 +9,20 @@ use contracts::{
     encoding::{Encoding, multipart, text},
     read::SessionExport,
     request::{
-        FeedbackRequest, ForkRequest, RerunRequest, SessionEdit, limits::MAX_FORM_PARTS, parse_exports,
+        Budgets, ContextText, FeedbackRequest, ForkRequest, OrgSettings, RerunRequest, RollbackRequest,
+        RolloutRequest, SessionEdit, parse_exports,
     },
 };
-use futures::stream;
 use http::{
     HeaderMap,
     header::{CONTENT_ENCODING, CONTENT_TYPE},
 };
 
-use crate::{Reply, span};
+use crate::{
+    Reply,
+    form::{FormError, read_form},
+    span,
+};
 
 /// A user turn or tool results, in any encoding.
 #[derive(Debug)]
@@ -72,6 +76,22 @@ impl JsonRequest for FeedbackRequest {
     fn record_span(&self) {}
 }
 
+impl JsonRequest for Budgets {
+    fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
+        Self::parse(body)
+    }
+
+    fn record_span(&self) {}
+}
+
+impl JsonRequest for OrgSettings {
+    fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
+        Self::parse(body)
+    }
+
+    fn record_span(&self) {}
+}
+
 impl JsonRequest for SessionEdit {
     fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
         Self::parse(body)
@@ -81,6 +101,30 @@ impl JsonRequest for SessionEdit {
 }
 
 impl JsonRequest for ForkRequest {
+    fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
+        Self::parse(body)
+    }
+
+    fn record_span(&self) {}
+}
+
+impl JsonRequest for ContextText {
+    fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
+        Self::parse(body)
+    }
+
+    fn record_span(&self) {}
+}
+
+impl JsonRequest for RolloutRequest {
+    fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
+        Self::parse(body)
+    }
+
+    fn record_span(&self) {}
+}
+
+impl JsonRequest for RollbackRequest {
     fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
         Self::parse(body)
     }
@@ -180,30 +224,14 @@ fn shape<'a>(headers: &'a HeaderMap, body: &Bytes) -> Result<Encoding<'a>, Reply
     Encoding::from_content_type(announced).map_err(Reply::error)
 }
 
-/// One part of a form, fully read.
-struct FormPart {
-    name: String,
-    file_name: Option<String>,
-    content_type: Option<String>,
-    bytes: Bytes,
-}
-
 async fn form(body: Bytes, boundary: &str) -> Result<AgentExecuteRequest, Vec<Error>> {
-    let body = stream::once(async { Ok::<_, std::convert::Infallible>(body) });
-    let mut form = multer::Multipart::new(body, boundary);
-    let mut parts = Vec::new();
-    while let Some(part) = form.next_field().await.map_err(|_| malformed())? {
-        if parts.len() == MAX_FORM_PARTS {
-            let message = format!("The form has more than {MAX_FORM_PARTS} parts");
-            return Err(vec![Error::new(ErrorCode::MemberTooLarge, message)]);
-        }
-        parts.push(FormPart {
-            name: part.name().unwrap_or_default().to_owned(),
-            file_name: part.file_name().map(str::to_owned),
-            content_type: part.content_type().map(ToString::to_string),
-            bytes: part.bytes().await.map_err(|_| malformed())?,
-        });
-    }
+    let parts = read_form(body, boundary).await.map_err(|error| {
+        let code = match error {
+            FormError::Malformed => ErrorCode::BodyNotMultipart,
+            FormError::TooManyParts => ErrorCode::MemberTooLarge,
+        };
+        vec![Error::new(code, error.to_string())]
+    })?;
     let parts = parts.iter().map(|part| multipart::Part {
         name: &part.name,
         file_name: part.file_name.as_deref(),
@@ -211,11 +239,4 @@ async fn form(body: Bytes, boundary: &str) -> Result<AgentExecuteRequest, Vec<Er
         bytes: &part.bytes,
     });
     multipart::user_turn(parts).map(AgentExecuteRequest::UserTurn)
-}
-
-fn malformed() -> Vec<Error> {
-    vec![Error::new(
-        ErrorCode::BodyNotMultipart,
-        "The body is not the multipart form that its Content-Type announces",
-    )]
 }

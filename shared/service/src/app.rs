@@ -1,12 +1,9 @@
 //! Builds the application from the settings, once per process.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 use agent::{
-    context::{
-        self,
-        config::{AgentConfig, VisibilityPolicy},
-    },
+    context::{self, config::AgentConfig},
     mode::Catalog,
     model::providers::Providers,
     retrieval::DefaultSources,
@@ -16,19 +13,16 @@ use agent::{
     },
 };
 use axum::extract::FromRef;
-use contracts::{
-    id::{OrgId, SessionId},
-    read::Visibility,
-};
+use contracts::{id::SessionId, read::Visibility};
 use protocol::Caller;
 use protocol::chain::{ConversationStatePolicy, provider_id};
 use runtime::{ClaimNames, Reply, api::ResponseMode, stream::KeepAlive};
-use settings::{Env, Kind};
-use storage::{Clients, Objects, Queue, Table};
+use settings::Env;
+use storage::{Clients, Objects, Queue, Table, Uploads};
 use turns::{
     flow::{
-        Canceler, Executor, FeedbackWriter, Forker, Importer, SessionEditor, SessionPolicy, SessionReader,
-        WithWarnings,
+        BudgetWriter, Canceler, ContextEditor, Executor, FeedbackWriter, Finalizer, Forker, Importer,
+        OrgSettingsEditor, SessionEditor, SessionReader, WithWarnings,
     },
     ports::{Adapters, AgentAdapters},
     refusal::Refusal,
@@ -56,16 +50,28 @@ pub struct App {
     pub turns: Arc<Turns>,
     /// Cancels turns.
     pub canceler: Canceler<SharedAdapters>,
+    /// Settles overdue turns.
+    pub finalizer: Arc<Finalizer<SharedAdapters>>,
     /// Edits, deletes and restores sessions.
     pub session_editor: SessionEditor<SharedAdapters>,
     /// Forks sessions.
     pub forker: Forker<SharedAdapters>,
     /// Imports sessions.
     pub importer: Importer<SharedAdapters>,
+    /// Replaces the budgets of orgs.
+    pub budgets: BudgetWriter<SharedAdapters>,
+    /// Replaces the settings of orgs.
+    pub org_settings: OrgSettingsEditor<Table>,
     /// Writes feedback.
     pub feedback: FeedbackWriter<SharedAdapters>,
+    /// Edits contexts.
+    pub context_editor: ContextEditor<Table, System>,
+    /// Modes, tools and providers.
+    pub config: Arc<AgentConfig>,
     /// The reader of sessions and turns.
     pub reader: Arc<SessionReader<Table, Objects>>,
+    /// The files that users uploaded.
+    pub uploads: Uploads,
     /// The keep-alive intervals.
     pub keep_alive: KeepAlive,
     /// The response mode of the function.
@@ -91,7 +97,6 @@ impl App {
         let model = env.read(&settings::OPENAI_MODEL);
         let chain = env.read(&settings::CONVERSATION_STATE).parse().unwrap_or_default();
         let visibility = read_visibility(&mut env);
-        let retention = retention_overrides(&mut env);
         let with_diagnostics = env.read(&settings::DIAGNOSTIC_TOOLS);
         let keep_alive = KeepAlive::read(&mut env);
         let claims = Arc::new(ClaimNames::read(&mut env));
@@ -107,22 +112,31 @@ impl App {
         };
         let (ids, model_providers) = connect(model_providers)?;
         let reader = SessionReader::new(table.clone(), objects.clone());
-        let policy = SessionPolicy { retention_overrides: retention, sessions_are_indexed };
+        let org_settings = OrgSettingsEditor::new(table.clone());
+        let uploads = Uploads::new(objects.clone());
+        let context_editor = ContextEditor::new(table.clone(), System::new());
+        let config = Arc::new(config(model, ids, chain, configured, visibility, with_diagnostics)?);
         let adapters = Arc::new(AgentAdapters {
             base: Adapters { store: table, payloads: objects, host: System::new(), timing },
             queue,
-            config: Arc::new(config(model, ids, chain, configured, visibility, with_diagnostics)?),
+            config: Arc::clone(&config),
             model: model_providers,
             retrieval,
         });
         Ok(Self {
             turns: Arc::new(Executor::new(Arc::clone(&adapters))),
             canceler: Canceler::new(Arc::clone(&adapters)),
-            session_editor: SessionEditor::new(Arc::clone(&adapters), policy),
+            finalizer: Arc::new(Finalizer::new(Arc::clone(&adapters))),
+            session_editor: SessionEditor::new(Arc::clone(&adapters), sessions_are_indexed),
             forker: Forker::new(Arc::clone(&adapters), sessions_are_indexed),
             importer: Importer::new(Arc::clone(&adapters), sessions_are_indexed),
+            budgets: BudgetWriter::new(Arc::clone(&adapters)),
+            org_settings,
             feedback: FeedbackWriter::new(adapters),
+            context_editor,
+            config,
             reader: Arc::new(reader),
+            uploads,
             keep_alive,
             response_mode,
             serves_openai_api,
@@ -143,39 +157,12 @@ impl App {
     }
 }
 
-/// Reads the visibility of new sessions.
-fn read_visibility(env: &mut Env) -> VisibilityPolicy {
-    let elsewhere = match env.read(&settings::SESSION_VISIBILITY) {
+/// Reads the visibility of new sessions, for orgs that set none.
+fn read_visibility(env: &mut Env) -> Visibility {
+    match env.read(&settings::SESSION_VISIBILITY) {
         "participants" => Visibility::Participants,
         _ => Visibility::Org,
-    };
-    let setting = &settings::SESSION_VISIBILITY_OVERRIDES;
-    let by_org = env.read(setting).map_or(Ok(BTreeMap::new()), |text| serde_json::from_str(&text));
-    let by_org = by_org.unwrap_or_else(|_| {
-        env.add_fault(format!(
-            "{} must be a JSON object of orgs, each with org or participants",
-            setting.name
-        ));
-        BTreeMap::new()
-    });
-    VisibilityPolicy { default: elsewhere, by_org }
-}
-
-/// Reads the per-org overrides of the retention of deleted sessions.
-fn retention_overrides(env: &mut Env) -> BTreeMap<OrgId, Duration> {
-    let setting = &settings::SESSION_RETENTION_DAYS_OVERRIDES;
-    let by_org: Option<BTreeMap<OrgId, f64>> =
-        env.read(setting).map_or(Some(BTreeMap::new()), |text| serde_json::from_str(&text).ok());
-    let parse = |(org, days): (OrgId, f64)| {
-        let retention = settings::SESSION_RETENTION_DAYS.kind.parse(&days.to_string());
-        retention.map(|retention| (org, retention))
-    };
-    let by_org: Option<_> = by_org.and_then(|by_org| by_org.into_iter().map(parse).collect());
-    by_org.unwrap_or_else(|| {
-        let rule = settings::SESSION_RETENTION_DAYS.kind.rule();
-        env.add_fault(format!("{} must be a JSON object of orgs, each with {rule}", setting.name));
-        BTreeMap::new()
-    })
+    }
 }
 
 /// Creates a client of each provider, and maps provider names to provider ids.
@@ -202,7 +189,7 @@ fn config(
     providers: Providers,
     chain: ConversationStatePolicy,
     retrieval: Option<DefaultSources>,
-    visibility: VisibilityPolicy,
+    visibility: Visibility,
     with_diagnostics: bool,
 ) -> Result<AgentConfig, lambda_http::Error> {
     let mut tools = tool::built_in();
@@ -233,5 +220,5 @@ fn config(
 /// Returns the error reply of a refused request.
 #[must_use]
 pub fn error_reply(refusal: Refusal) -> Reply {
-    Reply::error_with_cause(&refusal, refusal.error())
+    Reply::errors_with_cause(&refusal, refusal.errors())
 }

@@ -13,7 +13,7 @@ use contracts::{
 };
 use futures::{FutureExt, future::BoxFuture};
 use protocol::{Caller, correlation::CorrelationId};
-use runtime::{Reply, keep_alive::KeepAliveJson, stream::EventStream};
+use runtime::{Reply, keep_alive::KeepAliveJson, stream::EventStream, tasks};
 use tracing::{Instrument, Span};
 use turns::{
     flow::{Invocation, StartConditions},
@@ -110,8 +110,9 @@ pub async fn start(
             }
         }
     };
-    // A spawned task doesn't inherit the span of the request.
-    let work = tokio::spawn(work.instrument(Span::current()));
+    // A spawned task doesn't inherit the span of the request. It ends with the deadline of the invocation, as it would
+    // with a process of its own.
+    let work = tasks::spawn(work.instrument(Span::current()));
     // Resumes a panic of the task here, where panics are handled.
     let work = work.map(|ended| ended.unwrap_or_else(|panicked| resume_unwind(panicked.into_panic())));
     let timeouts = StartTimeouts { streamed: keep_alive.heartbeat, buffered: keep_alive.whitespace_after };

@@ -54,8 +54,8 @@ const CALL_TIMEOUT: Seconds = Seconds(MIN_TIMEOUT_SECONDS..=MAX_CALL_SECONDS);
 settings! {
     "Resources" {
         TABLE_NAME: Text, Required = (
-            "DynamoDB table that stores sessions and turns",
-            Text, Required, TURNS, SetBy::Template,
+            "DynamoDB table that stores sessions, turns, and orgs of client applications",
+            Text, Required, FUNCTIONS, SetBy::Template,
         );
         PAYLOAD_BUCKET: Text, Required = (
             "S3 bucket that stores payloads",
@@ -69,6 +69,10 @@ settings! {
             "Use path-style S3 URLs (`/bucket/key`), as many S3-compatible servers require",
             Flag, DefaultsTo("false"), TURNS, SetBy::Anyone,
         );
+        SHARDED_SESSION_LISTS: Flag, DefaultsTo = (
+            "Spread the session list of each org over 16 shards, for orgs with more than some 200 turns a second",
+            Flag, DefaultsTo("false"), TURNS, SetBy::Template,
+        );
         AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH: Flag, DefaultsTo = (
             "Remove the gateway's stage from request paths before routing",
             Flag, DefaultsTo("false"), HTTP_HANDLERS, SetBy::Template,
@@ -78,7 +82,7 @@ settings! {
             Flag, DefaultsTo("true"), HTTP_HANDLERS, SetBy::Template,
         );
         PAGE_TOKEN_KEY: Text, Required = (
-            "Key that encrypts page tokens. Changing it invalidates outstanding tokens",
+            "Keys that encrypt page tokens, separated by commas. The first one encrypts, all of them decrypt",
             Text, Required, &[SESSION_READ], SetBy::Template,
         );
         BUFFERED_RESPONSES: Flag, DefaultsTo = (
@@ -112,6 +116,10 @@ settings! {
             "Claim that is `true` for operators",
             Text, DefaultsTo("custom:operator"), AUTHENTICATED, SetBy::Template,
         );
+        AGENT_EDITOR_CLAIM: Text, DefaultsTo = (
+            "Claim that is `true` for agent editors, who may read and change the contexts of their org",
+            Text, DefaultsTo("custom:agent_editor"), AUTHENTICATED, SetBy::Template,
+        );
         DEVELOPMENT_CLAIMS: Text, Optional = (
             "Claims of the caller when no authorizer runs before the function, as a JSON object",
             Text, Optional("not set: unauthenticated requests are refused"), HTTP_HANDLERS, SetBy::Developer,
@@ -137,9 +145,9 @@ settings! {
             "Group whose members are operators, if the operator claim is a list of groups",
             Text, Optional("not set: the claim must be `true`"), TOKEN_VERIFIERS, SetBy::Template,
         );
-        CLIENT_ORG_MAP: Text, Optional = (
-            "Tenants of client applications whose tokens name none: `{\"client id\":\"org\"}`",
-            Text, Optional("not set: such tokens are refused"), TOKEN_VERIFIERS, SetBy::Template,
+        AGENT_EDITOR_GROUP: Text, Optional = (
+            "Group whose members are agent editors, if the agent editor claim is a list of groups",
+            Text, Optional("not set: the claim must be `true`"), TOKEN_VERIFIERS, SetBy::Template,
         );
         USAGE_KEYS: Text, Optional = (
             "API keys that requests of an org or a user count against: `{\"org\":\"key\",\"org/user\":\"key\"}`",
@@ -152,21 +160,14 @@ settings! {
     }
     "Sessions" {
         SESSION_VISIBILITY: OneOf, DefaultsTo = (
-            "Default visibility of new sessions: every member of the org, or the participants only",
+            "Default visibility of new sessions: every member of the org, or the participants only. An org's settings take \
+            precedence",
             OneOf(&["org", "participants"]), DefaultsTo("org"), MODEL_CALLERS, SetBy::Template,
         );
-        SESSION_VISIBILITY_OVERRIDES: Text, Optional = (
-            "Per-org overrides of `SESSION_VISIBILITY`: `{\"org\":\"participants\"}`",
-            Text, Optional("not set: no overrides"), MODEL_CALLERS, SetBy::Template,
-        );
         SESSION_RETENTION_DAYS: Days, DefaultsTo = (
-            "Days to keep a deleted session before it is purged",
+            "Days to keep a deleted session before it is purged. An org's settings and a context's `RetentionDays` take \
+            precedence",
             Days(0.0..=3_650.0), DefaultsTo("30"), TURNS, SetBy::Template,
-        );
-        SESSION_RETENTION_DAYS_OVERRIDES: Text, Optional = (
-            "Per-org overrides of `SESSION_RETENTION_DAYS`: `{\"org\":90}`. A context's `RetentionDays` takes \
-            precedence over both",
-            Text, Optional("not set: no overrides"), MODEL_CALLERS, SetBy::Template,
         );
         PURGE_RECHECK_SECONDS: Seconds, DefaultsTo = (
             "Seconds after its start at which a purge checks for late writes. At least the longest function \
@@ -186,7 +187,8 @@ settings! {
         );
         OPENAI_WIRE: OneOf, DefaultsTo = (
             "API of the provider at `OPENAI_BASE_URL`",
-            OneOf(&["responses", "chat-completions", "anthropic-messages"]), DefaultsTo("responses"), PROVIDERS,
+            OneOf(&["responses", "chat-completions", "anthropic-messages", "bedrock-converse"]),
+            DefaultsTo("responses"), PROVIDERS,
             SetBy::Anyone,
         );
         OPENAI_BASE_URL: Url, DefaultsTo = (
@@ -318,6 +320,16 @@ settings! {
         KEEP_ALIVE_INTERVAL_SECONDS: Seconds, DefaultsTo = (
             "Seconds between further whitespace",
             Seconds(0.01..=280.0), DefaultsTo("30"), HTTP_HANDLERS, SetBy::Anyone,
+        );
+    }
+    "Capacity" {
+        AWS_LAMBDA_MAX_CONCURRENCY: Count, DefaultsTo = (
+            "Number of invocations that one process serves at a time, on Lambda Managed Instances",
+            Count { bounds: 1..=1_600, unit: "invocations" }, DefaultsTo("1"), HTTP_HANDLERS, SetBy::Lambda,
+        );
+        AWS_LAMBDA_FUNCTION_MEMORY_SIZE: Count, DefaultsTo = (
+            "Memory of the function, which concurrent invocations share",
+            Count { bounds: 128..=32_768, unit: "MB" }, DefaultsTo("128"), HTTP_HANDLERS, SetBy::Lambda,
         );
     }
     "Observability" {

@@ -15,6 +15,8 @@ pub struct Settings {
     pub queue_url: String,
     /// Set if objects are addressed as `/bucket/key`, as S3-compatible servers require.
     pub path_style: bool,
+    /// Set if the session list of each org is spread over shards.
+    pub shards_lists: bool,
 }
 
 impl Settings {
@@ -25,6 +27,7 @@ impl Settings {
             bucket: env.read(&settings::PAYLOAD_BUCKET),
             queue_url: env.read(&settings::FINALIZE_QUEUE_URL),
             path_style: env.read(&settings::PAYLOAD_PATH_STYLE),
+            shards_lists: env.read(&settings::SHARDED_SESSION_LISTS),
         }
     }
 }
@@ -40,6 +43,11 @@ pub struct Clients {
     pub queue: Queue,
     /// Secrets.
     pub secrets: Secrets,
+}
+
+/// Builds the adapter of a table, without the other clients.
+pub async fn load_table(name: &str) -> Table {
+    Table::new(aws_sdk_dynamodb::Client::new(&sdk_config::load(http::pool()).await), name.to_owned())
 }
 
 impl Clients {
@@ -64,7 +72,7 @@ impl Clients {
         });
         let queue = Prewarmed::new(move || aws_sdk_sqs::Client::new(&config));
         let clients = Self {
-            table: Table::new(table, settings.table.clone()),
+            table: Table::new(table, settings.table.clone()).with_sharded_lists(settings.shards_lists),
             objects: Objects::new(objects, settings.bucket.clone()),
             secrets: Secrets::new(secrets).with_credentials(credentials),
             queue: Queue::new(queue, settings.queue_url.clone()),

@@ -16,12 +16,15 @@ mod queue;
 mod sdk_config;
 mod secrets;
 mod table;
+mod uploads;
 
-pub use clients::{Clients, Settings};
+pub use clients::{Clients, Settings, load_table};
 pub use http::loopback_client;
+pub use item::is_unreadable;
 pub use objects::{ObjectEntry, Objects};
 pub use prewarm::Prewarmed;
 pub use queue::Queue;
 pub use sdk_config::load_sdk_config;
 pub use secrets::Secrets;
 pub use table::Table;
+pub use uploads::{Upload, UploadContent, Uploads};

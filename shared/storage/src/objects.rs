@@ -40,7 +40,7 @@ const LINK_TTL: Duration = Duration::from_secs(5 * 60);
 #[derive(Debug, Clone)]
 pub struct Objects {
     pub(crate) client: Prewarmed<Client>,
-    bucket: String,
+    pub(crate) bucket: String,
 }
 
 impl Objects {
@@ -181,6 +181,11 @@ impl Objects {
     }
 }
 
+/// The tag by which the bucket's lifecycle rules recognize an object, which `template.yaml` names too.
+fn lifecycle_tag(kind: &Kind) -> Option<&'static str> {
+    matches!(kind, Kind::History(_)).then_some("Content=history")
+}
+
 /// The media type of an object. Files have their own.
 fn media_type_of(payload: &Payload, stored: Option<String>) -> String {
     match (&payload.kind, stored) {
@@ -224,6 +229,7 @@ impl Objects {
             .bucket(&self.bucket)
             .key(key::object(payload))
             .content_type(media_type)
+            .set_tagging(lifecycle_tag(&payload.kind).map(str::to_owned))
             .if_none_match("*")
             .body(ByteStream::from(body))
             .send();
@@ -339,10 +345,10 @@ impl PurgePayloads for Objects {
     }
 }
 
-fn is_missing(error: &SdkError<GetObjectError>) -> bool {
+pub(crate) fn is_missing(error: &SdkError<GetObjectError>) -> bool {
     error.as_service_error().is_some_and(GetObjectError::is_no_such_key)
 }
 
-fn unavailable(error: impl Into<Source>) -> Unavailable {
+pub(crate) fn unavailable(error: impl Into<Source>) -> Unavailable {
     Unavailable { what: "the payload bucket", source: error.into() }
 }

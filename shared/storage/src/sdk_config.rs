@@ -7,12 +7,14 @@
 use std::{env, time::Duration};
 
 use aws_config::{
-    BehaviorVersion, ConfigLoader, Region, SdkConfig, environment::EnvironmentVariableCredentialsProvider,
+    BehaviorVersion, ConfigLoader, Region, SdkConfig, ecs::EcsCredentialsProvider,
+    environment::EnvironmentVariableCredentialsProvider, provider_config::ProviderConfig,
 };
 use aws_sdk_dynamodb::config::{
     retry::{ReconnectMode, RetryConfig},
     timeout::TimeoutConfig,
 };
+use settings::Env;
 
 use crate::http::{self, Pool};
 
@@ -47,9 +49,23 @@ fn from_environment(mut loader: ConfigLoader) -> ConfigLoader {
     if let Some(region) = text("AWS_REGION") {
         loader = loader.region(Region::new(region));
     }
-    if text("AWS_ACCESS_KEY_ID").and(text("AWS_SECRET_ACCESS_KEY")).is_some() {
+    if lives_long() && text("AWS_CONTAINER_CREDENTIALS_FULL_URI").is_some() {
+        loader = loader.credentials_provider(container_credentials());
+    } else if text("AWS_ACCESS_KEY_ID").and(text("AWS_SECRET_ACCESS_KEY")).is_some() {
         // The keys of a function's role outlive its process.
         loader = loader.credentials_provider(EnvironmentVariableCredentialsProvider::new());
     }
     loader
+}
+
+/// True if this process may outlive the keys in its environment: Lambda Managed Instances keep a process for days.
+fn lives_long() -> bool {
+    Env::from_process().read(&settings::AWS_LAMBDA_MAX_CONCURRENCY) > 1
+}
+
+/// The credentials that the Lambda service renews at an address on this machine. The SDK fetches them again before they
+/// expire.
+fn container_credentials() -> EcsCredentialsProvider {
+    let config = ProviderConfig::default().with_http_client(http::loopback_client());
+    EcsCredentialsProvider::builder().configure(&config).build()
 }

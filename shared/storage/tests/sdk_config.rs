@@ -26,6 +26,7 @@ fn child_reads_a_secret() {
         bucket: "payloads".to_owned(),
         queue_url: "http://127.0.0.1:1/queue".to_owned(),
         path_style: true,
+        shards_lists: false,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let text = runtime.block_on(async { Clients::load(&settings).await.secrets.text("key").await.unwrap() });
@@ -94,4 +95,35 @@ fn developer_signs_with_a_profile() {
         ),
     ];
     assert_eq!(signer_of_request(&environment), "AKIDPROFILE us-west-2");
+}
+
+/// Serves credentials at an address, once.
+fn credentials_server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/credentials", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        let mut stream = listener.accept().unwrap().0;
+        let _ = stream.read(&mut [0; 4096]).unwrap();
+        let body = r#"{"AccessKeyId": "AKIDCONTAINER", "SecretAccessKey": "secret", "Token": "token",
+            "Expiration": "2099-01-01T00:00:00Z"}"#;
+        let length = body.len();
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
+        write!(stream, "{head}\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
+    });
+    url
+}
+
+#[test]
+fn process_that_lives_long_signs_with_renewed_credentials() {
+    let signer = |concurrency: &str| {
+        signer_of_request(&[
+            ("AWS_ACCESS_KEY_ID", "AKIDROLE".to_owned()),
+            ("AWS_SECRET_ACCESS_KEY", "secret".to_owned()),
+            ("AWS_REGION", "eu-north-1".to_owned()),
+            ("AWS_CONTAINER_CREDENTIALS_FULL_URI", credentials_server()),
+            ("AWS_LAMBDA_MAX_CONCURRENCY", concurrency.to_owned()),
+        ])
+    };
+    assert_eq!(signer("64"), "AKIDCONTAINER eu-north-1");
+    assert_eq!(signer("1"), "AKIDROLE eu-north-1");
 }

@@ -6,10 +6,7 @@ use std::{
 };
 
 use agent::{
-    context::{
-        self, AgentContext, Budgets, ConversationContext, Document, Fallback,
-        config::{AgentConfig, VisibilityPolicy},
-    },
+    context::{self, AgentContext, Budgets, ConversationContext, Document, Fallback, config::AgentConfig},
     mode::Catalog,
     model::providers::Providers,
     retrieval::{DefaultSources, EmbeddingModel},
@@ -54,8 +51,24 @@ pub const PROVIDER: &str = "provider.example.com";
 pub const ORG: &str = "org";
 
 #[must_use]
+pub fn org() -> OrgId {
+    OrgId::new(ORG).unwrap()
+}
+
+/// Budgets that no simulated run uses up. Turns with many calls use more than they reserve.
+#[must_use]
+pub fn org_budgets() -> contracts::request::Budgets {
+    let budgets = br#"{"Budgets": [
+        {"Id": "month", "Scope": "org", "Window": "month", "Unit": "tokens", "Limit": 10000},
+        {"Id": "day", "Scope": "user", "Window": "day", "Unit": "turns", "Limit": 1000},
+        {"Id": "now", "Scope": "org", "Window": "concurrent", "Unit": "turns", "Limit": 100}
+    ]}"#;
+    contracts::request::Budgets::parse(budgets).unwrap()
+}
+
+#[must_use]
 pub fn session_key(session: &str) -> SessionKey {
-    SessionKey { org: OrgId::new(ORG).unwrap(), session: SessionId::new(session).unwrap() }
+    SessionKey { org: org(), session: SessionId::new(session).unwrap() }
 }
 
 #[must_use]
@@ -70,7 +83,13 @@ pub fn user(id: &str) -> User {
 
 #[must_use]
 pub fn caller(id: &str) -> Caller {
-    Caller { org: OrgId::new(ORG).unwrap(), org_name: None, user: user(id), operator: false }
+    Caller {
+        org: OrgId::new(ORG).unwrap(),
+        org_name: None,
+        user: user(id),
+        operator: false,
+        agent_editor: false,
+    }
 }
 
 #[must_use]
@@ -135,7 +154,7 @@ fn build_config(retrieval: Option<DefaultSources>) -> AgentConfig {
         providers: Providers::single(PROVIDER),
         conversation_state: ConversationStatePolicy::default(),
         retrieval,
-        visibility: VisibilityPolicy::default(),
+        visibility: Visibility::default(),
         always_on_tools,
     }
 }

@@ -19,6 +19,8 @@ pub enum Effect {
     PutCheckpoint,
     PutFeedback,
     PutArchive,
+    ReadMeter,
+    WriteMeter,
     ReadCheckpoints,
     Due,
     PutPayload,

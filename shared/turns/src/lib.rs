@@ -5,6 +5,7 @@
 //! provider's wire format, and any clock or randomness that doesn't come through a port.
 
 pub mod checkpoint;
+mod context_view;
 pub mod flow;
 pub mod ports;
 pub mod prefix_terms;

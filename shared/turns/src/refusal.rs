@@ -4,12 +4,17 @@ use std::time::Duration;
 
 use contracts::{
     Error, ErrorCode,
-    id::{AgentContextId, ConversationContextId, SessionId, TurnId},
+    id::{AgentContextId, ConversationContextId, ModeKey, OrgId, SessionId, TurnId},
     request::limits::MAX_INLINE_BYTES,
 };
 
 use crate::ports::{ListError, Unavailable};
-use agent::tool::result_validation::Mismatch;
+use agent::{
+    context::{ContextKind, DOCUMENT, Restriction},
+    fault::Faults,
+    tool::result_validation::Mismatch,
+};
+use protocol::session::SessionClosed;
 
 /// A rejected request.
 #[derive(Debug, thiserror::Error)]
@@ -46,15 +51,36 @@ pub enum Refusal {
     /// The caller has no such conversation context.
     #[error("no such conversation context")]
     ConversationContextNotFound(ConversationContextId),
+    /// The caller has no such mode.
+    #[error("no such mode")]
+    ModeNotFound(ModeKey),
     /// The session is deleted.
     #[error("the session was deleted")]
     SessionDeleted,
+    /// The session is quarantined.
+    #[error("the session is quarantined")]
+    SessionQuarantined,
     /// Only the session's owner or an operator may do this.
     #[error("the session is another user's")]
     OwnerRequired,
     /// Only an operator may do this.
     #[error("it is for operators")]
     OperatorRequired,
+    /// Only an operator or an agent editor may do this.
+    #[error("it is for operators and agent editors")]
+    ContextEditorRequired,
+    /// The content of a context is invalid.
+    #[error("the context is invalid")]
+    InvalidContext(Faults),
+    /// The context isn't in the state that the request requires. Its entity tag, if it exists.
+    #[error("the context is in another state")]
+    ContextChanged(Option<String>),
+    /// The context has no such version.
+    #[error("no such version of the context")]
+    ContextVersionNotFound(String),
+    /// The id is that of no context.
+    #[error("no such context")]
+    InvalidContextId(ContextKind),
     /// The session has other contexts.
     #[error("the session has other contexts")]
     ContextMismatch,
@@ -105,6 +131,18 @@ pub enum Refusal {
         /// Its size in bytes.
         size: u64,
     },
+    /// The org's settings don't allow the turn.
+    #[error("the org's settings don't allow it: {0}")]
+    Restricted(Restriction),
+    /// The org's settings aren't in the state that the request requires. Contains their entity tag.
+    #[error("the settings are in another state")]
+    SettingsChanged(String),
+    /// The settings are those of another org. Contains the caller's.
+    #[error("the settings are another org's")]
+    SettingsOfAnotherOrg(OrgId),
+    /// A budget is used up.
+    #[error("a budget is used up")]
+    BudgetExceeded(Box<Error>),
     /// The continuation token is invalid.
     #[error("the continuation token is not valid")]
     InvalidContinuationToken,
@@ -124,6 +162,7 @@ impl Refusal {
             Self::TurnInProgress { retry_after } | Self::SessionBusy { retry_after, .. } => {
                 Some(*retry_after)
             }
+            Self::BudgetExceeded(error) => error.retry_after_seconds.map(Duration::from_secs),
             Self::Unavailable(error) if error.newer().is_some() => None,
             Self::Contended | Self::Unavailable(_) => Some(Duration::from_secs(1)),
             Self::TurnIdConflict
@@ -132,9 +171,16 @@ impl Refusal {
             | Self::ToolResultsMismatch(_)
             | Self::AgentContextNotFound(_)
             | Self::ConversationContextNotFound(_)
+            | Self::ModeNotFound(_)
             | Self::SessionDeleted
+            | Self::SessionQuarantined
             | Self::OwnerRequired
             | Self::OperatorRequired
+            | Self::ContextEditorRequired
+            | Self::InvalidContext(_)
+            | Self::ContextChanged(_)
+            | Self::ContextVersionNotFound(_)
+            | Self::InvalidContextId(_)
             | Self::ContextMismatch
             | Self::SessionIdConflict
             | Self::InvalidExport { .. }
@@ -149,11 +195,23 @@ impl Refusal {
             | Self::TurnNotFound
             | Self::PayloadNotFound
             | Self::InlineTooLarge { .. }
+            | Self::Restricted(_)
+            | Self::SettingsChanged(_)
+            | Self::SettingsOfAnotherOrg(_)
             | Self::InvalidContinuationToken => None,
         }
     }
 
-    /// Returns the error for the client.
+    /// Returns every error for the client.
+    #[must_use]
+    pub fn errors(&self) -> Vec<Error> {
+        match self {
+            Self::InvalidContext(faults) => context_errors(faults),
+            refusal => vec![refusal.error()],
+        }
+    }
+
+    /// Returns the first error for the client.
     #[must_use]
     pub fn error(&self) -> Error {
         let client_error = self.client_error();
@@ -198,9 +256,15 @@ impl Refusal {
             Self::ConversationContextNotFound(id) => {
                 Error::from(ErrorCode::ConversationContextNotFound).with_details(id.as_str())
             }
+            Self::ModeNotFound(key) => Error::from(ErrorCode::ModeNotFound).with_details(key.as_str()),
             Self::SessionDeleted => Error::new(
                 ErrorCode::SessionDeleted,
                 "This session was deleted and takes nothing more. Restore it, or start another one.",
+            ),
+            Self::SessionQuarantined => Error::new(
+                ErrorCode::SessionQuarantined,
+                "An operator quarantined this session: it can be read, and takes no turns, results or changes until its release. \
+                 Start another one, or ask an operator.",
             ),
             Self::OwnerRequired => Error::new(
                 ErrorCode::Forbidden,
@@ -208,8 +272,35 @@ impl Refusal {
             ),
             Self::OperatorRequired => Error::new(
                 ErrorCode::Forbidden,
-                "Only operators of the org may export all of its sessions, and import some.",
+                "Only operators of the org may do this.",
             ),
+            Self::ContextEditorRequired => Error::new(
+                ErrorCode::Forbidden,
+                "Only operators and agent editors of the org may read and change its contexts and modes.",
+            ),
+            Self::InvalidContext(faults) => {
+                context_errors(faults).into_iter().next().unwrap_or_else(|| ErrorCode::MemberInvalid.into())
+            }
+            Self::ContextChanged(tag) => {
+                let state = match tag {
+                    Some(tag) => format!("The context exists, and its ETag is {tag}."),
+                    None => "There is no such context.".to_owned(),
+                };
+                let message = format!("{state} Nothing was changed. Read it, then send the change again.");
+                let error = Error::new(ErrorCode::PreconditionFailed, message);
+                match tag {
+                    Some(tag) => error.with_details(tag),
+                    None => error,
+                }
+            }
+            Self::ContextVersionNotFound(version) => {
+                Error::from(ErrorCode::ContextVersionNotFound).with_details(version)
+            }
+            Self::InvalidContextId(ContextKind::Agent) => ErrorCode::AgentContextNotFound.into(),
+            Self::InvalidContextId(ContextKind::Conversation) => {
+                ErrorCode::ConversationContextNotFound.into()
+            }
+            Self::InvalidContextId(ContextKind::Mode) => ErrorCode::ModeNotFound.into(),
             Self::ContextMismatch => Error::new(
                 ErrorCode::SessionContextMismatch,
                 "The contexts of a session are fixed by its first turn. Leave AgentContextId and ConversationContextId \
@@ -260,6 +351,21 @@ impl Refusal {
                 ),
             )
             .with_details("inline"),
+            Self::Restricted(restriction) => restricted(restriction),
+            Self::SettingsChanged(tag) => Error::new(
+                ErrorCode::PreconditionFailed,
+                format!(
+                    "The settings exist, and their ETag is {tag}. Nothing was changed. Read them, then send the change \
+                     again."
+                ),
+            )
+            .with_details(tag),
+            Self::SettingsOfAnotherOrg(org) => Error::new(
+                ErrorCode::MemberInvalid,
+                format!("Org must be {org}, the org of your token. Leave it out, or sign in to the other org."),
+            )
+            .with_details("Org"),
+            Self::BudgetExceeded(error) => (**error).clone(),
             Self::InvalidContinuationToken => Error::new(
                 ErrorCode::ParameterInvalid,
                 "continuationToken must be one that the previous page returned. Leave it out to start over.",
@@ -280,6 +386,41 @@ impl Refusal {
             ),
         }
     }
+}
+
+/// Returns the error of a restriction, with the name of what is restricted.
+fn restricted(restriction: &Restriction) -> Error {
+    let (code, fix) = match restriction.is_disabled() {
+        true => (ErrorCode::DisabledByOperator, "Ask an operator of your org."),
+        false => (ErrorCode::ForbiddenByPolicy, "Choose another one, or ask an operator of your org."),
+    };
+    let error = Error::new(code, format!("{restriction}. Nothing was started. {fix}"));
+    match restriction.name() {
+        Some(name) => error.with_details(name),
+        None => error,
+    }
+}
+
+impl From<SessionClosed> for Refusal {
+    fn from(closed: SessionClosed) -> Self {
+        match closed {
+            SessionClosed::Deleted => Self::SessionDeleted,
+            SessionClosed::Quarantined => Self::SessionQuarantined,
+        }
+    }
+}
+
+/// Returns an error for each fault, about the member of the context.
+fn context_errors(faults: &Faults) -> Vec<Error> {
+    let error = |fault: &agent::fault::Fault| {
+        let member = fault.path.strip_prefix(DOCUMENT).map(|path| path.trim_start_matches('.'));
+        match member.filter(|member| !member.is_empty()) {
+            Some(member) => Error::new(ErrorCode::MemberInvalid, format!("{member}: {}", fault.message))
+                .with_details(member),
+            None => Error::new(ErrorCode::MemberInvalid, fault.message.clone()),
+        }
+    };
+    faults.as_slice().iter().map(error).collect()
 }
 
 fn not_offered(member: &str, offered: &[String]) -> Error {

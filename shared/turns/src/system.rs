@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use contracts::Timestamp;
-use protocol::id::AttemptId;
+use protocol::{budget::EntryId, id::AttemptId};
 
 use crate::ports::{Clock, Random, Timer};
 
@@ -51,5 +51,9 @@ impl Random for System {
 
     fn jitter(&self, limit: Duration) -> Duration {
         limit.mul_f64(fastrand::f64())
+    }
+
+    fn entry_id(&self) -> EntryId {
+        EntryId(fastrand::u32(..))
     }
 }

@@ -10,7 +10,7 @@ use contracts::{
         AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, Cost, EntityHeader,
         ForkedFrom, IndexedSession, ListResponse, ModeChange as ModeEntry, Participant as ParticipantEntry,
         PurgeReport, PurgeState, SessionRatings, StatusReason, TurnFeedback, UpstreamResponse,
-        UpstreamResponses,
+        UpstreamResponses, UsageGroup,
     },
 };
 
@@ -23,6 +23,7 @@ use protocol::{
     purge::{Purge, Stage},
     session::{Contexts, Session},
     turn::{EndReason, State, Turn, Verdict},
+    usage::UsageAmounts,
 };
 
 /// The known display names of orgs and contexts.
@@ -85,11 +86,14 @@ pub fn session(
         is_deleted: session.deleted.is_some(),
         deleted_date: session.deleted.as_ref().map(|deletion| deletion.at),
         kept_until_date: session.deleted.as_ref().map(|deletion| deletion.retained_until),
+        quarantined_date: session.quarantine.as_ref().map(|quarantine| quarantine.at),
         is_draft: false,
         agent_context_id: Some(agent),
         agent_context_name: Some(agent_name),
         conversation_context_id: Some(conversation),
         conversation_context_name: Some(conversation_name),
+        agent_context_version: session.contexts.pins.agent,
+        conversation_context_version: session.contexts.pins.conversation,
         workspace_id: session.hints.workspace.clone(),
         repo: session.hints.repo.clone(),
         default_language: session.hints.language.clone(),
@@ -138,6 +142,19 @@ fn cost(cost: &protocol::cost::Cost) -> Cost {
     Cost { amount: cost.amount.to_string(), currency: cost.currency.clone() }
 }
 
+/// The usage of a group of turns.
+#[must_use]
+pub fn usage_group(key: Option<String>, amounts: &UsageAmounts) -> UsageGroup {
+    UsageGroup {
+        key,
+        turns: amounts.turns,
+        completed_turns: amounts.completed,
+        model_calls: amounts.model_calls,
+        usage: amounts.usage,
+        costs: amounts.costs.iter().map(cost).collect(),
+    }
+}
+
 /// A mode change, with its user's name if it is known.
 #[must_use]
 pub fn mode_entry(change: ModeChange, by: Option<&User>, names: &Names) -> ModeEntry {
@@ -170,11 +187,14 @@ pub fn session_summary(session: &Session, names: &Names) -> AgentSessionSummary 
         is_deleted: session.deleted.is_some(),
         deleted_date: session.deleted.as_ref().map(|deletion| deletion.at),
         kept_until_date: session.deleted.as_ref().map(|deletion| deletion.retained_until),
+        quarantined_date: session.quarantine.as_ref().map(|quarantine| quarantine.at),
         last_updated_date: session.last_updated(),
         agent_context_id: Some(agent),
         agent_context_name: Some(agent_name),
         conversation_context_id: Some(conversation),
         conversation_context_name: Some(conversation_name),
+        agent_context_version: session.contexts.pins.agent,
+        conversation_context_version: session.contexts.pins.conversation,
         last_turn_status: session.last_turn.as_ref().map(|last| last.status),
         last_turn_date: session.last_turn.as_ref().map(|last| last.at),
         turn_count: session.turn_count,
@@ -231,7 +251,7 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
         created_by_user: EntityHeader::from(&request.requested_by),
         creation_date: turn.created,
         status: turn.status(),
-        status_reason: reason(turn),
+        status_reason: reason_with_report(turn, report),
         error_code: error_code(turn, report),
         status_time_stamp: turn.settlement().map_or(turn.created, |settlement| settlement.at),
         cancelled_by_user_id: turn.ended_by.clone(),
@@ -268,6 +288,14 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
         tool_rounds: report.tool_rounds,
         warnings: report.warnings.clone(),
         errors: report.errors.clone(),
+    }
+}
+
+/// Returns the reason for the status of a turn whose report is at hand. The head alone doesn't say why a turn failed.
+fn reason_with_report(turn: &Turn, report: &Report) -> StatusReason {
+    match error_code(turn, report) {
+        Some(ErrorCode::TurnOverBudget) => StatusReason::OverBudget,
+        _ => reason(turn),
     }
 }
 
@@ -319,7 +347,7 @@ pub fn turn_summary(record: &Record, report: &Report) -> AgentSessionTurnSummary
         created_by_user: EntityHeader::from(&request.requested_by),
         creation_date: turn.created,
         status: turn.status(),
-        status_reason: reason(turn),
+        status_reason: reason_with_report(turn, report),
         error_code: error_code(turn, report),
         status_time_stamp: turn.settlement().map_or(turn.created, |settlement| settlement.at),
         instruction_summary: request.instruction_summary.clone(),

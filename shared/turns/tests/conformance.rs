@@ -27,6 +27,11 @@ fn in_memory_table_conforms() {
 }
 
 #[test]
+fn in_memory_org_settings_conform() {
+    now(conformance::org_settings(&Deployment::new(Settings::quiet()).table, "run"));
+}
+
+#[test]
 fn in_memory_contexts_conform() {
     let Deployment { table, .. } = Deployment::new(Settings::quiet());
     now(conformance::contexts(&table, async |org, document| table.put_context(org, document), "run"));

@@ -1,4 +1,4 @@
-//! Deleting and restoring a session complete after a retry, whichever fault hits whichever effect and whatever the
+//! Deleting, restoring and quarantining a session complete after a retry, whichever fault hits whichever effect and whatever the
 //! state of the open turn. No invariant is violated.
 
 #![allow(
@@ -12,7 +12,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use protocol::id::SessionKey;
+use protocol::{Caller, id::SessionKey};
 use testkit::{
     build,
     deployment::{ClientRequest, Deployment, ProcessOutcome, SessionEdit, Settings},
@@ -67,7 +67,8 @@ fn edit_session(
     edit: SessionEdit,
     faults: Faults,
 ) -> (usize, Option<ProcessOutcome>) {
-    let process = deployment.edit_session(&build::caller("ann"), &key(), edit, faults);
+    let caller = Caller { operator: edit == SessionEdit::Quarantine, ..build::caller("ann") };
+    let process = deployment.edit_session(&caller, &key(), edit, faults);
     let done = deployment.finish(&process);
     (process.reached().len(), done)
 }
@@ -80,6 +81,10 @@ fn retry_edit(deployment: &mut Deployment, edit: SessionEdit) {
 
 fn is_deleted(deployment: &Deployment) -> bool {
     deployment.table.contents().sessions[&key()].deleted.is_some()
+}
+
+fn is_closed(deployment: &Deployment) -> bool {
+    deployment.table.contents().sessions[&key()].ensure_open().is_err()
 }
 
 /// Sends a turn and returns its refusal, if any.
@@ -108,27 +113,34 @@ fn settle_everything(deployment: &mut Deployment, what: &str) {
 
 #[test]
 fn retried_delete_ends_open_turn_after_any_fault() {
+    retried_edit_closes_session(SessionEdit::Delete, |refusal| matches!(refusal, Refusal::SessionDeleted));
+}
+
+#[test]
+fn retried_quarantine_ends_open_turn_after_any_fault() {
+    retried_edit_closes_session(SessionEdit::Quarantine, |refusal| {
+        matches!(refusal, Refusal::SessionQuarantined)
+    });
+}
+
+fn retried_edit_closes_session(edit: SessionEdit, is_expected: fn(&Refusal) -> bool) {
     let mut cells = 0;
     for state in ALL {
-        let (effects, _) = edit_session(&mut deployment(state), SessionEdit::Delete, Faults::None);
+        let (effects, _) = edit_session(&mut deployment(state), edit, Faults::None);
         for at in 0..effects {
             for fault in Fault::ALL {
                 let what = format!("{state:?}, {fault:?} at effect {at}");
                 let mut deployment = deployment(state);
-                edit_session(
-                    &mut deployment,
-                    SessionEdit::Delete,
-                    Faults::AtIndex(BTreeMap::from([(at, fault)])),
-                );
-                retry_edit(&mut deployment, SessionEdit::Delete);
-                assert!(is_deleted(&deployment), "{what}");
+                edit_session(&mut deployment, edit, Faults::AtIndex(BTreeMap::from([(at, fault)])));
+                retry_edit(&mut deployment, edit);
+                assert!(is_closed(&deployment), "{what}");
                 let decided =
                     deployment.table.contents().heads.values().all(|turn| turn.settlement().is_some());
                 assert!(decided, "{what}: a turn is open");
                 let refused = send_turn(&mut deployment, "t2");
-                assert!(matches!(refused, Err(Refusal::SessionDeleted)), "{what}: {refused:?}");
+                assert!(refused.as_ref().is_err_and(is_expected), "{what}: {refused:?}");
                 settle_everything(&mut deployment, &what);
-                assert!(is_deleted(&deployment), "{what}: a finalization undid it");
+                assert!(is_closed(&deployment), "{what}: a finalization undid it");
                 cells += 1;
             }
         }

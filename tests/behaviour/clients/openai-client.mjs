@@ -1,6 +1,6 @@
 // Uses the package `openai`, unmodified, against the base URL and key in the environment. Prints a line per check.
 import assert from "node:assert/strict";
-import OpenAI from "openai";
+import OpenAI, { toFile } from "openai";
 
 const client = new OpenAI({ baseURL: process.env.OPENAI_BASE, apiKey: process.env.OPENAI_KEY });
 const PNG =
@@ -50,6 +50,26 @@ const image = await client.responses.create({
   ],
 });
 check("image", image.output_text === "Red.", image);
+
+const uploaded = await client.files.create({
+  file: await toFile(Buffer.from(PNG.split(",")[1], "base64"), "dot.png", { type: "image/png" }),
+  purpose: "vision",
+  expires_after: { anchor: "created_at", seconds: 3600 },
+});
+check("file", uploaded.filename === "dot.png" && uploaded.expires_at === uploaded.created_at + 3600, uploaded);
+const ofFile = await client.responses.create({
+  model: "agent/default",
+  input: [
+    {
+      role: "user",
+      content: [
+        { type: "input_text", text: 'Look [[script: say "Red."]]' },
+        { type: "input_image", file_id: uploaded.id, detail: "auto" },
+      ],
+    },
+  ],
+});
+check("image of a file", ofFile.output_text === "Red." && (await client.files.delete(uploaded.id)).deleted, ofFile);
 
 const structured = await client.responses.create({
   model: "scripted",

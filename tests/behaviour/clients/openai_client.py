@@ -51,6 +51,16 @@ image = client.responses.create(model="agent/default", input=[{"role": "user", "
 ]}])
 check("image", image.output_text == "Red.", image)
 
+uploaded = client.files.create(file=("notes.txt", b"The secret word is lemon."), purpose="user_data")
+content = client.files.content(uploaded.id).read()
+listed = [file.id for file in client.files.list(purpose="user_data")]
+check("file", content == b"The secret word is lemon." and uploaded.id in listed, uploaded)
+asked = client.responses.create(model="scripted", input=[{"role": "user", "content": [
+    {"type": "input_text", "text": 'Read [[script: say "Lemon."]]'},
+    {"type": "input_file", "file_id": uploaded.id},
+]}])
+check("file of a response", asked.output_text == "Lemon." and client.files.delete(uploaded.id).deleted, asked)
+
 structured = client.responses.create(
     model="scripted", input='Count [[script: say "{\\"n\\":1}"]]',
     text={"format": {"type": "json_schema", "name": "count", "schema": SCHEMA, "strict": True}},
@@ -66,7 +76,8 @@ for words in ('Hi [[script: say "Hello."]]', "More"):
 roles = [item.role for item in client.conversations.items.list(conversation.id, limit=3, order="asc")]
 check("conversation", roles == ["user", "assistant", "user", "assistant"], roles)
 
-background = client.responses.create(model="scripted", input='Hi [[script: say "Later."]]', background=True)
+background = client.responses.create(model="scripted", input='Hi [[script: hang 1s; say "Later."]]', background=True)
+check("background at once", background.status == "in_progress", background)
 while background.status in ("queued", "in_progress"):
     time.sleep(0.1)
     background = client.responses.retrieve(background.id)

@@ -1,6 +1,7 @@
 """Runs seeded turns with the package `openai`, unmodified, over connections that are cut. Each shows the stored answer, and no
 retry calls the model again: the numbers of model calls are added up in the file `OPENAI_MODEL_CALLS`. `OPENAI_SEEDS` is
-the number of turns. Uses the proxy of the Python SDK's tests."""
+the number of turns. With `OPENAI_KILLS`, processes of the functions are killed meanwhile. Uses the proxy of the Python SDK's
+tests."""
 
 import asyncio
 import math
@@ -24,13 +25,16 @@ WEATHER = {
     "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"],
                    "additionalProperties": False},
 }
+answered = 0
 BROKEN = (openai.APIConnectionError, httpx.TransportError)
+KILLED = (openai.APIError,) if os.environ.get("OPENAI_KILLS") else ()
 
 
 async def streamed(client, key, request):
-    """Reads a response as events to its end, over as many connections as that takes. Returns it, and the text of its deltas."""
-    identity, number, text = None, -1, ""
-    for _ in range(20):
+    """Reads a response as events to its end, over as many connections as that takes. Returns it, and its text as the deltas
+    had it. An attempt that was killed leaves a message of its own behind."""
+    identity, number, texts = None, -1, {}
+    for _ in range(60):
         try:
             if identity is None:
                 events = await client.responses.create(**request, stream=True, extra_headers={"Idempotency-Key": key})
@@ -41,11 +45,14 @@ async def streamed(client, key, request):
                 if event.type == "response.created":
                     identity = event.response.id
                 if event.type == "response.output_text.delta":
-                    text += event.delta
+                    texts[event.item_id] = texts.get(event.item_id, "") + event.delta
                 if event.type in ("response.completed", "response.incomplete", "response.failed"):
-                    return event.response, text
+                    messages = [item.id for item in event.response.output if item.type == "message"]
+                    return event.response, "".join(texts.get(message, "") for message in messages)
         except BROKEN:
             pass
+        except KILLED:
+            await asyncio.sleep(0.2)
     raise AssertionError("the stream didn't end")
 
 
@@ -83,7 +90,13 @@ async def run(seed):
                 request = {"model": "scripted", "input": outputs, "previous_response_id": response.id}
     async with openai.AsyncOpenAI(base_url=BASE, api_key=KEY) as client:
         stored = await client.responses.retrieve(response.id)
+    # A turn whose attempts were all killed has no answer, and every reader is told so.
+    if KILLED and stored.status == "failed":
+        assert response.status == "failed", (response, stored)
+        return flaky.cuts, 1 + calls
     assert text == stored.output_text == expected, (text, stored.output_text, expected)
+    global answered
+    answered += 1
     return flaky.cuts, 1 + calls
 
 
@@ -102,6 +115,7 @@ async def main():
 
     await asyncio.gather(*(work() for _ in range(4)))
     assert cuts > SEEDS / 3, f"connections were cut: {cuts}"
+    assert answered > SEEDS / 2, f"turns were answered: {answered}"
     pathlib.Path(os.environ["OPENAI_MODEL_CALLS"]).write_text(str(model_calls))
     print(f"openai-seeds {SEEDS} turns, {cuts} cuts", flush=True)
 

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 
-use super::{RESPONSES, create, created, error, id, path, request, text, with};
+use super::{RESPONSES, create, create_with, created, error, id, path, request, text, weather, with};
 use crate::support::{PATIENCE, System};
 
 #[tokio::test]
@@ -58,13 +58,53 @@ async fn running_response_is_cancelled() {
 }
 
 #[tokio::test]
-async fn background_response_is_answered_and_read() {
+async fn background_response_is_answered_before_its_end() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let sent = with(request("Hi [[script: say \"Hello.\"]]"), &json!({"background": true}));
-    let response = created(&ada, &sent).await;
-    assert_eq!((&response["background"], text(&response).as_str()), (&json!(true), "Hello."));
-    assert_eq!(ada.get(&path(&response)).await.json()["output"], response["output"]);
+    let sent =
+        with(request("Hi [[script: say \"Hello\"; hang 60s; say \".\"]]"), &json!({"background": true}));
+    let key = [("idempotency-key", "k1")];
+    let response = create_with(&ada, &sent, &key).await.json();
+    assert_eq!((&response["background"], &response["status"]), (&json!(true), &json!("in_progress")));
+    assert_eq!(id(&create_with(&ada, &sent, &key).await.json()), id(&response), "a repeat joins it");
+    let other = created(&ada, &request("Hi [[script: say \"Other.\"]]")).await;
+    assert_eq!(text(&other), "Other.", "its process takes no other request");
+    assert_eq!(ada.get(&path(&response)).await.json()["status"], "in_progress");
+    let cancelled = ada.post(&format!("{}/cancel", path(&response)), String::new()).await.json();
+    assert_eq!(cancelled["status"], "cancelled");
+    assert_eq!(system.model_calls().len(), 2);
+}
+
+#[tokio::test]
+async fn background_response_gets_its_outcome() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let background = json!({"background": true, "tools": [weather()]});
+    for (script, status) in [("say \"Hello.\"", "completed"), ("hang 1s; fail", "failed")] {
+        let sent = with(request(&format!("Hi [[script: {script}]]")), &background);
+        let response = created(&ada, &sent).await;
+        let ended =
+            ada.until(&path(&response), PATIENCE, |read| read.json()["status"] != "in_progress").await.json();
+        assert_eq!((&ended["status"], id(&ended)), (&json!(status), id(&response)));
+    }
+    let calling = "Hi [[script: call get_weather {\"city\": \"Rome\"}; then; hang 1s; say \"Sunny.\"]]";
+    let response = created(&ada, &with(request(calling), &background)).await;
+    let calls =
+        ada.until(&path(&response), PATIENCE, |read| read.json()["status"] == "completed").await.json();
+    let output = json!({
+        "type": "function_call_output", "call_id": calls["output"][0]["call_id"], "output": "sunny",
+    });
+    let outputs = json!({
+        "input": [output], "previous_response_id": id(&response), "background": true,
+        "model": "agent/default",
+    });
+    let resumed = created(&ada, &outputs).await;
+    assert_eq!(resumed["status"], "in_progress");
+    let ended =
+        ada.until(&path(&resumed), PATIENCE, |read| read.json()["status"] == "completed").await.json();
+    assert_eq!(text(&ended), "Sunny.");
+    let refused = create(&ada, &with(request("x"), &json!({"background": 5}))).await;
+    assert_eq!((refused.status, error(&refused).1.as_str()), (400, "background"));
 }
 
 #[tokio::test]

@@ -1,19 +1,27 @@
 //! The OpenAI-compatible API under `/v1`.
 
 mod chat;
+mod files;
+mod headers;
 mod manage;
 mod requests;
 mod retries;
 mod streams;
 mod tools;
 
-use std::path::PathBuf;
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
+use local::{Function, Options};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::support::{Answer, Client, System, options};
+use crate::support::{Answer, Client, LEASE, System, options};
+
+pub(crate) use files::upload;
 
 const RESPONSES: &str = "/v1/responses";
 
@@ -152,10 +160,13 @@ async fn openai_clients_work_unmodified() {
             "openai-python" => ("python/bin/python", None, "openai_client.py"),
             "openai-agents" => ("python/bin/python", None, "openai_agents_client.py"),
             "langchain-openai" => ("python/bin/python", None, "langchain_client.py"),
-            "openai-seeds" => ("python/bin/python", None, "openai_seeds_client.py"),
+            "openai-seeds" | "openai-seeds-killed" => ("python/bin/python", None, "openai_seeds_client.py"),
             "openai-javascript" => ("node", Some("javascript"), "openai-client.mjs"),
             "ai-sdk" => ("node", Some("javascript"), "ai-sdk-client.mjs"),
             "open-responses" => ("node", Some("javascript"), "open-responses.mjs"),
+            "librechat" => ("node", Some("librechat"), "librechat-client.mjs"),
+            "open-webui" => ("open-webui/bin/python", None, "open_webui_client.py"),
+            "async-openai" => ("rust/target/debug/async-openai-client", None, "async-openai"),
             other => panic!("unknown client {other:?}"),
         };
         let mut script = scripts.join(script);
@@ -171,10 +182,41 @@ async fn openai_clients_work_unmodified() {
         let (count, before) = (folder.join("model-calls"), system.model_calls().len());
         std::fs::remove_file(&count).ok();
         command.env("OPENAI_MODEL_CALLS", &count);
+        if client == "openai-seeds-killed" {
+            under_kills(command, &count).await;
+            continue;
+        }
         let status = command.env("OPENAI_BASE", &base).env("OPENAI_KEY", &token).status().await.unwrap();
         assert!(status.success(), "{client}");
         if let Ok(expected) = std::fs::read_to_string(&count) {
             assert_eq!((system.model_calls().len() - before).to_string(), expected, "retries call no model");
         }
     }
+}
+
+/// Runs a client of many turns while processes are killed. An attempt that was killed may have called the model, so each
+/// kill allows for one more call of each of the four turns that run at once.
+async fn under_kills(mut command: Command, expected: &Path) {
+    let sweep = Duration::from_secs(2);
+    let system = System::with(Options { lease: Some(LEASE), sweep: Some(sweep), ..options() }).await;
+    let (base, headers) = system.client("acme", "ada").request_parts("/v1");
+    command.env("OPENAI_BASE", &base).env("OPENAI_KEY", headers[0].1.trim_start_matches("Bearer "));
+    let mut running = command.env("OPENAI_KILLS", "1").spawn().unwrap();
+    let functions = [Function::Execute, Function::Execute, Function::SessionRead, Function::TurnFinalizer];
+    let mut kills = 0;
+    let status = loop {
+        let pause = Duration::from_millis(1_000 + fastrand::u64(..2_000));
+        match tokio::time::timeout(pause, running.wait()).await {
+            Ok(status) => break status.unwrap(),
+            Err(_) => {
+                system.cloud.crash(functions[fastrand::usize(..functions.len())]);
+                kills += 1;
+            }
+        }
+    };
+    assert!(status.success() && kills > 3, "{status}, {kills} kills");
+    let expected: usize = std::fs::read_to_string(expected).unwrap().parse().unwrap();
+    let called = system.model_calls().len();
+    println!("openai-seeds-killed: {kills} kills, {called} model calls for {expected}");
+    assert!(called <= expected + 4 * kills, "{called} model calls for {expected}");
 }

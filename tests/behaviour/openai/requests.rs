@@ -176,7 +176,7 @@ async fn refusals_have_the_shape_of_openai() {
         error(&ada.post("/v1/embeddings", "{}".to_owned()).await),
         (404, String::new(), "unknown_url".to_owned())
     );
-    assert_eq!(error(&ada.get("/v1/files").await).2, "unknown_url");
+    assert_eq!(error(&ada.get("/v1/assistants").await).2, "unknown_url");
     assert_eq!(error(&create(&ada, &request("x [[script: status 503 times 9]]")).await).0, 503);
     let calls = system.model_calls().len();
     assert!(calls >= 2, "the first one and the failed one: {calls}");

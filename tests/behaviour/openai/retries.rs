@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{create_with, created, error, id, request, text, with};
+use super::{create_with, created, error, id, request, text, weather, with};
 use crate::support::System;
 
 #[tokio::test]
@@ -49,6 +49,28 @@ async fn retry_of_an_sdk_finds_the_first_try() {
     assert_eq!(id(&create_with(&ada, &next, &count("1")).await.json()), id(&second));
     let unseen = create_with(&ada, &request("Never arrived"), &count("1")).await;
     assert_eq!(unseen.status, 200, "a retry whose first try never arrived starts the turn");
+    assert_eq!(system.model_calls().len(), 4);
+}
+
+#[tokio::test]
+async fn repeat_after_the_outputs_gets_the_calls() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let script =
+        "Hi [[script: say \"I look.\"; call get_weather {\"city\": \"Rome\"}; then; say \"Sunny.\"]]";
+    let sent = with(request(script), &json!({"tools": [weather()]}));
+    for headers in [[("idempotency-key", "k1")], [("x-stainless-retry-count", "1")]] {
+        let first = create_with(&ada, &sent, &headers).await.json();
+        let output = json!({
+            "type": "function_call_output", "call_id": first["output"][1]["call_id"], "output": "sunny",
+        });
+        let outputs = json!({
+            "model": "agent/default", "previous_response_id": id(&first), "input": [output],
+        });
+        assert_eq!(text(&created(&ada, &outputs).await), "Sunny.");
+        let again = create_with(&ada, &sent, &headers).await;
+        assert_eq!((again.status, again.json()["output"].clone()), (200, first["output"].clone()));
+    }
     assert_eq!(system.model_calls().len(), 4);
 }
 

@@ -19,6 +19,9 @@ pub const ACCOUNT_STACK: &str = "agent-dev";
 const TOPIC: &str = "arn:aws:sns:us-east-1:123456789012:alarms";
 const SECRET: &str = "arn:aws:secretsmanager:us-east-1:123456789012:secret:key-a1b2c3";
 
+const PAGE_TOKEN_KEY: &str = "arn:aws:secretsmanager:us-east-1:123456789012:secret:PageTokenKey-a1b2c3";
+const FUNCTION: &str = "agent-dev-session-read";
+
 /// An account with one stack.
 pub struct Account {
     url: String,
@@ -38,6 +41,10 @@ pub struct Facts {
     pub flows: Value,
     pub alarm_actions: Vec<&'static str>,
     pub subscription: &'static str,
+    /// The secret with the keys of page tokens.
+    pub page_token_keys: String,
+    /// The keys in the environment of the deployed function.
+    pub deployed_keys: String,
 }
 
 impl Account {
@@ -58,6 +65,8 @@ impl Account {
             flows: json!(["ALLOW_USER_SRP_AUTH", "ALLOW_REFRESH_TOKEN_AUTH"]),
             alarm_actions: vec![TOPIC],
             subscription: "arn:aws:sns:us-east-1:123456789012:alarms:1",
+            page_token_keys: "key-1".to_owned(),
+            deployed_keys: "key-1".to_owned(),
         };
         let facts = Arc::new(Mutex::new(facts));
         let router = Router::new().fallback(answer).with_state(Arc::clone(&facts));
@@ -67,6 +76,11 @@ impl Account {
     /// Changes the account.
     pub fn change(&self, change: impl FnOnce(&mut Facts)) {
         change(&mut self.facts.lock().unwrap());
+    }
+
+    /// The stored keys of page tokens.
+    pub fn page_token_keys(&self) -> String {
+        self.facts.lock().unwrap().page_token_keys.clone()
     }
 
     /// Runs a command with credentials of the account. Returns its exit status, its output and its errors.
@@ -112,8 +126,8 @@ impl Account {
 
 type Answer = (StatusCode, String);
 
-async fn answer(State(facts): State<Arc<Mutex<Facts>>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Answer {
-    let facts = facts.lock().unwrap().clone();
+async fn answer(State(state): State<Arc<Mutex<Facts>>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Answer {
+    let facts = state.lock().unwrap().clone();
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     assert!(header("authorization").starts_with("AWS4-HMAC-SHA256 Credential=key/"), "{uri} is not signed");
     let body = String::from_utf8_lossy(&body).into_owned();
@@ -141,6 +155,30 @@ async fn answer(State(facts): State<Arc<Mutex<Facts>>>, uri: Uri, headers: Heade
                 StatusCode::OK,
                 format!("<ListSubscriptionsByTopicResponse>{result}</ListSubscriptionsByTopicResponse>"),
             )
+        }
+        (_, "DescribeStackResource", _) => {
+            let id = if body.contains("LogicalResourceId=PageTokenKey") { PAGE_TOKEN_KEY } else { FUNCTION };
+            let detail = format!(
+                "<StackResourceDetail><PhysicalResourceId>{id}</PhysicalResourceId></StackResourceDetail>"
+            );
+            let result = format!("<DescribeStackResourceResult>{detail}</DescribeStackResourceResult>");
+            (
+                StatusCode::OK,
+                format!("<DescribeStackResourceResponse>{result}</DescribeStackResourceResponse>"),
+            )
+        }
+        (path, ..) if path == format!("/2015-03-31/functions/{FUNCTION}/configuration") => {
+            assert_eq!(uri.query(), Some("Qualifier=current"));
+            json(json!({"Environment": {"Variables": {"PAGE_TOKEN_KEY": facts.deployed_keys}}}))
+        }
+        (.., "GetSecretValue") if body.contains(PAGE_TOKEN_KEY) => {
+            json(json!({"ARN": PAGE_TOKEN_KEY, "SecretString": facts.page_token_keys}))
+        }
+        (.., "PutSecretValue") => {
+            let body: Value = serde_json::from_str(&body).unwrap();
+            assert_eq!(body["SecretId"], PAGE_TOKEN_KEY);
+            state.lock().unwrap().page_token_keys = body["SecretString"].as_str().unwrap().to_owned();
+            json(json!({"ARN": PAGE_TOKEN_KEY}))
         }
         (.., "GetSecretValue") => match facts.secret {
             Some(secret) => json(json!({"ARN": SECRET, "SecretString": secret})),

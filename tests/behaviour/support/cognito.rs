@@ -104,6 +104,10 @@ async fn answer(State(pool): State<Arc<Inner>>, headers: HeaderMap, body: Bytes)
     let action =
         target.strip_prefix("AWSCognitoIdentityProviderService.").unwrap_or("cloudformation").to_owned();
     pool.requests.lock().unwrap().push((action.clone(), body.clone()));
+    if target == "GraniteServiceVersion20100801.GetMetricStatistics" {
+        let points = [(1, 400), (3, 17), (2, 60)].map(|(at, age)| json!({"Timestamp": at, "Maximum": age}));
+        return (StatusCode::OK, json!({"Datapoints": points}).to_string());
+    }
     if action == "cloudformation" {
         return pool.describe_stacks(header("authorization"), &body);
     }

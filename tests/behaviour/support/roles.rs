@@ -23,6 +23,8 @@ pub struct Statement {
     pub actions: Vec<String>,
     /// Logical names in place of ARNs, such as `Table`, `Table/index/GSI1` or `PayloadBucket/*`.
     pub resources: Vec<String>,
+    /// The partitions that its condition allows; none without a condition.
+    pub partitions: Option<Vec<String>>,
 }
 
 /// A used action or resource of a statement.
@@ -58,9 +60,13 @@ impl Roles {
     }
 
     /// True if the function is allowed the call; records the statement that allows it.
-    fn allows(&self, function: &str, action: &str, resource: &str) -> bool {
+    fn allows(&self, function: &str, action: &str, resource: &str, partition: Option<&str>) -> bool {
         let of_function = self.statements.iter().filter(|statement| statement.function == function);
         let found = of_function.filter(|statement| statement.actions.iter().any(|allowed| allowed == action));
+        let found = found.filter(|statement| match &statement.partitions {
+            Some(partitions) => partition.is_some_and(|key| partitions.iter().any(|allowed| allowed == key)),
+            None => true,
+        });
         let found =
             found.flat_map(|statement| statement.resources.iter().map(move |pattern| (statement, pattern)));
         let Some((statement, pattern)) = found.into_iter().find(|(_, pattern)| matches(pattern, resource))
@@ -105,6 +111,10 @@ fn statements() -> Vec<Statement> {
                     sid: statement["Sid"].as_str().expect("every statement has a Sid").to_owned(),
                     actions: all(&statement["Action"]),
                     resources: all(&statement["Resource"]),
+                    partitions: statement
+                        .get("Condition")
+                        .and_then(|condition| condition.get("ForAllValues:StringEquals"))
+                        .map(|condition| all(&condition["dynamodb:LeadingKeys"])),
                 });
             }
         }
@@ -135,8 +145,9 @@ fn said(value: &Yaml) -> String {
 
 impl Policy for Roles {
     fn check_request(&self, request: &CallRequest<'_>) -> Result<(), String> {
+        let partition = partition(request);
         for (action, resource) in needed(request) {
-            if !self.allows(request.function, &action, &resource) {
+            if !self.allows(request.function, &action, &resource, partition.as_deref()) {
                 return Err(denied(format!("{} is not allowed {action} on {resource}", request.function)));
             }
         }
@@ -149,7 +160,7 @@ impl Policy for Roles {
             request.service == Service::Bucket && matches!(request.parts.method, Method::GET | Method::HEAD);
         if is_object
             && status == StatusCode::NOT_FOUND
-            && !self.allows(request.function, "s3:ListBucket", BUCKET)
+            && !self.allows(request.function, "s3:ListBucket", BUCKET, None)
         {
             return Err(denied("missing, and not for this function to know".to_owned()));
         }
@@ -160,6 +171,13 @@ impl Policy for Roles {
 fn denied(reason: String) -> String {
     println!("denied: {reason}");
     reason
+}
+
+/// Returns the partition of the item that a call of the table names.
+fn partition(request: &CallRequest<'_>) -> Option<String> {
+    let body: Value =
+        (request.service == Service::Table).then(|| serde_json::from_slice(request.body).unwrap())?;
+    body["Key"]["PK"]["S"].as_str().map(str::to_owned)
 }
 
 /// Returns the actions and resources that a call needs.
@@ -213,5 +231,9 @@ fn of_bucket(request: &Parts, body: &[u8]) -> Vec<(String, String)> {
         Method::DELETE => "s3:DeleteObject",
         _ => "s3:GetObject",
     };
-    vec![(action.to_owned(), format!("{BUCKET}/{key}"))]
+    let tags = request.headers.contains_key("x-amz-tagging").then_some("s3:PutObjectTagging");
+    let actions = std::iter::once(action).chain(tags);
+    // The folder of uploads has the only character of a pattern that is encoded in a path.
+    let key = key.replace("%21", "!");
+    actions.map(|action| (action.to_owned(), format!("{BUCKET}/{key}"))).collect()
 }

@@ -16,6 +16,7 @@ same input as a new turn; `never` needs a change first."""
 
 SAME_REQUEST: dict[str, int] = {
     "TooManyRequests": 429,
+    "BudgetExceeded": 429,
     "TurnInProgress": 409,
     "SessionBusy": 409,
     "StorageUnavailable": 503,
@@ -38,6 +39,7 @@ NEW_TURN: dict[str, int] = {
     "ModelReplyIncomplete": 502,
     "ModelReplyEmpty": 502,
     "ToolRoundsExceeded": 502,
+    "TurnOverBudget": 429,
 }
 """Codes of a turn that failed for good, with their HTTP status."""
 

@@ -11,6 +11,7 @@ use openai_api::{
     delivery::{Form, deliver},
     error::ApiError,
     id::ResponseId,
+    rate_limits::with_rate_limits,
     request::{Input, Parent},
     retry::IDEMPOTENCY_KEY,
 };
@@ -20,6 +21,7 @@ use service::app::App;
 use super::{
     chat_history,
     context::{Context, no_calls},
+    files,
     retry::retry_count,
     without_query,
 };
@@ -40,6 +42,14 @@ pub(super) async fn complete(
         return Err(ApiError::unsupported("Idempotency-Key", alternative));
     }
     let context = Context::new(app, caller, correlation, budget);
+    let (rate_limits, now) = (context.rate_limits.clone(), context.now);
+    let is_retry = retry_count(&headers).is_some_and(|count| count > 0);
+    let response = run(context, &request, is_retry).await;
+    Ok(with_rate_limits(response, rate_limits.get(), now))
+}
+
+/// Runs the turn of a request, or resumes it.
+async fn run(context: Context, request: &ChatRequest, is_retry: bool) -> Result<Response, ApiError> {
     let (created, stream) = (context.created(), request.create.stream);
     let form = |response: ResponseId| {
         let completion = Completion { response, created, model: request.model.clone() };
@@ -48,11 +58,13 @@ pub(super) async fn complete(
     match &request.create.input {
         Input::Outputs(outputs) => {
             let caller = request.caller.clone().ok_or_else(|| no_calls(outputs))?;
-            context.resume(&Parent::Response(caller), outputs, stream, |id, _| form(id)).await
+            let keep_alive = context.app.keep_alive;
+            let resumed = context.resume(&Parent::Response(caller), outputs).await?;
+            deliver(resumed.started, form(resumed.id), stream, keep_alive).await
         }
         Input::Message(message) => {
-            let is_retry = retry_count(&headers).is_some_and(|count| count > 0);
-            let (ids, started) = chat_history::start(&context, &request, message, is_retry).await?;
+            let message = files::with_contents(&context, message).await?;
+            let (ids, started) = chat_history::start(&context, request, &message, is_retry).await?;
             deliver(started, form(ids), stream, context.app.keep_alive).await
         }
     }

@@ -163,7 +163,8 @@ impl Finder<'_> {
         let hash = &self.chat.history.hash;
         let turn = self.turn(hash)?;
         if let Some(Previous { id, is_last: true }) = &previous {
-            let conditions = StartConditions { is_new: true, follows: Some(id.turn.clone()) };
+            let follows = Some(id.turn.clone());
+            let conditions = StartConditions { is_new: true, follows, ..StartConditions::default() };
             let here = ResponseId::first(id.session.clone(), turn.clone());
             let started = self.start.run(here, conditions).await?;
             let is_taken = matches!(
@@ -198,7 +199,7 @@ impl Finder<'_> {
         {
             return Ok(None);
         }
-        let conditions = StartConditions { is_new: true, follows: None };
+        let conditions = StartConditions { is_new: true, ..StartConditions::default() };
         let started = self.start.run(ResponseId::first(session, turn.clone()), conditions).await?;
         let is_taken =
             matches!(started.1, ResponseStart::Refused(Refusal::TurnIdConflict | Refusal::SessionDeleted));

@@ -1,11 +1,11 @@
 //! The context of a request, and the resumption of a turn by outputs of its functions.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use axum::response::Response;
 use openai_api::{
-    delivery::{Form, deliver, refused},
+    delivery::refused,
     error::ApiError,
+    files::unix_seconds,
     id::ResponseId,
     request::{FunctionOutput, Parent, tool_continuation},
 };
@@ -13,9 +13,12 @@ use protocol::Caller;
 use runtime::Correlation;
 use service::{
     app::App,
-    respond::{self, TurnRequest},
+    respond::{self, TurnRequest, Work},
 };
-use turns::flow::TurnSnapshot;
+use turns::{
+    flow::{RateLimitCell, TurnSnapshot},
+    stream::ResponseStart,
+};
 
 /// The context of a request.
 #[derive(Clone)]
@@ -26,12 +29,23 @@ pub(super) struct Context {
     pub(super) budget: Duration,
     /// The time of the request, in seconds.
     pub(super) now: u64,
+    /// The rate limits that the request has counted against, once its turn has started.
+    pub(super) rate_limits: RateLimitCell,
+}
+
+/// A turn that was resumed.
+pub(super) struct Resumed {
+    /// The id of its response.
+    pub(super) id: ResponseId,
+    /// The turn before the outputs.
+    pub(super) snapshot: TurnSnapshot,
+    /// The start of its response.
+    pub(super) started: ResponseStart<Work>,
 }
 
 impl Context {
     pub(super) fn new(app: App, caller: Caller, correlation: Correlation, budget: Duration) -> Self {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        Self { app, caller, correlation, budget, now }
+        Self { app, caller, correlation, budget, now: unix_seconds(), rate_limits: RateLimitCell::default() }
     }
 
     /// Returns the time of the request, as objects show it.
@@ -39,14 +53,13 @@ impl Context {
         i64::try_from(self.now).unwrap_or_default()
     }
 
-    /// Resumes the turn that waits for these outputs.
+    /// Resumes the turn that waits for these outputs. It is answered as its first request was, whatever this one asks
+    /// for, so a stream may be read for a response in one piece.
     pub(super) async fn resume(
         self,
         parent: &Parent,
         outputs: &[FunctionOutput],
-        stream: bool,
-        form: impl FnOnce(ResponseId, &TurnSnapshot) -> Form,
-    ) -> Result<Response, ApiError> {
+    ) -> Result<Resumed, ApiError> {
         let previous = self.suspended(parent, outputs).await?;
         let Self { app, caller, correlation, budget, .. } = self;
         let ResponseId { session, turn, round } = previous.clone();
@@ -58,11 +71,9 @@ impl Context {
         let suspension = snapshot.suspension(round).ok_or_else(|| no_calls(outputs))?;
         let results = tool_continuation(&previous, &suspension.calls, outputs)?;
         runtime::record_turn(&previous.session, &previous.turn);
-        let (form, keep_alive) = (form(previous.next(), &snapshot), app.keep_alive);
         let request = TurnRequest::Execute(results.into());
-        // The turn is answered as its first request was, so a stream may be read here for a response in one piece.
         let started = respond::start(&app, caller, correlation.0, request, None, budget).await;
-        deliver(started, form, stream, keep_alive).await
+        Ok(Resumed { id: previous.next(), snapshot, started })
     }
 
     /// Returns the response whose calls the outputs are of.

@@ -1,7 +1,5 @@
 //! `POST /v1/conversations` and `DELETE /v1/conversations/{id}`. A conversation is a session.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use axum::{
     body::Bytes,
     extract::{Path, State, rejection::BytesRejection},
@@ -12,6 +10,7 @@ use contracts::id::SessionId;
 use openai_api::{
     delivery::refused,
     error::ApiError,
+    files::unix_seconds,
     http::json,
     id::{conversation, parse_conversation},
     request::check_conversation,
@@ -32,9 +31,8 @@ pub(super) async fn create(
     check_conversation(&body?)?;
     let id = SessionId::new(uuid::Uuid::new_v4().simple().to_string());
     let id = id.map_err(|_| contracts::Error::from(contracts::ErrorCode::Internal))?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let object = json!({
-        "id": conversation(&id), "object": "conversation", "created_at": now, "metadata": {},
+        "id": conversation(&id), "object": "conversation", "created_at": unix_seconds(), "metadata": {},
     });
     Ok(json(200, &object))
 }

@@ -7,16 +7,18 @@ use axum::{
     response::Response,
 };
 use openai_api::{
-    delivery::{Form, deliver},
+    delivery::{Form, deliver, in_background},
     error::ApiError,
+    rate_limits::with_rate_limits,
     request::{CreateResponse, Input},
     response::Frame,
     snapshot,
 };
 use runtime::{AuthenticatedCaller, Correlation, api::RemainingTime};
-use service::app::App;
+use service::{app::App, respond::Work};
+use turns::stream::ResponseStart;
 
-use super::{context::Context, retry, start::Start, without_query};
+use super::{context::Context, files, retry, start::Start, without_query};
 
 pub(super) async fn create(
     State(app): State<App>,
@@ -31,20 +33,44 @@ pub(super) async fn create(
     let body = body?;
     let request = CreateResponse::parse(&body)?;
     let context = Context::new(app, caller, correlation, budget);
+    let (rate_limits, now) = (context.rate_limits.clone(), context.now);
+    let response = run(context, &request, &headers, &body).await;
+    Ok(with_rate_limits(response, rate_limits.get(), now))
+}
+
+/// Runs the turn of a request, or resumes it.
+async fn run(
+    context: Context,
+    request: &CreateResponse,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Result<Response, ApiError> {
     match &request.input {
         Input::Outputs(outputs) => {
-            let form = |id, turn: &_| {
-                let mut frame = snapshot::frame(id, turn);
-                frame.completed_at = None;
-                Form::Response(frame)
-            };
-            context.resume(&request.parent, outputs, request.stream, form).await
+            let (app, resumed) = (context.app.clone(), context.resume(&request.parent, outputs).await?);
+            let mut frame = snapshot::frame(resumed.id, &resumed.snapshot);
+            frame.completed_at = None;
+            answer(&app, resumed.started, frame, request).await
         }
         Input::Message(message) => {
-            let start = Start { context: &context, request: &request, message };
-            let (ids, started) = retry::start(&start, &headers, &body).await?;
+            let message = files::with_contents(&context, message).await?;
+            let start = Start { context: &context, request, message: &message };
+            let (ids, started) = retry::start(&start, headers, body).await?;
             let frame = Frame::new(ids, context.created(), &request.options.repeated, "");
-            deliver(started, Form::Response(frame), request.stream, context.app.keep_alive).await
+            answer(&context.app, started, frame, request).await
         }
     }
+}
+
+/// Answers a request whose turn was started, as it asks for.
+async fn answer(
+    app: &App,
+    started: ResponseStart<Work>,
+    frame: Frame,
+    request: &CreateResponse,
+) -> Result<Response, ApiError> {
+    if request.background && !request.stream {
+        return in_background(started, frame).await;
+    }
+    deliver(started, Form::Response(frame), request.stream, app.keep_alive).await
 }

@@ -5,6 +5,7 @@ mod chat_history;
 mod context;
 mod conversations;
 mod create;
+mod files;
 mod manage;
 mod retry;
 mod start;
@@ -28,6 +29,8 @@ pub(crate) fn routes() -> Router<App> {
         .route("/v1/responses", post(create::create))
         .route("/v1/responses/{id}", delete(manage::delete))
         .route("/v1/responses/{id}/cancel", post(manage::cancel))
+        .route("/v1/files", post(files::create))
+        .route("/v1/files/{id}", delete(files::delete))
         .route("/v1/chat/completions", post(chat::complete))
         .route("/v1/conversations", post(conversations::create))
         .route("/v1/conversations/{id}", delete(conversations::delete))

@@ -11,6 +11,7 @@ use openai_api::{
     id::ResponseId,
     request::{CreateResponse, Parent, UserMessage},
     retry::{RequestUser, Seed},
+    snapshot,
 };
 use serde_json::json;
 use service::respond::{self, TurnRequest, Work};
@@ -43,7 +44,7 @@ impl Start<'_> {
         is_new: bool,
     ) -> Result<(ResponseId, ResponseStart<Work>), ApiError> {
         let (own, turn) = ids(seed)?;
-        let anywhere = StartConditions { is_new, follows: None };
+        let anywhere = StartConditions { is_new, ..StartConditions::default() };
         match &self.request.parent {
             Parent::None => self.run(ResponseId::first(own, turn), anywhere).await,
             Parent::Conversation(session) => {
@@ -58,7 +59,8 @@ impl Start<'_> {
                     return self.run(in_session, anywhere).await;
                 }
                 if head.is_last {
-                    let follows = StartConditions { is_new, follows: Some(previous.turn.clone()) };
+                    let follows = Some(previous.turn.clone());
+                    let follows = StartConditions { is_new, follows, ..StartConditions::default() };
                     let started = self.run(in_session, follows).await?;
                     // Another turn was faster: this one goes on from the same response beside it.
                     let is_late = matches!(
@@ -139,6 +141,15 @@ impl Start<'_> {
         }
     }
 
+    /// Returns the response with which a turn was suspended.
+    async fn suspended(&self, ids: &ResponseId) -> Result<ResponseStart<Work>, ApiError> {
+        let Context { app, caller, .. } = self.context;
+        let snapshot = app.reader.turn_snapshot(caller, ids.session.clone(), ids.turn.clone()).await;
+        let snapshot = snapshot.map_err(|refusal| refused(&refusal))?;
+        let response = snapshot::suspended_response(ids, &snapshot);
+        response.map(ResponseStart::Complete).ok_or_else(|| ApiError::response_not_found(&ids.to_string()))
+    }
+
     /// Starts the turn with these ids.
     pub(super) async fn run(
         &self,
@@ -147,9 +158,20 @@ impl Start<'_> {
     ) -> Result<(ResponseId, ResponseStart<Work>), ApiError> {
         let turn = self.request.user_turn(&ids, self.message)?;
         runtime::record_turn(&ids.session, &ids.turn);
-        let Context { app, caller, correlation, budget, .. } = self.context.clone();
+        let Context { app, caller, correlation, budget, rate_limits, .. } = self.context.clone();
+        let is_new = conditions.is_new;
+        let conditions = StartConditions { rate_limits, ..conditions };
         let request = TurnRequest::Conditional(Box::new(turn), conditions);
-        let started = respond::start(&app, caller, correlation.0, request, None, budget).await;
+        let started = respond::start(&app, caller, correlation.0, request, None, budget);
+        if is_new {
+            return Ok((ids, started.await));
+        }
+        // The turn may have gone on after this response: a repeated request gets the calls that it got before.
+        let (head, started) = futures::join!(self.head(&ids), started);
+        let started = match head? {
+            Some(head) if head.round > ids.round => self.suspended(&ids).await?,
+            _ => started,
+        };
         Ok((ids, started))
     }
 }

@@ -1,6 +1,8 @@
 //! The OpenAI-compatible API under `/v1`, as far as it reads.
 
 mod conversation_items;
+mod files;
+mod model_list;
 
 use axum::{
     Router,
@@ -10,15 +12,12 @@ use axum::{
     response::Response,
     routing::{any, get},
 };
-use contracts::id::AgentContextId;
 use openai_api::{
     delivery::{self, refused, replay},
     error::ApiError,
     http::{Parameters, json, translate_errors},
     id::{ResponseId, conversation, parse_conversation},
     input_items::{self, Paging},
-    models,
-    request::AGENT,
     response::Outcome,
     snapshot,
     stream::Translator,
@@ -39,11 +38,6 @@ const MAX_ITEMS: u64 = 100;
 /// The default of `limit`.
 const DEFAULT_ITEMS: u64 = 20;
 
-/// The most agents of an org that are listed.
-const MAX_AGENTS: usize = 100;
-/// The agents that every org has.
-const BUILT_IN_AGENTS: [&str; 2] = ["default", "workspace"];
-
 /// Returns the routes.
 pub(crate) fn routes() -> Router<App> {
     Router::new()
@@ -52,8 +46,11 @@ pub(crate) fn routes() -> Router<App> {
         .route("/v1/conversations/{id}", get(conversation_object))
         .route("/v1/conversations/{id}/items", get(conversation_items::list))
         .route("/v1/conversations/{id}/items/{item}", get(conversation_items::item))
-        .route("/v1/models", get(list_models))
-        .route("/v1/models/{*model}", get(model))
+        .route("/v1/files", get(files::list))
+        .route("/v1/files/{id}", get(files::file))
+        .route("/v1/files/{id}/content", get(files::content))
+        .route("/v1/models", get(model_list::list))
+        .route("/v1/models/{*model}", get(model_list::model))
         .route("/v1/{*path}", any(unknown))
         .layer(middleware::from_fn(translate_errors))
 }
@@ -135,11 +132,7 @@ async fn items(
 
 /// Reads the parameters of a list of items.
 fn paging(parameters: &Parameters) -> Result<Paging<'_>, ApiError> {
-    let newest_first = match parameters.text("order") {
-        None | Some("" | "desc") => true,
-        Some("asc") => false,
-        Some(_) => return Err(ApiError::value("order", "must be asc or desc")),
-    };
+    let newest_first = parameters.newest_first()?;
     let limit = parameters.number("limit")?.unwrap_or(DEFAULT_ITEMS);
     if !(1..=MAX_ITEMS).contains(&limit) {
         return Err(ApiError::value("limit", "must be from 1 to 100"));
@@ -188,41 +181,4 @@ async fn conversation_object(
         "id": conversation(&session), "object": "conversation", "created_at": created, "metadata": {},
     });
     Ok(json(200, &object))
-}
-
-async fn list_models(
-    State(app): State<App>,
-    AuthenticatedCaller(caller): AuthenticatedCaller,
-    uri: Uri,
-) -> Result<Response, ApiError> {
-    Parameters::read(&uri, &["limit", "after", "order"])?;
-    let own = app.reader.agents(&caller, MAX_AGENTS).await.map_err(|refusal| refused(&refusal))?;
-    let own = own.iter().map(AgentContextId::as_str);
-    let built_in = BUILT_IN_AGENTS.into_iter().filter(|id| !own.clone().any(|own| own == *id));
-    let agents = built_in.chain(own.clone());
-    let data = models::list(agents, [&*app.model], caller.org.as_str());
-    Ok(json(200, &json!({"object": "list", "data": data})))
-}
-
-async fn model(
-    State(app): State<App>,
-    AuthenticatedCaller(caller): AuthenticatedCaller,
-    Path(id): Path<String>,
-    uri: Uri,
-) -> Result<Response, ApiError> {
-    Parameters::read(&uri, &[])?;
-    let known = models::list(BUILT_IN_AGENTS, [&*app.model], caller.org.as_str());
-    if let Some(model) = known.into_iter().find(|model| model["id"] == id) {
-        return Ok(json(200, &model));
-    }
-    let agent = id.strip_prefix(AGENT).and_then(|agent| AgentContextId::new(agent).ok());
-    let exists = match &agent {
-        Some(agent) => app.reader.has_agent(&caller, agent).await.map_err(|refusal| refused(&refusal))?,
-        None => false,
-    };
-    if exists {
-        return Ok(json(200, &models::model(&id, caller.org.as_str())));
-    }
-    let message = format!("The model '{id}' doesn't exist.");
-    Err(ApiError { status: 404, ..ApiError::invalid("model", "model_not_found", message) })
 }

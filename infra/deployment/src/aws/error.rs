@@ -62,7 +62,7 @@ struct XmlErrorBody {
 }
 
 impl AwsError {
-    pub(super) fn unreadable(service: &'static str, action: &str, source: impl Into<Source>) -> Self {
+    pub(crate) fn unreadable(service: &'static str, action: &str, source: impl Into<Source>) -> Self {
         Self::Unreadable(service, action.to_owned(), source.into())
     }
 

@@ -24,12 +24,16 @@ const FILES: &[(&str, &str)] = &files![
     "console/always.js",
     "console/answer-files.js",
     "console/attachments.js",
+    "console/bar-chart.js",
     "console/branches.js",
+    "console/budget-dialog.js",
+    "console/budgets.js",
     "console/chat.css",
     "console/chat.js",
     "console/compare.js",
     "console/composer.js",
     "console/connection.js",
+    "console/context-editor.js",
     "console/curl.js",
     "console/diff.js",
     "console/dom.js",
@@ -44,6 +48,7 @@ const FILES: &[(&str, &str)] = &files![
     "console/identity.js",
     "console/index.html",
     "console/instruction.js",
+    "console/json-path.js",
     "console/local.js",
     "console/main.js",
     "console/markdown-blocks.js",
@@ -53,6 +58,8 @@ const FILES: &[(&str, &str)] = &files![
     "console/menu.js",
     "console/meter.js",
     "console/model-io.js",
+    "console/near.js",
+    "console/operations.js",
     "console/page-tools.js",
     "console/pages.css",
     "console/palette.js",
@@ -61,6 +68,7 @@ const FILES: &[(&str, &str)] = &files![
     "console/playground.js",
     "console/preview.js",
     "console/saved-theme.js",
+    "console/schema-form.js",
     "console/session-actions.js",
     "console/session-groups.js",
     "console/session-match.js",
@@ -70,6 +78,7 @@ const FILES: &[(&str, &str)] = &files![
     "console/sources.js",
     "console/step-view.js",
     "console/style.css",
+    "console/test-panel.js",
     "console/theme.js",
     "console/timeline.js",
     "console/title.js",
@@ -78,6 +87,10 @@ const FILES: &[(&str, &str)] = &files![
     "console/turn-footer.js",
     "console/turn-log.js",
     "console/turn-view.js",
+    "console/usage-charts.js",
+    "console/usage-series.js",
+    "console/usage.js",
+    "console/versions.js",
     "console/vendor/highlight-license.txt",
     "console/vendor/highlight.min.js",
     "console/vendor/katex-license.txt",
@@ -138,11 +151,18 @@ fn headers(path: &str, policy: Option<HeaderValue>) -> axum::http::HeaderMap {
     fixed.into_iter().chain(page).chain(preloads.map(|links| (header::LINK, links))).collect()
 }
 
-/// Returns the page's `Link` header. The browser requests all modules at once, instead of one import after another.
+/// Module that runs before the first paint.
+const THEME: &str = "console/saved-theme.js";
+
+/// Returns the page's `Link` header. The browser requests all files at once, instead of one import after another. The
+/// first paint waits for those at the front.
 fn preloads() -> String {
-    let modules =
-        FILES.iter().map(|(path, _)| path).filter(|path| path.ends_with(".js") && !path.starts_with(VENDOR));
-    modules.map(|path| format!("</{path}>; rel=modulepreload")).collect::<Vec<_>>().join(", ")
+    let paths = || FILES.iter().map(|(path, _)| *path);
+    let styles = paths().filter(|path| path.ends_with(".css"));
+    let modules = paths().filter(|path| path.ends_with(".js") && !path.starts_with(VENDOR) && *path != THEME);
+    let styles = styles.map(|path| format!("</{path}>; rel=preload; as=style"));
+    let modules = std::iter::once(THEME).chain(modules).map(|path| format!("</{path}>; rel=modulepreload"));
+    styles.chain(modules).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -191,11 +211,9 @@ mod tests {
         let page = headers(PAGE, Some(HeaderValue::from_static("default-src 'none'")));
         let links = page.get(header::LINK).unwrap().to_str().unwrap();
         assert!(links.contains("</console/main.js>; rel=modulepreload"));
-        assert!(
-            links.contains("</javascript/src/index.js>")
-                && !links.contains("vendor")
-                && !links.contains(".css")
-        );
+        assert!(links.contains("</javascript/src/index.js>") && !links.contains("vendor"));
+        let place = |path: &str| links.find(path).unwrap();
+        assert!(place("console/style.css") < place(THEME) && place(THEME) < place("console/activity.js"));
         assert!(!headers("console/main.js", None).contains_key(header::LINK));
     }
 

@@ -105,6 +105,8 @@ struct TokenRequest {
     user: String,
     #[serde(default)]
     operator: bool,
+    #[serde(default)]
+    agent_editor: bool,
 }
 
 #[derive(Serialize)]
@@ -166,6 +168,7 @@ pub(crate) fn router(console: Console) -> Router {
     let private = Router::new()
         .route("/console/api/config", get(config))
         .route("/console/api/token", post(token))
+        .route("/console/api/context-schema", get(context_schema))
         .route("/console/api/machine", get(machine))
         .route("/console/api/logs/{function}", get(logs))
         .route("/console/api/contexts/{org}", get(list_contexts).put(put_contexts))
@@ -227,14 +230,19 @@ async fn token(State(console): State<Arc<Console>>, headers: HeaderMap, body: By
 /// Issues a token for the identity in the body.
 fn issue_token(tokens: &Tokens, body: &[u8]) -> Result<String, WireError> {
     let wrong = |message: String| WireError::new(ErrorCode::MemberInvalid, message);
-    let TokenRequest { org, user, operator } = serde_json::from_slice(body).map_err(|_| {
-        wrong("Send Org and User as strings, and optionally Operator as a boolean.".to_owned())
+    let TokenRequest { org, user, operator, agent_editor } = serde_json::from_slice(body).map_err(|_| {
+        wrong("Send Org and User as strings, and optionally Operator and AgentEditor as booleans.".to_owned())
     })?;
     OrgId::new(org.as_str()).map_err(|fault| wrong(format!("Org {fault}.")))?;
     UserId::new(user.as_str()).map_err(|fault| wrong(format!("User {fault}.")))?;
-    let identity = Identity { operator, ..Identity::user(org, user) };
+    let identity = Identity { operator, agent_editor, ..Identity::user(org, user) };
     let token = tokens.sign_at(&identity, SystemTime::now(), TOKEN_LIFETIME);
     token.map_err(|_| ErrorCode::Internal.into())
+}
+
+/// The JSON Schema of contexts, from which the page makes its form.
+async fn context_schema() -> Response {
+    respond(&InvokeResult::ok(agent::context::schema()))
 }
 
 async fn machine(State(console): State<Arc<Console>>) -> Response {
@@ -280,7 +288,9 @@ fn to_wire_errors(error: contexts::Error) -> Vec<WireError> {
             return all.lines().map(|fault| WireError::new(ErrorCode::MemberInvalid, fault)).collect();
         }
         contexts::Error::Org(_) | contexts::Error::Unknown { .. } => ErrorCode::ParameterInvalid,
-        contexts::Error::Table { .. } | contexts::Error::File { .. } => ErrorCode::StorageUnavailable,
+        contexts::Error::Table { .. } | contexts::Error::Write { .. } | contexts::Error::File { .. } => {
+            ErrorCode::StorageUnavailable
+        }
     };
     vec![WireError::new(code, error.to_string())]
 }

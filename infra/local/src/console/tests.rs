@@ -73,6 +73,16 @@ async fn own_page_gets_token_and_other_origins_do_not() {
 }
 
 #[tokio::test]
+async fn context_schema_needs_the_key() {
+    let (server, client) = console(Issuer::Typed).await;
+    let url = format!("{}/console/api/context-schema", server.url());
+    assert_eq!(client.get(&url).send().await.unwrap().status(), 403);
+    let schema = client.get(&url).header(CONSOLE_HEADER, KEY).send().await.unwrap().text().await.unwrap();
+    let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+    assert_eq!(schema["Result"], agent::context::schema());
+}
+
+#[tokio::test]
 async fn token_request_identity_is_validated() {
     let (server, client) = console(Issuer::Local(Tokens::ephemeral())).await;
     for body in ["", "{}", r#"{"Org":"","User":"ada"}"#, r#"{"Org":"acme","User":".."}"#] {

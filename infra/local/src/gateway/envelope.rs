@@ -11,7 +11,7 @@ use crate::lambda::InvokeError;
 use crate::token::Rejection;
 
 /// Request headers that a browser may send.
-const ALLOWED_HEADERS: &str = "authorization,content-type,accept,if-none-match,last-event-id,x-correlation-id,\
+const ALLOWED_HEADERS: &str = "authorization,content-type,accept,if-match,if-none-match,last-event-id,x-correlation-id,\
     x-aptix-session-id,x-aptix-turn-id,x-aptix-solution-context,x-aptix-workspace-id,x-aptix-repo,\
     x-aptix-language,x-aptix-streaming,x-aptix-agent-context-id,x-aptix-conversation-context-id,\
     idempotency-key,openai-organization,openai-project,x-stainless-lang,x-stainless-package-version,\

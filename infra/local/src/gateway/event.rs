@@ -13,8 +13,8 @@ use super::authorizer::{API_ID, STAGE};
 use super::routes::Route;
 use crate::account::ACCOUNT;
 
-/// Media types whose bodies are always base64-encoded.
-const BINARY_MEDIA_TYPES: [&str; 4] = ["application/octet-stream", "image/", "audio/", "video/"];
+/// The media type whose bodies are base64-encoded, as `template.yaml` declares.
+const BINARY_MEDIA_TYPE: &str = "multipart/form-data";
 /// Headers that belong to the connection and not to the request.
 const HOP_BY_HOP: [&str; 6] =
     ["connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"];
@@ -124,9 +124,8 @@ fn body(bytes: &[u8], headers: &HeaderMap) -> (Value, bool) {
         return (Value::Null, false);
     }
     let media = headers.get(header::CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
-    let binary = BINARY_MEDIA_TYPES
-        .iter()
-        .any(|prefix| media.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix)));
+    let essence = media.split(';').next().unwrap_or_default().trim();
+    let binary = essence.eq_ignore_ascii_case(BINARY_MEDIA_TYPE);
     match std::str::from_utf8(bytes) {
         Ok(text) if !binary => (text.into(), false),
         _ => (STANDARD.encode(bytes).into(), true),
@@ -210,10 +209,21 @@ mod tests {
     }
 
     #[test]
-    fn binary_body_is_base64() {
+    fn binary_media_type_is_that_of_the_template() {
+        let template: yaml_serde::Value =
+            yaml_serde::from_str(include_str!("../../../../template.yaml")).unwrap();
+        let types = &template["Resources"]["Api"]["Properties"]["BinaryMediaTypes"];
+        let types: Vec<_> = types.as_sequence().unwrap().iter().map(|kind| kind.as_str().unwrap()).collect();
+        assert_eq!(types, [BINARY_MEDIA_TYPE.replace('/', "~1")]);
+    }
+
+    #[test]
+    fn forms_and_other_bytes_than_text_are_base64() {
         let bytes = event(Request::post("/").body(&[0xff, 0xfe][..]).unwrap());
         assert_eq!((&bytes["body"], &bytes["isBase64Encoded"]), (&json!("//4="), &json!(true)));
-        let image = Request::post("/").header("content-type", "IMAGE/png").body("x".as_bytes());
-        assert_eq!(event(image.unwrap())["isBase64Encoded"], true);
+        for (media, is_base64) in [("Multipart/Form-Data; boundary=b", true), ("application/json", false)] {
+            let request = Request::post("/").header("content-type", media).body("x".as_bytes());
+            assert_eq!(event(request.unwrap())["isBase64Encoded"], is_base64, "{media}");
+        }
     }
 }

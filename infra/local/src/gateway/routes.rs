@@ -8,19 +8,28 @@ use crate::function::Function;
 /// A resource of the REST API: its path as API Gateway writes it, and the function of each method.
 struct Resource(&'static str, &'static [(&'static str, Function)]);
 
-const RESOURCES: [Resource; 23] = [
+/// The functions of a context or a mode.
+const CONTEXT: &[(&str, Function)] =
+    &[("GET", Function::SessionRead), ("PUT", Function::Execute), ("DELETE", Function::Execute)];
+
+const RESOURCES: [Resource; 48] = [
     Resource(paths::EXECUTE, &[("POST", Function::Execute)]),
     Resource(paths::TOOL_RESULTS, &[("POST", Function::ToolContinuation)]),
     Resource(paths::SESSIONS, &[("GET", Function::SessionRead)]),
     Resource(paths::SEARCH, &[("GET", Function::SessionRead)]),
     Resource(paths::EXPORT, &[("GET", Function::SessionRead)]),
     Resource(paths::IMPORT, &[("POST", Function::Execute)]),
+    Resource(paths::USAGE, &[("GET", Function::SessionRead)]),
+    Resource(paths::BUDGETS, &[("GET", Function::SessionRead), ("PUT", Function::Execute)]),
+    Resource(paths::ORG_SETTINGS, &[("GET", Function::SessionRead), ("PUT", Function::Execute)]),
     Resource(paths::SESSION_EXPORT.template(), &[("GET", Function::SessionRead)]),
     Resource(
         paths::SESSION.template(),
         &[("GET", Function::SessionRead), ("PATCH", Function::Execute), ("DELETE", Function::Execute)],
     ),
     Resource(paths::RESTORE.template(), &[("POST", Function::Execute)]),
+    Resource(paths::QUARANTINE.template(), &[("POST", Function::Execute)]),
+    Resource(paths::RELEASE.template(), &[("POST", Function::Execute)]),
     Resource(paths::PURGE.template(), &[("GET", Function::SessionRead)]),
     Resource(paths::MODE_HISTORY.template(), &[("GET", Function::SessionRead)]),
     Resource(paths::FORK.template(), &[("POST", Function::Execute)]),
@@ -29,11 +38,31 @@ const RESOURCES: [Resource; 23] = [
     Resource(paths::TURN.template(), &[("GET", Function::SessionRead)]),
     Resource(paths::SUMMARY.template(), &[("GET", Function::SessionRead)]),
     Resource(paths::STEPS.template(), &[("GET", Function::SessionRead)]),
+    Resource(paths::RECORDS.template(), &[("GET", Function::SessionRead)]),
     Resource(paths::STREAM.template(), &[("GET", Function::SessionRead)]),
     Resource(paths::PAYLOADS, &[("GET", Function::SessionRead)]),
     Resource(paths::CANCEL.template(), &[("POST", Function::Execute)]),
+    Resource(paths::ABANDON.template(), &[("POST", Function::Execute)]),
+    Resource(paths::SETTLE.template(), &[("POST", Function::Execute)]),
     Resource(paths::FEEDBACK.template(), &[("GET", Function::SessionRead), ("PUT", Function::Execute)]),
     Resource(paths::RERUN.template(), &[("POST", Function::Execute)]),
+    Resource(paths::AGENTS.list, &[("GET", Function::SessionRead)]),
+    Resource(paths::AGENTS.context, CONTEXT),
+    Resource(paths::AGENTS.versions, &[("GET", Function::SessionRead)]),
+    Resource(paths::AGENTS.version, &[("GET", Function::SessionRead)]),
+    Resource(paths::AGENTS.rollback, &[("POST", Function::Execute)]),
+    Resource(paths::AGENT_ROLLOUT, &[("PUT", Function::Execute)]),
+    Resource(paths::CONVERSATION_CONTEXTS.list, &[("GET", Function::SessionRead)]),
+    Resource(paths::CONVERSATION_CONTEXTS.context, CONTEXT),
+    Resource(paths::CONVERSATION_CONTEXTS.versions, &[("GET", Function::SessionRead)]),
+    Resource(paths::CONVERSATION_CONTEXTS.version, &[("GET", Function::SessionRead)]),
+    Resource(paths::CONVERSATION_CONTEXTS.rollback, &[("POST", Function::Execute)]),
+    Resource(paths::CONVERSATION_CONTEXT_ROLLOUT, &[("PUT", Function::Execute)]),
+    Resource(paths::MODES.list, &[("GET", Function::SessionRead)]),
+    Resource(paths::MODES.context, CONTEXT),
+    Resource(paths::MODES.versions, &[("GET", Function::SessionRead)]),
+    Resource(paths::MODES.version, &[("GET", Function::SessionRead)]),
+    Resource(paths::MODES.rollback, &[("POST", Function::Execute)]),
     Resource(
         paths::OPENAI,
         &[("GET", Function::SessionRead), ("POST", Function::Execute), ("DELETE", Function::Execute)],

@@ -1,8 +1,9 @@
 //! State of one function process, and the means to assign work to it or to stop it.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
@@ -17,7 +18,9 @@ pub(crate) enum InvocationState {
     Waiting,
     /// The process has received it.
     Delivered,
-    /// The process has finished it.
+    /// The process has answered it. It works on until it polls again.
+    Answered,
+    /// The process has ended it.
     Finished,
 }
 
@@ -41,13 +44,14 @@ pub(crate) struct Delivery {
 
 #[derive(Debug)]
 struct Running {
-    request_id: String,
     /// None once the reply has started.
     reply: Option<ReplyTo>,
     progress: watch::Sender<InvocationState>,
+    /// Time of the answer, once the process has answered.
+    answered: Option<Instant>,
 }
 
-/// A function process with at most one invocation at a time.
+/// A function process, with as many invocations at a time as it has slots.
 #[derive(Debug)]
 pub(crate) struct Instance {
     pub(crate) id: String,
@@ -56,9 +60,12 @@ pub(crate) struct Instance {
     pub(crate) timeout: Duration,
     /// Set if the process was started with the URL of the embedded vector database.
     pub(crate) can_search: bool,
+    /// Invocations that the process may have at a time, at least one.
+    pub(crate) slots: usize,
     work: mpsc::Sender<Delivery>,
     inbox: AsyncMutex<mpsc::Receiver<Delivery>>,
-    running: Mutex<Option<Running>>,
+    /// Its invocations, by request id.
+    running: Mutex<HashMap<String, Running>>,
     /// Set once the process has polled for work, which means that its init succeeded.
     ready: AtomicBool,
     desired: watch::Sender<DesiredState>,
@@ -66,23 +73,30 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
-    pub(crate) fn new(id: String, function: Function, timeout: Duration, can_search: bool) -> Self {
-        let (work, inbox) = mpsc::channel(1);
+    pub(crate) fn new(
+        id: String,
+        function: Function,
+        timeout: Duration,
+        can_search: bool,
+        slots: usize,
+    ) -> Self {
+        let (work, inbox) = mpsc::channel(slots);
         Self {
             id,
             function,
             timeout,
             can_search,
+            slots,
             work,
             inbox: AsyncMutex::new(inbox),
-            running: Mutex::new(None),
+            running: Mutex::default(),
             ready: AtomicBool::new(false),
             desired: watch::Sender::new(DesiredState::Running),
             exited: watch::Sender::new(false),
         }
     }
 
-    /// Assigns an invocation. The instance must be idle.
+    /// Assigns an invocation. The instance must have a free slot.
     pub(crate) fn assign(
         &self,
         request_id: String,
@@ -91,8 +105,9 @@ impl Instance {
     ) -> watch::Receiver<InvocationState> {
         let progress = watch::Sender::new(InvocationState::Waiting);
         let receiver = progress.subscribe();
-        *self.running() = Some(Running { request_id: request_id.clone(), reply: Some(reply), progress });
-        // The inbox has a capacity of one and is empty, since there is at most one invocation at a time.
+        let invocation = Running { reply: Some(reply), progress, answered: None };
+        self.running().insert(request_id.clone(), invocation);
+        // The inbox has room for an invocation per slot.
         let _ = self.work.try_send(Delivery { request_id, event });
         receiver
     }
@@ -100,19 +115,32 @@ impl Instance {
     /// Waits for the next event. Backs the process's poll.
     pub(crate) async fn next(&self) -> Option<Delivery> {
         self.ready.store(true, Ordering::Release);
-        // A process that polls again has abandoned its current invocation.
-        if self
-            .running()
-            .as_ref()
-            .is_some_and(|running| *running.progress.borrow() == InvocationState::Delivered)
-        {
-            self.fail(InvokeError::Crashed);
+        self.finish_earlier();
+        let mut inbox = self.inbox.lock().await;
+        loop {
+            let delivery = inbox.recv().await?;
+            // An invocation that has timed out by now is not delivered.
+            if let Some(running) = self.running().get(&delivery.request_id) {
+                running.progress.send_replace(InvocationState::Delivered);
+                return Some(delivery);
+            }
         }
-        let delivery = self.inbox.lock().await.recv().await?;
-        if let Some(running) = self.running().as_ref() {
-            running.progress.send_replace(InvocationState::Delivered);
+    }
+
+    /// Ends the invocation that a poll ends. With several slots, a poll does not tell which of the answered ones.
+    fn finish_earlier(&self) {
+        let earlier = {
+            let running = self.running();
+            let answered = running.iter().filter_map(|(id, running)| Some((running.answered?, id)));
+            let answered = answered.min().map(|(_, id)| id.clone());
+            // A process with one slot that polls again has ended its invocation, or abandoned it.
+            let is_delivered = |running: &Running| *running.progress.borrow() == InvocationState::Delivered;
+            let abandoned = running.iter().find(|(_, running)| self.slots == 1 && is_delivered(running));
+            answered.or_else(|| abandoned.map(|(id, _)| id.clone()))
+        };
+        if let Some(request_id) = earlier {
+            self.fail(&request_id, InvokeError::Crashed);
         }
-        Some(delivery)
     }
 
     /// Returns true if the process has ever polled for work.
@@ -122,24 +150,21 @@ impl Instance {
 
     /// Takes the sender for the reply to this request. Succeeds once per invocation.
     pub(crate) fn begin_reply(&self, request_id: &str) -> Option<ReplyTo> {
-        let mut running = self.running();
-        let running = running.as_mut().filter(|running| running.request_id == request_id)?;
-        running.reply.take()
+        self.running().get_mut(request_id)?.reply.take()
     }
 
-    /// Marks the invocation of this request as finished.
-    pub(crate) fn finish(&self, request_id: &str) {
-        let mut running = self.running();
-        if running.as_ref().is_some_and(|running| running.request_id == request_id)
-            && let Some(running) = running.take()
-        {
-            running.progress.send_replace(InvocationState::Finished);
+    /// Marks the invocation of this request as answered.
+    pub(crate) fn mark_answered(&self, request_id: &str) {
+        if let Some(running) = self.running().get_mut(request_id) {
+            running.answered = Some(Instant::now());
+            running.progress.send_replace(InvocationState::Answered);
         }
     }
 
-    /// Fails the current invocation, if any.
-    pub(crate) fn fail(&self, error: InvokeError) {
-        if let Some(running) = self.running().take() {
+    /// Ends an invocation, unless it has ended. It fails unless it was answered.
+    pub(crate) fn fail(&self, request_id: &str, error: InvokeError) {
+        let ended = self.running().remove(request_id);
+        if let Some(running) = ended {
             if let Some(reply) = running.reply {
                 let _ = reply.send(Err(error));
             }
@@ -148,8 +173,13 @@ impl Instance {
     }
 
     /// Takes back an invocation that was never delivered.
-    pub(crate) fn recall(&self) -> Option<ReplyTo> {
-        self.running().take().and_then(|running| running.reply)
+    pub(crate) fn recall(&self, request_id: &str) -> Option<ReplyTo> {
+        self.running().remove(request_id)?.reply
+    }
+
+    /// Returns true if the process has an invocation.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.running().is_empty()
     }
 
     /// Requests that the process stop or be killed. A stricter earlier request is never relaxed.
@@ -180,7 +210,7 @@ impl Instance {
         let _ = self.exited.subscribe().wait_for(|exited| *exited).await;
     }
 
-    fn running(&self) -> MutexGuard<'_, Option<Running>> {
+    fn running(&self) -> MutexGuard<'_, HashMap<String, Running>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,7 @@
 //! The Lambda service: function processes, the Runtime API that they poll, and invocations.
 //!
-//! As on AWS, one process serves one invocation at a time. A pool per function starts processes on demand up to a
-//! cap, prefers idle ones, and stops those that stay idle.
+//! A process serves one invocation at a time, or several as on Lambda Managed Instances. A pool per function starts
+//! processes on demand up to a cap, prefers idle ones, and stops those that stay idle.
 
 mod init_check;
 mod instance;

@@ -1,6 +1,6 @@
 //! The process pool of one function: starts, reuses and stops processes, and runs invocations on them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,9 @@ const INIT_TIMEOUT: Duration = Duration::from_secs(30);
 const READY_POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Longest wait for a process, as Lambda's front end waits while it scales. A process is busy a moment longer than its answer.
 const MAX_QUEUE_TIME: Duration = Duration::from_secs(1);
+/// Time in which a process that has answered usually polls again. An invocation waits for that before another process is
+/// started.
+const POLL_GRACE: Duration = Duration::from_millis(200);
 /// Time after which an idle process is stopped.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 /// Processes that are tried for an invocation that was not delivered yet.
@@ -43,8 +46,10 @@ pub(crate) struct Pool {
 struct State {
     /// Every process that is not known to have exited.
     live: HashMap<String, Arc<Instance>>,
-    /// Processes without an invocation, longest idle first.
+    /// Slots without an invocation, longest idle first. A process is here once for each of its idle slots.
     idle: Vec<(Instant, Arc<Instance>)>,
+    /// Answered invocations whose process doesn't poll yet, by request id, with the process and the time of the answer.
+    answered: HashMap<String, (String, Instant)>,
     closed: bool,
 }
 
@@ -73,7 +78,7 @@ impl Pool {
         };
         tokio::select! {
             () = polls => {
-                self.release(instance);
+                self.release(instance, None);
                 Ok(())
             }
             () = instance.exited() => Err(InitError::read(self.function, self.log.path(), offset).await),
@@ -100,9 +105,9 @@ impl Pool {
             instance.request_state(DesiredState::Killed);
             if !instance.is_ready() {
                 self.log.note("a process exited or hung during its init");
-                return instance.fail(InvokeError::Crashed);
+                return instance.fail(&request_id, InvokeError::Crashed);
             }
-            let Some(recalled_reply) = instance.recall() else {
+            let Some(recalled_reply) = instance.recall(&request_id) else {
                 return;
             };
             match self.acquire().await {
@@ -113,7 +118,7 @@ impl Pool {
                 }
             }
         }
-        self.release(instance);
+        self.release(instance, None);
         let _ = reply.send(Err(InvokeError::Crashed));
     }
 
@@ -123,19 +128,29 @@ impl Pool {
         request_id: &str,
         mut progress: tokio::sync::watch::Receiver<InvocationState>,
     ) {
+        let ended = async {
+            let _ = progress.wait_for(|progress| *progress >= InvocationState::Answered).await;
+            let answer = (instance.id.clone(), Instant::now());
+            self.state().answered.insert(request_id.to_owned(), answer);
+            let _ = progress.wait_for(|progress| *progress == InvocationState::Finished).await;
+        };
         tokio::select! {
             biased;
-            _ = progress.wait_for(|progress| *progress == InvocationState::Finished) => {
-                self.release(Arc::clone(instance));
-            }
+            () = ended => self.release(Arc::clone(instance), Some(request_id)),
             () = instance.exited() => {
                 self.log.note(&format!("invocation {request_id}: the process exited"));
-                instance.fail(InvokeError::Crashed);
+                instance.fail(request_id, InvokeError::Crashed);
             }
             () = tokio::time::sleep(instance.timeout) => {
                 self.log.note(&format!("invocation {request_id}: timed out"));
-                instance.request_state(DesiredState::Killed);
-                instance.fail(InvokeError::TimedOut);
+                // Lambda ends a process whose invocation exceeds its time, unless others share the process.
+                if instance.slots == 1 {
+                    instance.request_state(DesiredState::Killed);
+                }
+                instance.fail(request_id, InvokeError::TimedOut);
+                if instance.slots > 1 {
+                    self.release(Arc::clone(instance), Some(request_id));
+                }
             }
         }
     }
@@ -146,7 +161,9 @@ impl Pool {
             let _first = self.queue.lock().await;
             loop {
                 match self.try_acquire() {
-                    Err(InvokeError::Throttled) => self.freed.notified().await,
+                    Err(InvokeError::Throttled) => {
+                        let _ = tokio::time::timeout(POLL_GRACE, self.freed.notified()).await;
+                    }
                     other => return other,
                 }
             }
@@ -154,7 +171,8 @@ impl Pool {
         tokio::time::timeout(MAX_QUEUE_TIME, acquired).await.unwrap_or(Err(InvokeError::Throttled))
     }
 
-    /// Returns the most recently used idle process, or starts a new one if the cap allows.
+    /// Returns the process of the most recently used idle slot, or starts a new one if the cap allows and none will be
+    /// idle soon.
     fn try_acquire(self: &Arc<Self>) -> Result<Arc<Instance>, InvokeError> {
         let mut state = self.state();
         if state.closed {
@@ -163,20 +181,26 @@ impl Pool {
         let can_search = self.launcher.can_search();
         while let Some((_, instance)) = state.idle.pop() {
             if instance.can_search != can_search {
-                instance.request_state(DesiredState::Stopped);
+                // Its other slots may be in use. The last one of them to be idle stops it.
+                if !instance.is_busy() {
+                    instance.request_state(DesiredState::Stopped);
+                }
             } else if !instance.has_exited() {
                 return Ok(instance);
             }
         }
-        if state.live.len() >= self.cap {
+        let is_soon_idle = state.answered.values().any(|(_, answered)| answered.elapsed() < POLL_GRACE);
+        if is_soon_idle || state.live.len() >= self.cap {
             return Err(InvokeError::Throttled);
         }
         let timeout = self.function.timeout(self.launcher.timeout);
-        let instance =
-            Arc::new(Instance::new(Uuid::new_v4().simple().to_string(), self.function, timeout, can_search));
+        let (id, slots) = (Uuid::new_v4().simple().to_string(), self.launcher.slots(self.function));
+        let instance = Arc::new(Instance::new(id, self.function, timeout, can_search, slots));
         let process = self.launcher.spawn(&instance, &self.log);
         let process = process.map_err(|error| InvokeError::NotStarted(error.to_string()))?;
         state.live.insert(instance.id.clone(), Arc::clone(&instance));
+        let others = (1..slots).map(|_| (Instant::now(), Arc::clone(&instance)));
+        state.idle.extend(others);
         let (pool, supervised) = (Arc::clone(self), Arc::clone(&instance));
         tokio::spawn(async move {
             process.supervise(&supervised).await;
@@ -185,8 +209,12 @@ impl Pool {
         Ok(instance)
     }
 
-    fn release(&self, instance: Arc<Instance>) {
+    /// Takes back the slot of an invocation, or one that had none.
+    fn release(&self, instance: Arc<Instance>, request_id: Option<&str>) {
         let mut state = self.state();
+        if let Some(request_id) = request_id {
+            state.answered.remove(request_id);
+        }
         if !instance.has_exited() && state.live.contains_key(&instance.id) {
             state.idle.push((Instant::now(), instance));
             self.freed.notify_one();
@@ -196,14 +224,18 @@ impl Pool {
     fn remove(&self, instance: &Instance) {
         let mut state = self.state();
         state.live.remove(&instance.id);
+        state.answered.retain(|_, (id, _)| *id != instance.id);
         state.idle.retain(|(_, idle)| idle.id != instance.id);
         self.freed.notify_one();
     }
 
-    /// Stops processes that have been idle for too long.
+    /// Stops processes all of whose slots have been idle for too long.
     pub(crate) fn reap(&self) {
-        self.state().idle.retain(|(since, instance)| {
-            let keep = since.elapsed() < IDLE_TIMEOUT;
+        let mut state = self.state();
+        let recent = state.idle.iter().filter(|(since, _)| since.elapsed() < IDLE_TIMEOUT);
+        let recent: HashSet<String> = recent.map(|(_, instance)| instance.id.clone()).collect();
+        state.idle.retain(|(_, instance)| {
+            let keep = recent.contains(&instance.id) || instance.is_busy();
             if !keep {
                 instance.request_state(DesiredState::Stopped);
             }
@@ -236,7 +268,7 @@ impl Pool {
 
     pub(crate) fn is_busy(&self) -> bool {
         let state = self.state();
-        state.live.len() > state.idle.len()
+        state.live.values().map(|instance| instance.slots).sum::<usize>() > state.idle.len()
     }
 
     pub(crate) fn instance(&self, id: &str) -> Option<Arc<Instance>> {

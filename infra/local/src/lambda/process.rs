@@ -12,6 +12,7 @@ use std::time::Duration;
 use tokio::process::{Child, Command};
 
 use crate::environment::QDRANT_URL;
+use crate::function::Function;
 use crate::services::qdrant::EmbeddedQdrant;
 
 use super::instance::{DesiredState, Instance};
@@ -20,7 +21,17 @@ use super::logs::LogFile;
 /// Time that a process gets to exit before it is killed.
 pub(crate) const STOP_GRACE: Duration = Duration::from_secs(1);
 /// Memory size reported to a function; not enforced here.
-const MEMORY_MB: &str = "512";
+const MEMORY_MB: usize = 512;
+/// Smallest memory size of a function on Managed Instances.
+const SHARED_MEMORY_MB: usize = 2_048;
+/// Largest memory size of a function.
+const MAX_MEMORY_MB: usize = 32_768;
+/// Memory per concurrent invocation.
+const SLOT_MEMORY_MB: usize = 32;
+/// Variable with the memory size.
+const MEMORY_VARIABLE: &str = settings::AWS_LAMBDA_FUNCTION_MEMORY_SIZE.name;
+/// Variable with the number of concurrent invocations.
+const CONCURRENCY_VARIABLE: &str = settings::AWS_LAMBDA_MAX_CONCURRENCY.name;
 /// Variable with the address of the Runtime API.
 pub(crate) const RUNTIME_API_VARIABLE: &str = "AWS_LAMBDA_RUNTIME_API";
 /// Variables that a process inherits from the developer's environment. No AWS profile, proxy or key is among them.
@@ -33,6 +44,8 @@ pub(crate) struct Launcher {
     pub(crate) executable: PathBuf,
     /// URL of the Runtime API.
     pub(crate) runtime_api: String,
+    /// Invocations that a process of an API function serves at a time, at least one.
+    pub(crate) concurrency_per_process: usize,
     /// Timeout of an API function's invocations, if it differs from the deployed one.
     pub(crate) timeout: Option<Duration>,
     /// Environment variables of every function.
@@ -52,6 +65,17 @@ impl Launcher {
     /// can't, and are not reused afterwards.
     pub(crate) fn can_search(&self) -> bool {
         self.vectors.as_ref().is_some_and(|vectors| vectors.has_collections())
+    }
+
+    /// Returns the number of invocations that a process of a function serves at a time. Messages and authorizations are
+    /// never served concurrently.
+    pub(crate) fn slots(&self, function: Function) -> usize {
+        match function {
+            Function::Execute | Function::ToolContinuation | Function::SessionRead => {
+                self.concurrency_per_process.max(1)
+            }
+            Function::TurnFinalizer | Function::Authorizer => 1,
+        }
     }
 
     /// Starts the process of an instance.
@@ -74,7 +98,7 @@ impl Launcher {
             .env(RUNTIME_API_VARIABLE, format!("{}/{name}/{}", self.runtime_api, instance.id))
             .env("AWS_LAMBDA_FUNCTION_NAME", name)
             .env("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST")
-            .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", MEMORY_MB)
+            .env(MEMORY_VARIABLE, memory_mb(instance.slots).to_string())
             .env("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand")
             .env("AWS_LAMBDA_LOG_GROUP_NAME", format!("/aws/lambda/{name}"))
             .env("AWS_LAMBDA_LOG_STREAM_NAME", &instance.id)
@@ -82,6 +106,11 @@ impl Launcher {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
+        // As on AWS, where only Managed Instances set it.
+        match instance.slots {
+            1 => command.env_remove(CONCURRENCY_VARIABLE),
+            slots => command.env(CONCURRENCY_VARIABLE, slots.to_string()),
+        };
         // Ctrl-C in a terminal reaches the whole process group. A group of its own lets the cloud stop the children
         // in order.
         #[cfg(unix)]
@@ -95,6 +124,14 @@ impl Launcher {
         }
         let log = Arc::clone(log);
         Ok(Process { child, log })
+    }
+}
+
+/// Returns the memory size of a process that serves so many invocations at a time.
+fn memory_mb(slots: usize) -> usize {
+    match slots {
+        1 => MEMORY_MB,
+        slots => slots.saturating_mul(SLOT_MEMORY_MB).clamp(SHARED_MEMORY_MB, MAX_MEMORY_MB),
     }
 }
 

@@ -86,8 +86,8 @@ async fn response(
     let _ = reply.send(Ok(Reply { streaming, parts: received }));
     let limit = if streaming { MAX_STREAMED_BYTES } else { MAX_BUFFERED_BYTES };
     let is_complete = copy(request.into_body(), &parts, limit).await;
-    // The instance becomes idle before the reply ends, so that a client that calls again immediately finds it.
-    instance.finish(&request_id);
+    // Before the reply ends, so that a client that calls again immediately waits for this instance.
+    instance.mark_answered(&request_id);
     if is_complete {
         // A slow reader is waited for here and not by the function, which polls for more work.
         tokio::spawn(async move { parts.send(Part::End).await.is_ok() });
@@ -140,7 +140,7 @@ async fn error(
         let report = String::from_utf8_lossy(&report).into_owned();
         let _ = reply.send(Err(InvokeError::Function(report)));
     }
-    instance.finish(&request_id);
+    instance.mark_answered(&request_id);
     status(StatusCode::ACCEPTED)
 }
 

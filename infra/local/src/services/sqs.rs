@@ -93,6 +93,7 @@ struct Input {
     max_number_of_messages: Option<usize>,
     wait_time_seconds: u64,
     receipt_handle: String,
+    visibility_timeout: Option<u64>,
 }
 
 /// Every queue by name, and the notification that wakes receivers when a message arrives.
@@ -134,6 +135,15 @@ impl Queues {
                 queue.messages.retain(|message| message.receipt != input.receipt_handle);
                 json!({})
             }),
+            "ChangeMessageVisibility" => self.with_queue(name, |queue| {
+                let visible =
+                    Instant::now() + Duration::from_secs(input.visibility_timeout.unwrap_or_default());
+                let mut messages = queue.messages.iter_mut();
+                if let Some(message) = messages.find(|message| message.receipt == input.receipt_handle) {
+                    message.visible = visible;
+                }
+                json!({})
+            }),
             "GetQueueAttributes" => self.with_queue(name, |queue| queue.depth()),
             "PurgeQueue" => self.with_queue(name, |queue| {
                 queue.messages.clear();
@@ -164,7 +174,7 @@ impl Queues {
         let max = input.max_number_of_messages.unwrap_or(1).clamp(1, 10);
         let until = Instant::now() + Duration::from_secs(input.wait_time_seconds).min(MAX_WAIT);
         loop {
-            let received = self.take_visible(name, max)?;
+            let received = self.take_visible(name, max, input.visibility_timeout)?;
             if !received.is_empty() {
                 return Ok(json!({ "Messages": received }));
             }
@@ -178,11 +188,16 @@ impl Queues {
 
     /// Receives visible messages, which become invisible. Messages that were received too often move to the
     /// dead-letter queue.
-    fn take_visible(&self, name: &str, max: usize) -> Result<Vec<Value>, SqsError> {
+    fn take_visible(
+        &self,
+        name: &str,
+        max: usize,
+        visibility_seconds: Option<u64>,
+    ) -> Result<Vec<Value>, SqsError> {
         let mut queues = self.lock();
         let queue = queues.get_mut(name).ok_or(SqsError("QueueDoesNotExist"))?;
         let dead = queue.take_dead_letters();
-        let received = queue.receive(max);
+        let received = queue.receive(max, visibility_seconds.map(Duration::from_secs));
         if let Some((target, _)) = queue.dead_letters.clone()
             && let Some(target) = queues.get_mut(&target)
         {
@@ -238,8 +253,8 @@ impl Queue {
         dead.map(|message| Message { receives: 0, receipt: String::new(), ..message }).collect()
     }
 
-    fn receive(&mut self, max: usize) -> Vec<Value> {
-        let (now, visibility) = (Instant::now(), self.visibility);
+    fn receive(&mut self, max: usize, visibility: Option<Duration>) -> Vec<Value> {
+        let (now, visibility) = (Instant::now(), visibility.unwrap_or(self.visibility));
         let visible = self.messages.iter_mut().filter(|message| message.visible <= now);
         visible.take(max).map(|message| message.received(now + visibility)).collect()
     }
@@ -318,6 +333,22 @@ mod tests {
         let response = call(&queues, "GetQueueAttributes", json!({ "QueueUrl": QUEUE })).await;
         let count = |name: &str| response["Attributes"][format!("ApproximateNumberOfMessages{name}")].clone();
         assert_eq!([count(""), count("Delayed"), count("NotVisible")], ["1", "1", "1"]);
+    }
+
+    #[tokio::test]
+    async fn receiver_sets_and_changes_the_visibility() {
+        let queues = Queues::default();
+        call(&queues, "CreateQueue", json!({ "QueueName": "q" })).await;
+        call(&queues, "SendMessage", json!({ "QueueUrl": QUEUE, "MessageBody": "m" })).await;
+        let receive = |seconds: u64| json!({ "QueueUrl": QUEUE, "VisibilityTimeout": seconds });
+        assert!(call(&queues, "ReceiveMessage", receive(0)).await["Messages"].is_array());
+        let received = call(&queues, "ReceiveMessage", receive(60)).await;
+        assert_eq!(call(&queues, "ReceiveMessage", receive(60)).await, json!({}));
+        let receipt = &received["Messages"][0]["ReceiptHandle"];
+        let change = json!({ "QueueUrl": QUEUE, "ReceiptHandle": receipt, "VisibilityTimeout": 0 });
+        call(&queues, "ChangeMessageVisibility", change).await;
+        let received = call(&queues, "ReceiveMessage", receive(60)).await;
+        assert_eq!(received["Messages"][0]["Attributes"]["ApproximateReceiveCount"], "3");
     }
 
     #[tokio::test]

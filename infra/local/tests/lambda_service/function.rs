@@ -24,7 +24,7 @@ pub(crate) fn serve() {
         runtime.block_on(lambda_runtime::run(service_fn(finalize)))
     } else {
         let app = axum::Router::new().fallback(misbehave);
-        runtime.block_on(lambda_http::run_with_streaming_response(app))
+        runtime.block_on(lambda_http::run_with_streaming_response_concurrent(app))
     };
     ended.unwrap();
 }

@@ -28,7 +28,7 @@ macro_rules! tests {
     ($($module:ident::$name:ident,)*) => { [$((stringify!($name), || Box::pin($module::$name()))),*] };
 }
 
-static TESTS: [Test; 22] = tests![
+static TESTS: [Test; 25] = tests![
     gateway::request_reaches_function_and_reply_reaches_client,
     gateway::function_environment_hides_developer_variables,
     gateway::gateway_refusals_have_envelope,
@@ -40,6 +40,9 @@ static TESTS: [Test; 22] = tests![
     processes::processes_are_reused_and_cap_throttles_clients,
     processes::request_waits_for_a_process_that_becomes_free,
     processes::function_is_killed_after_timeout,
+    processes::shared_process_serves_concurrent_requests,
+    processes::timeout_in_a_shared_process_ends_one_request,
+    processes::crash_of_a_shared_process_fails_its_requests,
     processes::invocation_continues_without_client,
     processes::stream_is_drained_after_client_disconnects,
     processes::shutdown_stops_every_process,

@@ -64,6 +64,45 @@ pub(crate) async fn function_is_killed_after_timeout() {
     assert_ne!(json(call(&cloud, json!({})).await).await["pid"], pid);
 }
 
+pub(crate) async fn shared_process_serves_concurrent_requests() {
+    let cloud = start(Options { concurrency: 1, concurrency_per_process: 8, ..quiet() }).await;
+    // A request waits at most a second for a slot.
+    let calls = (0..8).map(|_| call(&cloud, json!({"do": "sleep", "ms": 2_500})));
+    for answer in futures::future::join_all(calls).await {
+        assert_eq!(answer.status(), 200);
+    }
+    let environment = json(call(&cloud, json!({})).await).await["environment"].clone();
+    assert_eq!(environment["AWS_LAMBDA_MAX_CONCURRENCY"], "8");
+    assert_eq!(cloud.processes(Function::Execute), 1);
+}
+
+pub(crate) async fn timeout_in_a_shared_process_ends_one_request() {
+    let timeout = Some(Duration::from_secs(3));
+    let options = Options { concurrency: 1, concurrency_per_process: 4, timeout, ..quiet() };
+    let cloud = start(options).await;
+    let pid = json(call(&cloud, json!({})).await).await["pid"].clone();
+    let sleep = |milliseconds: u64| call(&cloud, json!({"do": "sleep", "ms": milliseconds}));
+    let (slow, other) = futures::future::join(sleep(60_000), sleep(500)).await;
+    assert_eq!(code(slow).await, (504, "FunctionTimedOut".into()));
+    assert_eq!(other.status(), 200);
+    assert_eq!(json(call(&cloud, json!({})).await).await["pid"], pid);
+}
+
+pub(crate) async fn crash_of_a_shared_process_fails_its_requests() {
+    let cloud = start(Options { concurrency: 1, concurrency_per_process: 4, ..quiet() }).await;
+    let sleep = || call(&cloud, json!({"do": "sleep", "ms": 60_000}));
+    let exit = async {
+        tokio::time::sleep(Duration::from_millis(1_000)).await;
+        call(&cloud, json!({"do": "exit"})).await
+    };
+    let (first, second, exited) = futures::future::join3(sleep(), sleep(), exit).await;
+    for answer in [first, second, exited] {
+        assert_eq!(code(answer).await, (502, "FunctionFailed".into()));
+    }
+    assert_eq!(call(&cloud, json!({})).await.status(), 202);
+    assert_eq!(cloud.processes(Function::Execute), 1);
+}
+
 pub(crate) async fn invocation_continues_without_client() {
     let cloud = start(quiet()).await;
     let folder = tempfile::tempdir().unwrap();

@@ -2,7 +2,6 @@
 
 mod plan;
 mod request;
-mod signature;
 mod validate;
 
 pub(crate) use plan::lay_out;

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::signature::sign;
 use crate::deviations::Deviation;
 use crate::echo;
 use crate::id::Issued;
 use crate::plan::{Counts, Events, Plan, counts, deltas};
 use crate::reply::{End, Reply, Step};
 use crate::request::ModelRequest;
+use crate::thinking::sign;
 
 /// Lays out the reply.
 pub(crate) fn lay_out(asked: &ModelRequest, reply: &Reply, issued: Issued) -> Plan {

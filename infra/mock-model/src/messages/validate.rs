@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::signature::sign;
 use crate::refusal::{Layout, Refusal};
+use crate::thinking::sign;
 
 /// The most cache points of a request.
 const MAX_CACHE_POINTS: usize = 4;

@@ -12,7 +12,7 @@ use crate::reply::{Cut, Unit};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Emission {
     /// A whole event, as it is written.
-    Text(Bytes),
+    Event(Bytes),
     Pause(Duration),
     /// The connection breaks.
     Reset,
@@ -48,7 +48,7 @@ impl Events {
 
     /// Adds an event without a name.
     pub(crate) fn data(&mut self, data: &Value) {
-        self.emissions.push(Emission::Text(format!("data: {data}\n\n").into()));
+        self.emissions.push(Emission::Event(format!("data: {data}\n\n").into()));
     }
 
     /// Adds an event with the next sequence number.
@@ -67,18 +67,17 @@ impl Events {
             }
         }
         let text = format!("event: {kind}\ndata: {}\n\n", Value::Object(event));
-        self.emissions.push(Emission::Text(text.into()));
+        self.emissions.push(Emission::Event(text.into()));
     }
 
     /// Adds an event as it stands.
-    pub(crate) fn raw(&mut self, text: &'static str) {
-        let text = Bytes::from_static(text.as_bytes());
-        self.emissions.push(Emission::Text(text));
+    pub(crate) fn raw(&mut self, event: impl Into<Bytes>) {
+        self.emissions.push(Emission::Event(event.into()));
     }
 
     /// Takes the last event's blank line away, and its line end.
     pub(crate) fn leave_unended(&mut self) {
-        if let Some(Emission::Text(text)) = self.emissions.last_mut() {
+        if let Some(Emission::Event(text)) = self.emissions.last_mut() {
             text.truncate(text.trim_ascii_end().len());
         }
     }
@@ -97,7 +96,7 @@ impl Events {
         let mut left = cut.after;
         let mut kept = Vec::new();
         for emission in self.emissions {
-            let Emission::Text(text) = emission else {
+            let Emission::Event(text) = emission else {
                 kept.push(emission);
                 continue;
             };
@@ -107,12 +106,12 @@ impl Events {
             };
             if takes > left {
                 if cut.unit == Unit::Bytes && left > 0 {
-                    kept.push(Emission::Text(text.slice(..left)));
+                    kept.push(Emission::Event(text.slice(..left)));
                 }
                 break;
             }
             left -= takes;
-            kept.push(Emission::Text(text));
+            kept.push(Emission::Event(text));
         }
         if cut.reset {
             kept.push(Emission::Reset);

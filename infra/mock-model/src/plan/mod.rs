@@ -72,7 +72,7 @@ pub(crate) fn lay_out(asked: &ModelRequest, reply: &Reply, issued: Issued, creat
 pub(crate) fn duration(emissions: &[Emission]) -> Duration {
     let pause = |emission: &Emission| match emission {
         Emission::Pause(pause) => *pause,
-        Emission::Text(_) | Emission::Reset => Duration::ZERO,
+        Emission::Event(_) | Emission::Reset => Duration::ZERO,
     };
     emissions.iter().map(pause).sum()
 }
@@ -183,7 +183,7 @@ fn usage(asked: &ModelRequest, output: &[Value], stated: Usage) -> Value {
 
 /// Returns the number of words in the request, a stand-in for its tokens.
 pub(crate) fn input_words(asked: &ModelRequest) -> u64 {
-    let parts = ["instructions", "input", "tools", "system", "messages"].iter();
+    let parts = ["instructions", "input", "tools", "toolConfig", "system", "messages"].iter();
     parts.filter_map(|part| asked.body.get(*part)).map(words).sum()
 }
 

@@ -1,5 +1,6 @@
-//! The other APIs: Chat Completions, and Anthropic's Messages.
+//! The other APIs: Chat Completions, Anthropic's Messages, and Bedrock's Converse.
 
+use aws_smithy_eventstream::frame::read_message_from;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use axum::response::Response;
@@ -132,6 +133,90 @@ async fn results_continue_the_script_on_both_wires() {
     assert_eq!((&body["type"], &body["error"]["type"]), (&json!("error"), &json!("invalid_request_error")));
 }
 
+/// Sends a request of the Converse API.
+async fn converse(server: &Server, model: &str, body: &Value) -> Response {
+    let path = format!("/v1/model/{model}/converse-stream");
+    post(server, &path, &[("authorization", "Bearer key")], body).await
+}
+
+fn conversing(instruction: &str) -> Value {
+    let text = format!("[MODE: general]\n\n[INSTRUCTION]\n{instruction}");
+    json!({ "messages": [{ "role": "user", "content": [{ "text": text }] }] })
+}
+
+/// The frames of a stream: kind of event or exception, and payload.
+async fn frames(response: Response) -> Vec<(String, Value)> {
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(response.headers()["content-type"], "application/vnd.amazon.eventstream");
+    let mut bytes = response.into_body().collect().await.unwrap().to_bytes();
+    let mut frames = Vec::new();
+    while !bytes.is_empty() {
+        let message = read_message_from(&mut bytes).unwrap();
+        let header = |name: &str| {
+            let header = message.headers().iter().find(|header| header.name().as_str() == name);
+            header.map(|header| header.value().as_string().unwrap().as_str().to_owned())
+        };
+        let kind = header(":event-type").or(header(":exception-type")).unwrap();
+        frames.push((kind, serde_json::from_slice(message.payload()).unwrap()));
+    }
+    frames
+}
+
+#[tokio::test]
+async fn converse_is_streamed_in_frames() {
+    let server = Server::new();
+    let asking = conversing(r#"Go. [[script: think "Hm."; say "Yes."; call look {}; usage 9 4 cached 3]]"#);
+    let frames = frames(converse(&server, "a.b%3A1", &asking).await).await;
+    let mut kinds: Vec<&str> = frames.iter().map(|(kind, _)| kind.as_str()).collect();
+    kinds.dedup();
+    let block = ["contentBlockDelta", "contentBlockStop"];
+    let expected =
+        [&["messageStart"], &block[..], &block, &["contentBlockStart"], &block, &["messageStop", "metadata"]];
+    assert_eq!(kinds, expected.concat());
+    let (_, metadata) = frames.last().unwrap();
+    assert_eq!(
+        (&metadata["usage"]["inputTokens"], &metadata["usage"]["cacheReadInputTokens"]),
+        (&json!(6), &json!(3))
+    );
+    assert_eq!(frames[frames.len() - 2].1["stopReason"], "tool_use");
+    assert_eq!(server.recorder.bodies()[0]["modelId"], "a.b:1");
+}
+
+#[tokio::test]
+async fn converse_refuses_what_the_api_refuses() {
+    let server = Server::new();
+    let user = |content: Value| json!({ "role": "user", "content": content });
+    let point = json!({ "cachePoint": { "type": "default" } });
+    let document = json!({ "document": { "format": "pdf", "name": "a", "source": { "bytes": "YQ==" } } });
+    let call = json!({ "role": "assistant", "content": [
+        { "toolUse": { "toolUseId": "c", "name": "look", "input": {} } },
+    ] });
+    let thought = json!({ "reasoningText": { "text": "Hm.", "signature": "another" } });
+    let thought = json!({ "role": "assistant", "content": [{ "reasoningContent": thought }] });
+    let text = || user(json!([{ "text": "Hello" }]));
+    for (messages, status, why) in [
+        (json!([user(json!([{ "text": "Hello" }, point]))]), 403, "did not allow prompt caching"),
+        (json!([user(json!([{ "text": "Hello" }, document, document]))]), 400, "duplicate document names"),
+        (json!([text(), text()]), 400, "must alternate"),
+        (json!([text(), call, text()]), 400, "Expected toolResult blocks"),
+        (json!([text(), thought, text()]), 400, "Invalid `signature`"),
+        (json!([user(json!([{ "text": "Hello", "image": {} }]))]), 400, "messages[0].content[0]"),
+    ] {
+        let refused = converse(&server, "meta.llama", &json!({ "messages": messages })).await;
+        assert_eq!(refused.status().as_u16(), status, "{why}");
+        let exception = if status == 403 { "AccessDeniedException" } else { "ValidationException" };
+        assert_eq!(refused.headers()["x-amzn-errortype"], exception);
+        let body = json_of(refused).await;
+        assert!(body["message"].as_str().unwrap().contains(why), "{why}: {body}");
+    }
+    assert_eq!(server.recorder.invalid_requests().len(), 6);
+    let throttled = converse(&server, "meta.llama", &conversing("[[script: status 429]]")).await;
+    assert_eq!(throttled.headers()["x-amzn-errortype"], "ThrottlingException");
+    let failed =
+        frames(converse(&server, "meta.llama", &conversing("[[script: say \"Half\"; error]]")).await).await;
+    assert_eq!(failed.last().unwrap().0, "internalServerException");
+}
+
 #[tokio::test]
 async fn refusals_have_the_form_of_their_api() {
     let server = Server::new();
@@ -171,6 +256,9 @@ async fn probe_of_every_wire_is_refused_and_not_recorded() {
         assert_eq!(response.status(), StatusCode::BAD_REQUEST);
         assert_eq!(json_of(response).await["error"]["type"], "invalid_request_error");
     }
+    assert_eq!((server.recorder.count(), server.recorder.invalid_requests()), (0, Vec::new()));
+    let refused = converse(&server, "scripted", &json!({ "messages": 0 })).await;
+    assert_eq!(refused.headers()["x-amzn-errortype"], "ValidationException");
     assert_eq!((server.recorder.count(), server.recorder.invalid_requests()), (0, Vec::new()));
     // Any other wrong type is a client's mistake.
     complete(&server, &json!({ "model": "scripted", "messages": "Hi", "max_tokens": 16 })).await;

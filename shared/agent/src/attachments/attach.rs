@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use contracts::{read::AgentSessionActiveFileRef, request::UserTurn};
+use serde::{Deserialize, Serialize};
 
 use super::{
     files_block,
@@ -11,11 +12,14 @@ use super::{
 use crate::{model::Attachment, text::tokens};
 
 /// The files of a turn, prepared for a model request.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
 pub struct Attachments {
     /// The `[ACTIVE_FILES]` block; none if it would be empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub files_block: Option<String>,
     /// Files and images that the provider reads itself: artifacts in the request's order, then pasted images.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Attachment>,
 }
 

@@ -13,6 +13,9 @@ pub struct AgentContext {
     pub id: AgentContextId,
     /// The name that session lists show.
     pub name: String,
+    /// A text about its replacement, if it is deprecated. New sessions get a warning with the text.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub deprecated: Option<String>,
     /// The conversation context of a session whose first turn names none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub default_conversation_context_id: Option<ConversationContextId>,

@@ -5,7 +5,7 @@ use std::{fmt::Display, ops::RangeInclusive};
 use serde::Serialize;
 
 use super::{
-    AgentContext, Budgets, ConversationContext, Document, hosted_check,
+    AgentContext, Budgets, ConversationContext, Document, guardrail_check, hosted_check,
     limits::{
         BUDGET_TOKENS, CONTEXT_CHUNKS, DIMENSIONS, MAX_COLLECTION_CHARS, MAX_CONTEXT_BYTES,
         MAX_MODEL_NAME_CHARS, MAX_NAME_CHARS, MAX_OUTPUT_TOKENS, MAX_ROUNDS, RETENTION_DAYS, TEMPERATURE,
@@ -16,13 +16,13 @@ use crate::{
     fault::FaultCollector,
     mode::{
         Catalog, Mode,
-        string_check::{check_line, check_text},
+        string_check::{check_deprecated, check_line, check_text},
     },
     model::{model_settings::TextFormat, price::Prices},
     tool::{self, AGENT_CHANGE_MODE, client_tool_check},
 };
 
-/// Checks one context.
+/// Checks one context. `catalog` has the modes that it may name, or those besides a mode.
 pub(super) fn check_document(
     document: &Document,
     catalog: &Catalog,
@@ -32,13 +32,16 @@ pub(super) fn check_document(
 ) {
     match document {
         Document::AgentContext(context) => {
-            let AgentContext { id: _, name, default_conversation_context_id: _, client_tools } = context;
+            let AgentContext { id: _, name, deprecated, default_conversation_context_id: _, client_tools } =
+                context;
             check_line(name, MAX_NAME_CHARS, &format!("{at}.Name"), faults);
+            check_deprecated(deprecated.as_deref(), at, faults);
             client_tool_check::check_context_tools(client_tools, server_tools, 0, at, faults);
         }
         Document::ConversationContext(context) => {
             check_conversation(context, catalog, server_tools, at, faults);
         }
+        Document::Mode(mode) => catalog.check_mode(mode, server_tools, at, faults),
     }
     check_size(document, at, faults);
 }
@@ -51,6 +54,7 @@ fn check_conversation(
     faults: &mut FaultCollector,
 ) {
     check_line(&context.name, MAX_NAME_CHARS, &format!("{at}.Name"), faults);
+    check_deprecated(context.deprecated.as_deref(), at, faults);
     // The size limit of the whole context bounds the prompt too.
     check_text(&context.system, MAX_CONTEXT_BYTES, &format!("{at}.System"), faults);
     if let Some(model) = &context.model_name {
@@ -102,6 +106,9 @@ fn check_conversation(
         check_prices(prices, &format!("{at}.Prices"), faults);
     }
     hosted_check::check(&context.hosted_tools, at, faults);
+    if let Some(guardrail) = &context.guardrail {
+        guardrail_check::check(guardrail, at, faults);
+    }
     client_tool_check::check_context_tools(
         &context.client_tools,
         server_tools,
@@ -131,7 +138,7 @@ fn check_tool_choice(
         at,
         format_args!(
             "{choice:?} is neither a client tool of this context nor a tool of its mode {:?}",
-            mode.key
+            mode.key.as_str()
         ),
     );
 }

@@ -1,8 +1,6 @@
 //! The agent's configuration: modes, tools and default contexts.
 
-use std::collections::BTreeMap;
-
-use contracts::{id::OrgId, read::Visibility};
+use contracts::read::Visibility;
 use protocol::{
     chain::{ConversationStatePolicy, HistoryOwner, Target},
     session::Hints,
@@ -10,17 +8,17 @@ use protocol::{
 
 use crate::{
     attempt::{HistorySpec, InputSpec, PromptSpec, ToolSpec, TurnSpec},
-    context::{Defaults, ResolvedContext, ToolsOnContinuation},
+    context::{Defaults, ResolvedContext, Rules, ToolsOnContinuation},
     mode::Catalog,
     model::{providers::Providers, route::Route},
     retrieval::{DefaultSources, EmbeddingModel, Hint, MAX_CHUNKS, Sources, key},
-    tool::{self, AvailableMode, Definition, ExecutedBy, Registry, ToolSelection, TurnFacts},
+    tool::{self, Definition, ExecutedBy, Registry, ToolSelection},
 };
 
 /// The configuration of a process, validated at its start.
 #[derive(Debug)]
 pub struct AgentConfig {
-    /// The modes.
+    /// The built-in modes. Those of an org are read with its turns.
     pub catalog: Catalog,
     /// The server's tools.
     pub tools: Registry,
@@ -34,30 +32,23 @@ pub struct AgentConfig {
     pub conversation_state: ConversationStatePolicy,
     /// The sources to search for contexts that name none; none if nothing is indexed.
     pub retrieval: Option<DefaultSources>,
-    /// Visibility of new sessions within their org.
-    pub visibility: VisibilityPolicy,
+    /// Visibility of new sessions, for orgs that set none.
+    pub visibility: Visibility,
     /// Server tools of every mode, besides `agent_change_mode`.
     pub always_on_tools: Vec<String>,
 }
 
-/// Visibility of new sessions within their org.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct VisibilityPolicy {
-    /// For orgs without an override.
-    pub default: Visibility,
-    /// Overrides by org.
-    pub by_org: BTreeMap<OrgId, Visibility>,
-}
-
-impl VisibilityPolicy {
-    /// Returns the visibility of new sessions in this org.
-    #[must_use]
-    pub fn for_org(&self, org: &OrgId) -> Visibility {
-        self.by_org.get(org).copied().unwrap_or(self.default)
-    }
-}
-
 impl AgentConfig {
+    /// Returns the names that contexts may refer to.
+    #[must_use]
+    pub fn rules(&self) -> Rules<'_> {
+        Rules {
+            catalog: &self.catalog,
+            server_tools: self.tools.names().collect(),
+            providers: self.providers.declared().collect(),
+        }
+    }
+
     /// Returns the model and the provider of a turn with these settings, before anything is known of the provider.
     #[must_use]
     pub fn target(&self, effective: &ResolvedContext) -> Target {
@@ -67,9 +58,16 @@ impl AgentConfig {
         Target { model, provider, policy, is_stateless: false }
     }
 
-    /// Returns the sources that a turn with these settings searches; none without retrieval.
+    /// Returns the sources that a turn with these settings searches in this mode of the catalog; none without
+    /// retrieval.
     #[must_use]
-    pub fn sources(&self, effective: &ResolvedContext, hints: &Hints, mode: &str) -> Option<Sources> {
+    pub fn sources(
+        &self,
+        effective: &ResolvedContext,
+        hints: &Hints,
+        catalog: &Catalog,
+        mode: &str,
+    ) -> Option<Sources> {
         let configured = self.retrieval.as_ref()?;
         let (chunks, tokens) = (effective.budgets.context_chunks, effective.budgets.context_tokens);
         if chunks == 0 || tokens == 0 {
@@ -90,7 +88,7 @@ impl AgentConfig {
         let session_hints = session_hints.into_iter().filter_map(|(key, value)| {
             value.filter(|value| !value.trim().is_empty()).map(|value| Hint::new(key, &value))
         });
-        let of_mode = self.catalog.rag_hints(mode).iter().map(|hint| Hint::new(hint.key(), hint.value()));
+        let of_mode = catalog.rag_hints(mode).iter().map(|hint| Hint::new(hint.key(), hint.value()));
         Some(Sources {
             collection: effective.collection.as_ref().unwrap_or(&configured.collection).clone(),
             embedding,
@@ -106,14 +104,16 @@ impl AgentConfig {
     pub fn turn_spec(
         &self,
         effective: &ResolvedContext,
+        catalog: &Catalog,
         mode: &str,
         history_owner: HistoryOwner,
     ) -> TurnSpec {
-        let of_mode = self.catalog.server_tools(mode).iter().chain(&self.always_on_tools).map(String::as_str);
+        let of_mode = catalog.server_tools(mode).iter().chain(&self.always_on_tools).map(String::as_str);
+        let of_mode = of_mode.filter(|name| effective.allows_tool(name));
         let of_context = &effective.client_tools;
         // If a mode and a context declare the same tool, the context's declaration applies.
         let declared = |tool: &&Definition| of_context.iter().any(|other| other.name == tool.name);
-        let mode_client_tools = self.catalog.client_tools(mode).iter().filter(|tool| !declared(tool));
+        let mode_client_tools = catalog.client_tools(mode).iter().filter(|tool| !declared(tool));
         let hosted = effective.settings.hosted_tools.len();
         let ToolSelection { tools, dropped } =
             tool::select_tools(&self.tools, of_context.iter().chain(mode_client_tools), of_mode, hosted);
@@ -127,15 +127,15 @@ impl AgentConfig {
             }
             is_offered
         });
-        let scoped: Vec<String> = [self.catalog.instructions(mode), Some(self.catalog.catalog_block())]
-            .into_iter()
-            .flatten()
-            .collect();
+        let scoped: Vec<String> =
+            [catalog.instructions(mode), Some(catalog.catalog_block())].into_iter().flatten().collect();
         // Of every registered tool, since the mode may change (AGN-003 §4.3). A client tool hides the server's of its
         // name.
         let is_clients =
             |name: &str| tools.iter().any(|tool| tool.executed_by == ExecutedBy::Client && tool.name == name);
-        let registered = self.tools.definitions().filter(|tool| !is_clients(&tool.name));
+        let registered = self.tools.definitions();
+        let registered =
+            registered.filter(|tool| !is_clients(&tool.name) && effective.allows_tool(&tool.name));
         let usage = tool::usage_metadata_block(registered);
         TurnSpec {
             route: effective.route.clone(),
@@ -165,17 +165,5 @@ impl AgentConfig {
             inputs: InputSpec::default(),
             store_raw_payloads: effective.store_raw_payloads,
         }
-    }
-
-    /// Returns the facts that tools may use about a turn in this mode.
-    #[must_use]
-    pub fn facts(&self, mode: &str) -> TurnFacts {
-        let offered = self.catalog.modes().filter(|mode| mode.is_offered());
-        let modes = offered.map(|mode| AvailableMode {
-            key: mode.key.clone(),
-            display_name: mode.display_name.clone(),
-            when_to_use: mode.when_to_use.clone(),
-        });
-        TurnFacts { mode: mode.to_owned(), modes: modes.collect() }
     }
 }

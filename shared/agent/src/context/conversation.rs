@@ -10,7 +10,7 @@ use super::{Fallback, limits};
 use crate::{
     model::{
         hosted_tools::HostedTool,
-        model_settings::{Effort, ModelSettings, ServiceTier, TextFormat, Verbosity},
+        model_settings::{Effort, Guardrail, ModelSettings, ServiceTier, TextFormat, Verbosity},
         price::Prices,
     },
     tool::Definition,
@@ -24,6 +24,9 @@ pub struct ConversationContext {
     pub id: ConversationContextId,
     /// The name that session lists show.
     pub name: String,
+    /// A text about its replacement, if it is deprecated. New sessions get a warning with the text.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub deprecated: Option<String>,
     /// A provider of the deployment, by name. Absent: the default one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub provider: Option<String>,
@@ -65,6 +68,9 @@ pub struct ConversationContext {
     /// The tools that the model's provider runs.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub hosted_tools: Vec<HostedTool>,
+    /// The guardrail that the provider applies. Absent: none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub guardrail: Option<Guardrail>,
     /// A tool that a turn's first model call must use.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tool_choice_name: Option<String>,
@@ -129,6 +135,7 @@ impl ConversationContext {
             service_tier: self.service_tier,
             parallel_tool_calls: self.parallel_tool_calls,
             hosted_tools: self.hosted_tools.clone(),
+            guardrail: self.guardrail.clone(),
             unfenced_json: false,
         }
     }

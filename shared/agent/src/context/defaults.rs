@@ -49,6 +49,7 @@ pub fn defaults() -> Result<Defaults, Faults> {
         match document {
             Document::AgentContext(context) => agents.push(context),
             Document::ConversationContext(context) => conversations.push(context),
+            Document::Mode(_) => return Err(Faults::single("contexts", "modes have a file of their own")),
         }
     }
     let default = agents.iter().position(|agent: &AgentContext| agent.id == AgentContextId::built_in());

@@ -1,13 +1,13 @@
-//! A context of either kind.
+//! A context of any kind.
 
 use serde::{Deserialize, Serialize};
 
-use super::{AgentContext, ConversationContext};
+use super::{AgentContext, ContextId, ContextKind, ConversationContext};
+use crate::mode::Mode;
 
-/// A context, tagged by its `Kind`.
+/// A context or a mode, tagged by its `Kind`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "Kind")]
-#[expect(clippy::large_enum_variant, reason = "a file holds a handful, and each is read once")]
 pub enum Document {
     /// `"Kind": "agent"`.
     #[serde(rename = "agent")]
@@ -15,24 +15,63 @@ pub enum Document {
     /// `"Kind": "conversation"`.
     #[serde(rename = "conversation")]
     ConversationContext(ConversationContext),
+    /// `"Kind": "mode"`.
+    #[serde(rename = "mode")]
+    Mode(Mode),
 }
 
 impl Document {
+    /// Reads the stored form of a context, which has no `Kind`.
+    ///
+    /// # Errors
+    /// If it isn't a context of this kind.
+    pub fn from_stored(kind: ContextKind, json: &str) -> serde_json::Result<Self> {
+        Ok(match kind {
+            ContextKind::Agent => Self::AgentContext(serde_json::from_str(json)?),
+            ContextKind::Conversation => Self::ConversationContext(serde_json::from_str(json)?),
+            ContextKind::Mode => Self::Mode(serde_json::from_str(json)?),
+        })
+    }
+
+    /// Returns the stored form.
+    ///
+    /// # Errors
+    /// Never in practice: a context holds only strings, numbers and lists.
+    pub fn to_stored(&self) -> serde_json::Result<String> {
+        match self {
+            Self::AgentContext(context) => serde_json::to_string(context),
+            Self::ConversationContext(context) => serde_json::to_string(context),
+            Self::Mode(mode) => serde_json::to_string(mode),
+        }
+    }
+
+    /// Returns the id with the kind.
+    #[must_use]
+    pub fn context_id(&self) -> ContextId {
+        match self {
+            Self::AgentContext(context) => ContextId::Agent(context.id.clone()),
+            Self::ConversationContext(context) => ContextId::Conversation(context.id.clone()),
+            Self::Mode(mode) => ContextId::Mode(mode.key.clone()),
+        }
+    }
+
     /// Returns the value of `Kind`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::AgentContext(_) => "agent",
-            Self::ConversationContext(_) => "conversation",
+            Self::AgentContext(_) => ContextKind::Agent.name(),
+            Self::ConversationContext(_) => ContextKind::Conversation.name(),
+            Self::Mode(_) => ContextKind::Mode.name(),
         }
     }
 
-    /// Returns the context's id, unique among those of its kind.
+    /// Returns the context's id or the mode's key, unique among those of its kind.
     #[must_use]
     pub fn id(&self) -> &str {
         match self {
             Self::AgentContext(context) => context.id.as_str(),
             Self::ConversationContext(context) => context.id.as_str(),
+            Self::Mode(mode) => mode.key.as_str(),
         }
     }
 
@@ -42,6 +81,17 @@ impl Document {
         match self {
             Self::AgentContext(context) => &context.name,
             Self::ConversationContext(context) => &context.name,
+            Self::Mode(mode) => &mode.display_name,
+        }
+    }
+
+    /// Returns what to use in its place, if it is deprecated.
+    #[must_use]
+    pub fn deprecated(&self) -> Option<&str> {
+        match self {
+            Self::AgentContext(context) => context.deprecated.as_deref(),
+            Self::ConversationContext(context) => context.deprecated.as_deref(),
+            Self::Mode(mode) => mode.deprecated.as_deref(),
         }
     }
 }

@@ -4,16 +4,21 @@ use super::{
     ConversationContext, Fallback, check,
     limits::{MAX_FALLBACKS, MAX_MODEL_NAME_CHARS},
 };
-use crate::{fault::FaultCollector, mode::string_check::check_line, model::price::Prices};
+use crate::{
+    fault::FaultCollector,
+    mode::string_check::check_line,
+    model::{price::Prices, providers::DeclaredProvider},
+};
 
 /// Checks the provider and the fallbacks of a context.
 pub(super) fn check(
     context: &ConversationContext,
-    providers: &[&str],
+    providers: &[DeclaredProvider],
     at: &str,
     faults: &mut FaultCollector,
 ) {
     check_provider(context.provider.as_ref(), providers, at, faults);
+    check_settings(context, providers, at, faults);
     let count = context.fallbacks.len();
     faults.require(
         count <= MAX_FALLBACKS,
@@ -44,14 +49,43 @@ pub(super) fn check(
     }
 }
 
-fn check_provider(provider: Option<&String>, providers: &[&str], at: &str, faults: &mut FaultCollector) {
+fn check_provider(
+    provider: Option<&String>,
+    providers: &[DeclaredProvider],
+    at: &str,
+    faults: &mut FaultCollector,
+) {
     if let Some(provider) = provider {
-        let available = match providers {
+        let names: Vec<&str> = providers.iter().map(|declared| declared.name.as_str()).collect();
+        let available = match names.as_slice() {
             [] => "which has no named providers; add it to MODEL_PROVIDERS".to_owned(),
             names => format!("whose providers are: {}", names.join(", ")),
         };
         let what = format_args!("{provider:?} is not a provider of this deployment, {available}");
-        faults.require(providers.contains(&provider.as_str()), format!("{at}.Provider"), what);
+        faults.require(names.contains(&provider.as_str()), format!("{at}.Provider"), what);
+    }
+}
+
+/// Checks that the wire of each provider that the context names can carry its settings. The deployment's default provider
+/// isn't known here; a turn with it fails.
+fn check_settings(
+    context: &ConversationContext,
+    providers: &[DeclaredProvider],
+    at: &str,
+    faults: &mut FaultCollector,
+) {
+    let settings = context.settings();
+    let fallbacks = context.fallbacks.iter().filter_map(|fallback| fallback.provider.as_ref());
+    let named: Vec<&String> = context.provider.iter().chain(fallbacks).collect();
+    for DeclaredProvider { name, wire } in providers.iter().filter(|declared| named.contains(&&declared.name))
+    {
+        if let Some(setting) = wire.unsupported_setting(&settings) {
+            let what = format_args!(
+                "needs another provider than {name:?}, whose wire {} has none. Remove it, or change Provider or Fallbacks",
+                wire.name()
+            );
+            faults.add(format!("{at}.{setting}"), what);
+        }
     }
 }
 

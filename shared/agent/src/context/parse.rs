@@ -1,49 +1,80 @@
 //! Parses contexts as an operator writes them: a JSON file with one or more.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use serde::Deserialize;
 
-use super::{Document, check, fallback_check, limits::MAX_FILE_BYTES};
+use super::{ContextKind, Document, check, fallback_check, limits::MAX_FILE_BYTES};
 use crate::{
     fault::{FaultCollector, Faults},
-    mode::{Catalog, parse},
+    mode::{Catalog, Mode, parse},
+    model::providers::DeclaredProvider,
 };
 
 const MINIMAL_AGENT: &str = r#"{"Kind":"agent","Id":"a","Name":""}"#;
 const MINIMAL_CONVERSATION: &str = r#"{"Kind":"conversation","Id":"a","Name":"","System":""}"#;
+const MINIMAL_MODE: &str = r#"{"Kind":"mode","Key":"a","DisplayName":"","Description":"","WhenToUse":"",
+    "Status":"active","Version":""}"#;
 
-/// Parses a JSON object that is one context, or an array of them. Contexts may name only these `providers`.
+/// Parses a JSON object that is one context, or an array of them. Contexts may name only these `providers`, and the modes
+/// of the catalog and the file.
 ///
 /// # Errors
 /// Returns every fault at once, in shape and in content.
-pub fn parse_documents(
+pub(super) fn parse_documents(
     json: &str,
     catalog: &Catalog,
     server_tools: &[&str],
-    providers: &[&str],
+    providers: &[DeclaredProvider],
 ) -> Result<Vec<Document>, Faults> {
     let mut faults = FaultCollector::default();
-    let mut documents: Vec<Document> = Vec::new();
+    let entries = parse::parse_entries(json, "contexts", MAX_FILE_BYTES, &mut faults);
+    let parse = |(at, json): (String, &str)| Some((parse_context(json, &at, &mut faults)?, at));
+    let documents: Vec<(Document, String)> = entries.into_iter().filter_map(parse).collect();
     let mut ids = HashSet::new();
-    for (at, json) in parse::parse_entries(json, "contexts", MAX_FILE_BYTES, &mut faults) {
-        let Some(document) = parse_context(json, &at, &mut faults) else { continue };
-        check::check_document(&document, catalog, server_tools, &at, &mut faults);
-        if let Document::ConversationContext(context) = &document {
-            fallback_check::check(context, providers, &at, &mut faults);
-        }
-        let (kind, id) = (document.kind(), document.id());
-        faults.require(
-            ids.insert((kind, id.to_owned())),
-            format!("{at}.Id"),
-            format_args!("another {kind} context has the id {id:?} too"),
-        );
-        documents.push(document);
+    for (document, at) in &documents {
+        let catalog = catalog.with_modes(&modes_besides(document, &documents));
+        check(document, &catalog, server_tools, providers, at, &mut faults);
+        let (kind, id) = (document.context_id().kind(), document.id());
+        let what = match kind {
+            ContextKind::Mode => format!("another mode has the key {id:?} too"),
+            ContextKind::Agent | ContextKind::Conversation => {
+                format!("another {} context has the id {id:?} too", kind.name())
+            }
+        };
+        faults.require(ids.insert((kind, id)), format!("{at}.{}", kind.id_member()), what);
     }
-    faults.finish().map(|()| documents)
+    faults.finish()?;
+    Ok(documents.into_iter().map(|(document, _)| document).collect())
 }
 
-fn parse_context(json: &str, at: &str, faults: &mut FaultCollector) -> Option<Document> {
+/// Returns the modes among the documents, except for this one.
+fn modes_besides(document: &Document, all: &[(Document, String)]) -> Vec<Arc<Mode>> {
+    let others = all.iter().filter(|(other, _)| !std::ptr::eq(other, document));
+    let modes = others.filter_map(|(other, _)| match other {
+        Document::Mode(mode) => Some(Arc::new(mode.clone())),
+        Document::AgentContext(_) | Document::ConversationContext(_) => None,
+    });
+    modes.collect()
+}
+
+/// Checks a context beyond its shape.
+pub(super) fn check(
+    document: &Document,
+    catalog: &Catalog,
+    server_tools: &[&str],
+    providers: &[DeclaredProvider],
+    at: &str,
+    faults: &mut FaultCollector,
+) {
+    check::check_document(document, catalog, server_tools, at, faults);
+    if let Document::ConversationContext(context) = document {
+        fallback_check::check(context, providers, at, faults);
+    }
+}
+
+/// Parses one context, whose `Kind` says which one.
+pub(super) fn parse_context(json: &str, at: &str, faults: &mut FaultCollector) -> Option<Document> {
     #[derive(Deserialize)]
     struct Tag {
         #[serde(rename = "Kind")]
@@ -53,10 +84,15 @@ fn parse_context(json: &str, at: &str, faults: &mut FaultCollector) -> Option<Do
     let minimal = match serde_json::from_str::<Tag>(json).as_ref().map(|tag| tag.kind.as_str()) {
         Ok("agent") => MINIMAL_AGENT,
         Ok("conversation") => MINIMAL_CONVERSATION,
+        Ok("mode") => MINIMAL_MODE,
         _ => {
-            faults.add(at, "must be an object whose Kind is \"agent\" or \"conversation\"");
+            faults.add(at, "must be an object whose Kind is \"agent\", \"conversation\" or \"mode\"");
             return None;
         }
     };
-    parse::parse_document(json, minimal, at, faults)
+    let document = parse::parse_document(json, minimal, at, faults)?;
+    Some(match document {
+        Document::Mode(mode) => Document::Mode(mode.with_default_id()),
+        context => context,
+    })
 }

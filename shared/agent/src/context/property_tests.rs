@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use serde_json::{Map, Value};
 
 use super::{
-    parse_documents,
-    tests::{PROVIDERS, SERVER_TOOLS, agent, catalog, conversation, parse, with},
+    parse::parse_documents,
+    tests::{SERVER_TOOLS, agent, catalog, conversation, parse, providers, with},
 };
 use crate::mode::Catalog;
 
@@ -83,6 +83,6 @@ proptest! {
 
     #[test]
     fn any_text_parses_without_panic(text in "\\PC{0,64}") {
-        let _ = parse_documents(&text, &catalog(), SERVER_TOOLS, PROVIDERS);
+        let _ = parse_documents(&text, &catalog(), SERVER_TOOLS, &providers());
     }
 }

@@ -48,6 +48,10 @@ pub struct ResolvedContext {
     pub budgets: Budgets,
     /// Set if the model summarizes earlier turns that exceed their budget.
     pub history_summary: bool,
+    /// The server tools that the org allows. None: all.
+    pub allowed_tools: Option<Vec<String>>,
+    /// The warnings of a new session about contexts that are deprecated.
+    pub deprecations: Vec<String>,
 }
 
 impl ResolvedContext {
@@ -89,6 +93,8 @@ impl ResolvedContext {
             max_rounds: context.max_rounds,
             budgets: context.budgets,
             history_summary: context.history_summary,
+            allowed_tools: None,
+            deprecations: deprecations(agent, context),
         }
     }
 }
@@ -108,6 +114,24 @@ impl ResolvedContext {
         self.route = self.fallbacks.remove(index);
         Some(self)
     }
+}
+
+/// Returns a warning for each context that is deprecated.
+fn deprecations(agent: &AgentContext, conversation: &ConversationContext) -> Vec<String> {
+    let named = [
+        ("agent", &agent.name, &agent.deprecated),
+        ("conversation context", &conversation.name, &conversation.deprecated),
+    ];
+    let warnings = named
+        .into_iter()
+        .filter_map(|(kind, name, text)| text.as_ref().map(|text| deprecation_warning(kind, name, text)));
+    warnings.collect()
+}
+
+/// Returns the warning about a document that is deprecated. `text` says what to use in its place.
+#[must_use]
+pub fn deprecation_warning(kind: &str, name: &str, text: &str) -> String {
+    format!("The {kind} {name:?} is deprecated: {text}")
 }
 
 /// Returns the agent's tools, then those of the conversation with a name that the agent doesn't use.

@@ -6,7 +6,10 @@
 use serde_json::{Value, json};
 
 use super::limits;
-use crate::retrieval::MAX_CHUNKS;
+use crate::{
+    mode::{MAX_KEY_CHARS, string_check::MAX_DEPRECATED_CHARS},
+    retrieval::MAX_CHUNKS,
+};
 
 /// Returns the schema, in draft 2020-12.
 #[must_use]
@@ -20,12 +23,14 @@ pub fn schema() -> Value {
             { "type": "array", "items": { "$ref": "#/$defs/Context" } }
         ],
         "$defs": {
-            "Context": { "oneOf": [{ "$ref": "#/$defs/AgentContext" }, { "$ref": "#/$defs/ConversationContext" }] },
+            "Context": { "oneOf": [{ "$ref": "#/$defs/AgentContext" }, { "$ref": "#/$defs/ConversationContext" }, { "$ref": "#/$defs/Mode" }] },
             "AgentContext": agent(),
             "ConversationContext": conversation(),
+            "Mode": mode(),
             "ClientTool": client_tool(),
             "HostedTool": hosted_tool(),
             "TextFormat": text_format(),
+            "Guardrail": guardrail(),
             "Budgets": budgets(),
             "Prices": prices(),
             "Fallback": object(
@@ -95,6 +100,7 @@ fn agent() -> Value {
             ("Kind", json!({ "const": "agent" })),
             ("Id", text("The id that requests send as `AgentContextId`.")),
             ("Name", name_text("The name that session lists show.", limits::MAX_NAME_CHARS)),
+            ("Deprecated", deprecated()),
             (
                 "DefaultConversationContextId",
                 text("The conversation context of a session whose first turn names none."),
@@ -112,6 +118,7 @@ fn conversation() -> Value {
             ("Kind", json!({ "const": "conversation" })),
             ("Id", text("The id that requests send as `ConversationContextId`.")),
             ("Name", name_text("The name that session lists show.", limits::MAX_NAME_CHARS)),
+            ("Deprecated", deprecated()),
             ("Provider", text("A provider of the deployment, by name. Absent: the default one.")),
             (
                 "ModelName",
@@ -147,6 +154,7 @@ fn conversation() -> Value {
             ("DefaultMode", text("The mode that sessions start in. Absent: the catalog's default.")),
             ("ClientTools", list("ClientTool", "The tools that clients of this conversation run.")),
             ("HostedTools", list("HostedTool", "The tools that the model's provider runs.")),
+            ("Guardrail", reference("Guardrail")),
             ("ToolChoiceName", text("A tool that a turn's first model call must use.")),
             ("Collection", name_text("The vector collection to search.", limits::MAX_COLLECTION_CHARS)),
             ("EmbeddingModel", text("The provider's id of the model that made its vectors.")),
@@ -185,6 +193,42 @@ fn conversation() -> Value {
             ),
         ],
     )
+}
+
+fn mode() -> Value {
+    object(
+        "A mode: a way of working, and the tools that it brings.",
+        &["Kind", "Key", "DisplayName", "Description", "WhenToUse", "Status", "Version"],
+        &[
+            ("Kind", json!({ "const": "mode" })),
+            (
+                "Id",
+                json!({ "type": "string", "pattern": "^[0-9a-f]{32}$", "description": "Absent: derived from the key." }),
+            ),
+            ("Key", name_text("The key that sessions and requests use, in snake_case.", MAX_KEY_CHARS)),
+            ("DisplayName", text("The name that a client displays.")),
+            ("Description", text("A description for people who maintain it.")),
+            ("WhenToUse", text("The condition for changing to it: one line, for the model.")),
+            ("IsDefault", flag("True only for the mode that sessions start in by default.")),
+            ("Status", enumeration(&["active", "experimental", "deprecated"], "Its lifecycle status.")),
+            ("Deprecated", deprecated()),
+            ("Version", text("The version of this definition.")),
+            ("ModeInstructions", text_list("Instructions for the model in this mode.")),
+            ("BehaviorHints", text_list("Guidance on the model's behavior.")),
+            ("HumanRoleHints", text_list("Facts about the people that the model works with.")),
+            ("ExampleUtterances", text_list("Examples of user messages that call for it.")),
+            ("AssociatedToolIds", text_list("The server tools that it brings.")),
+            ("ClientTools", list("ClientTool", "The client tools that it brings.")),
+            ("ToolGroupHints", text_list("Kinds of tools that suit it.")),
+            ("RagScopeHints", text_list("Ranking hints for retrieval, each written Key=Value.")),
+            ("StrongSignals", text_list("Words that call for it on their own.")),
+            ("WeakSignals", text_list("Words that call for it together with others.")),
+        ],
+    )
+}
+
+fn deprecated() -> Value {
+    name_text("What to use in its place. Set it to deprecate the document.", MAX_DEPRECATED_CHARS)
 }
 
 fn client_tool() -> Value {
@@ -233,6 +277,20 @@ fn hosted_tool() -> Value {
             ("AllowedTools", text_list("The tools that may be called. None: all.")),
         ]),
     ] })
+}
+
+fn guardrail() -> Value {
+    object(
+        "The guardrail that the provider applies to input and output.",
+        &["Id", "Version"],
+        &[
+            ("Id", text("The guardrail's id, or its ARN.")),
+            (
+                "Version",
+                json!({ "type": "string", "pattern": "^([1-9][0-9]{0,7}|DRAFT)$", "description": "Its version." }),
+            ),
+        ],
+    )
 }
 
 fn text_format() -> Value {
@@ -301,7 +359,11 @@ mod tests {
     use super::*;
     use crate::{
         context::{AgentContext, Budgets, ConversationContext, Fallback},
-        model::{model_settings::TextFormat, price::Prices},
+        mode::Mode,
+        model::{
+            model_settings::{Guardrail, TextFormat},
+            price::Prices,
+        },
         tool::Definition,
     };
 
@@ -327,8 +389,10 @@ mod tests {
     fn schema_has_the_members_of_the_types() {
         assert_eq!(properties("AgentContext"), members::<AgentContext>(Some("Kind")));
         assert_eq!(properties("ConversationContext"), members::<ConversationContext>(Some("Kind")));
+        assert_eq!(properties("Mode"), members::<Mode>(Some("Kind")));
         assert_eq!(properties("ClientTool"), members::<Definition>(None));
         assert_eq!(properties("TextFormat"), members::<TextFormat>(None));
+        assert_eq!(properties("Guardrail"), members::<Guardrail>(None));
         assert_eq!(properties("Budgets"), members::<Budgets>(None));
         assert_eq!(properties("Prices"), members::<Prices>(None));
         assert_eq!(properties("Fallback"), members::<Fallback>(None));

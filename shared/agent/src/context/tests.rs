@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use super::{
     AgentContext, ConversationContext, Defaults, Document, ResolvedContext, ToolsOnContinuation,
     defaults::{DEFAULTS, defaults},
-    parse_documents,
+    parse::parse_documents,
 };
 use crate::{
     mode::Catalog,
-    model::route::Route,
+    model::{Wire, providers::DeclaredProvider, route::Route},
     tool::{
         built_in,
         client_tool_check::max_context_tools,
@@ -23,14 +23,18 @@ use crate::{
 pub(super) const SERVER_TOOLS: &[&str] =
     &["agent_change_mode", "agent_list_modes", "code_hash_normalized", "publish_file"];
 
-pub(super) const PROVIDERS: &[&str] = &["azure", "local"];
+/// Two providers, of which only the first runs hosted tools.
+pub(super) fn providers() -> Vec<DeclaredProvider> {
+    let declared = [("azure", Wire::Responses), ("local", Wire::ChatCompletions)];
+    declared.map(|(name, wire)| DeclaredProvider { name: name.to_owned(), wire }).into()
+}
 
 pub(super) fn catalog() -> Catalog {
     Catalog::seed(SERVER_TOOLS).unwrap()
 }
 
 pub(super) fn parse(json: &Value) -> Result<Vec<Document>, Vec<String>> {
-    parse_documents(&json.to_string(), &catalog(), SERVER_TOOLS, PROVIDERS)
+    parse_documents(&json.to_string(), &catalog(), SERVER_TOOLS, &providers())
         .map_err(|faults| faults.as_slice().iter().map(ToString::to_string).collect())
 }
 
@@ -57,14 +61,14 @@ pub(super) fn with(mut context: Value, name: &str, value: impl Into<Value>) -> V
 fn read_agent(json: &Value) -> AgentContext {
     match parse(json).unwrap().remove(0) {
         Document::AgentContext(context) => context,
-        Document::ConversationContext(context) => panic!("{context:?}"),
+        other => panic!("{other:?}"),
     }
 }
 
 fn read_conversation(json: &Value) -> ConversationContext {
     match parse(json).unwrap().remove(0) {
         Document::ConversationContext(context) => context,
-        Document::AgentContext(context) => panic!("{context:?}"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -169,7 +173,7 @@ fn every_member_round_trips() {
         },
         "Provider": "azure",
         "Fallbacks": [{
-            "Provider": "local", "ModelName": "n",
+            "Provider": "azure", "ModelName": "n",
             "Prices": { "PromptPerMillion": "1", "CompletionPerMillion": "2", "Currency": "USD" },
         }],
     });

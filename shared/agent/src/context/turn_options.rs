@@ -117,6 +117,7 @@ fn model_settings(own: ModelSettings, options: &TurnOptions) -> ModelSettings {
         service_tier: parse(options.service_tier.as_deref()).or(own.service_tier),
         parallel_tool_calls: options.parallel_tool_calls.or(own.parallel_tool_calls),
         hosted_tools: own.hosted_tools,
+        guardrail: own.guardrail,
         // The clients that send options parse the answer as it is.
         unfenced_json: true,
     }

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    parse_documents,
+    ContextKind, Document,
+    parse::parse_documents,
     tests::{SERVER_TOOLS, agent, assert_faults, catalog, conversation, parse, tool, with},
 };
 use crate::mode::Catalog;
@@ -182,6 +183,48 @@ fn fallbacks_must_name_known_and_distinct_providers() {
 }
 
 #[test]
+fn settings_need_a_provider_whose_wire_carries_them() {
+    let tools = |context: Value| with(context, "HostedTools", json!([{ "Type": "web_search" }]));
+    assert!(parse(&tools(with(conversation(), "Provider", "azure"))).is_ok());
+    let on_local = with(conversation(), "Provider", "local");
+    let in_fallback = with(conversation(), "Fallbacks", json!([{ "Provider": "local" }]));
+    for context in [&on_local, &in_fallback] {
+        assert!(parse(context).is_ok());
+        assert_faults(
+            &tools(context.clone()),
+            &[
+                "contexts[0].HostedTools: needs another provider than \"local\", whose wire chat-completions has none.",
+            ],
+        );
+    }
+    let guardrail = json!({ "Id": "abc123", "Version": "1" });
+    assert_faults(
+        &with(on_local, "Guardrail", guardrail),
+        &[
+            "contexts[0].Guardrail: needs another provider than \"local\", whose wire chat-completions has none.",
+        ],
+    );
+}
+
+#[test]
+fn guardrail_has_an_id_or_arn_and_a_version() {
+    let guarded = |id: &str, version: &str| {
+        parse(&with(conversation(), "Guardrail", json!({ "Id": id, "Version": version })))
+    };
+    for (id, version) in
+        [("abc123", "1"), ("arn:aws:bedrock:eu-central-1:123456789012:guardrail/abc123", "DRAFT")]
+    {
+        let documents = guarded(id, version).unwrap();
+        let written = serde_json::to_value(&documents[0]).unwrap();
+        assert_eq!(written["Guardrail"], json!({ "Id": id, "Version": version }));
+    }
+    for (id, version) in [("", "1"), ("ABC", "1"), ("a b", "1"), ("abc", "0"), ("abc", "latest"), ("abc", "")]
+    {
+        assert_eq!(guarded(id, version).unwrap_err().len(), 1, "{id} {version}");
+    }
+}
+
+#[test]
 fn hosted_tools_reject_secrets_and_invalid_members() {
     let faults = |tools: Value| -> Vec<String> {
         let context = with(conversation(), "HostedTools", tools);
@@ -221,5 +264,41 @@ fn hosted_tools_reject_secrets_and_invalid_members() {
     ] {
         let faults = faults(tools);
         assert!(faults[0].contains(expected), "{faults:?}");
+    }
+}
+
+#[test]
+fn file_may_hold_modes_and_the_contexts_that_name_them() {
+    let mode = json!({
+        "Kind": "mode", "Key": "notes", "DisplayName": "Notes", "Description": "d", "WhenToUse": "w",
+        "Status": "active", "Version": "1",
+    });
+    let context = with(conversation(), "DefaultMode", "notes");
+    let documents = parse(&json!([context, mode])).unwrap();
+    assert_eq!((documents[1].kind(), documents[1].id(), documents[1].name()), ("mode", "notes", "Notes"));
+    let Document::Mode(parsed) = &documents[1] else { panic!("{documents:?}") };
+    assert_eq!(parsed.id.len(), 32, "derived from the key");
+    assert_eq!(
+        Document::from_stored(ContextKind::Mode, &documents[1].to_stored().unwrap()).unwrap(),
+        documents[1]
+    );
+    let faults = parse(&json!([mode, with(mode.clone(), "WhenToUse", " "), with(mode.clone(), "Colour", 1)]));
+    let faults = faults.unwrap_err();
+    let expected = [
+        "contexts[2].Colour: unknown field",
+        "contexts[1].WhenToUse: must not be blank",
+        "contexts[1].Key: another mode has the key \"notes\" too",
+    ];
+    assert_eq!(faults.len(), expected.len(), "{faults:?}");
+    assert!(faults.iter().zip(expected).all(|(fault, expected)| fault.starts_with(expected)), "{faults:?}");
+}
+
+#[test]
+fn deprecation_is_a_bounded_line() {
+    let deprecated = |text: &str| parse(&with(conversation(), "Deprecated", text));
+    assert_eq!(deprecated("Use \"other\".").unwrap()[0].deprecated(), Some("Use \"other\"."));
+    for wrong in ["", "two\nlines", &"x".repeat(401)] {
+        let faults = deprecated(wrong).unwrap_err();
+        assert!(faults[0].starts_with("contexts[0].Deprecated: must"), "{faults:?}");
     }
 }

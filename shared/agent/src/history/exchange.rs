@@ -2,6 +2,7 @@
 
 use contracts::{Fingerprint, read::AgentSessionActiveFileRef, request::UserTurn};
 use protocol::{ancestry::ResolvedParent, session::SolutionContext, turn::Turn};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     attachments::{self, Attachments},
@@ -24,28 +25,39 @@ const MESSAGE_OVERHEAD_TOKENS: u32 = 8;
 
 /// A completed turn, for a replay. The brief form has only the names of its files, no chunks from retrieval, and
 /// truncated values.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
 pub struct Exchange {
     /// The turn's depth in the ancestry.
     pub depth: u64,
     /// The turn that it continues.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub parent: Option<ResolvedParent>,
     /// The mode at its start.
     pub mode: String,
     /// Text hash of the solution context at its start.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub solution: Option<Fingerprint>,
     /// The solution context that its own request supplied.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub supplied_solution: Option<(SolutionContext, String)>,
-    /// The history window of its requests.
+    /// The history window of its requests. A snapshot has only the newest turn's.
+    #[serde(skip)]
     pub window: Option<HistoryWindow>,
     /// Names of its files, for a warning that they are not repeated.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub files: Vec<String>,
     instruction: Instruction,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     attachments: Option<Attachments>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     context_block: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     names_block: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
     rounds: Vec<Round>,
     answer: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     chain_mode: Option<String>,
     brief_tokens: u32,
     full_tokens: u32,

@@ -10,6 +10,7 @@ pub mod compaction;
 mod exchange;
 mod fit;
 mod render;
+pub mod snapshot;
 #[cfg(test)]
 mod tests;
 mod walk;

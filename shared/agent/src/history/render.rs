@@ -53,7 +53,7 @@ pub struct RenderedHistory {
 /// Renders the earlier turns for a request.
 #[must_use]
 pub fn render(history: &LoadedHistory, target: RenderTarget<'_>, catalog: &Catalog) -> RenderedHistory {
-    let LoadedHistory { exchanges, truncation, window: previous, solution_texts, excluded } = history;
+    let LoadedHistory { exchanges, truncation, window: previous, solution_texts, excluded, .. } = history;
     let starts_at_window = *truncation != Truncation::TokenBudget;
     let fitted = fit::fit(exchanges, previous.as_ref(), starts_at_window, target.token_budget, target.depth);
     let fitted =

@@ -66,6 +66,7 @@ fn head(sequence: u64, mode: &str) -> Turn {
         ended_by: None,
         last_step: None,
         checkpoint: None,
+        meters: Vec::new(),
         state: State::Running {
             lease_ends: Timestamp::from_millis(0),
             stage: Stage { round: 0, attempts: vec![attempt] },
@@ -416,4 +417,47 @@ fn transcript_has_instruction_calls_and_answer_without_long_values() {
     assert!(words.contains("Name: look") && words.contains("of 4000 characters]"), "{words}");
     assert!(words.ends_with("Assistant:\n    Read.\n    Done."), "{words}");
     assert!(!words.contains("fn a() {}") && words.len() < 1_000, "{words}");
+}
+
+#[test]
+fn snapshot_restores_the_exchanges_of_its_session() {
+    // The session was forked from turn 1.
+    let turn = Turn { base_depth: 1, ..head(3, "general") };
+    let rounds = vec![round("c1", "{\"at\":1}", "general")];
+    let result = || TurnResult { answer: "Found.", rounds: rounds.clone(), ..TurnResult::default() };
+    let looked = || exchange(2, "ddr_authoring", &json!({ "SolutionContextText": "Rust." }), result());
+    let exchanges = vec![of_tokens(1, 100), looked(), with_file(3, 100).into_brief()];
+    let history = LoadedHistory { token_budget: 10_000, ..earlier(exchanges, None) };
+    let mut own = with_file(4, 100);
+    own.window = Some(render(&history, now(4, 10_000), &catalog()).window);
+    let json = snapshot::to_json(&turn, &history, &own).unwrap();
+    let restored = snapshot::from_json(&json, &turn, 10_000).unwrap();
+    assert_eq!(restored, Some(vec![own, with_file(3, 100).into_brief(), looked()]));
+    assert_eq!(snapshot::from_json(&json, &turn, 10_001).unwrap(), None, "files may have been left out");
+    let newer =
+        String::from_utf8(json.clone()).unwrap().replace("\"SchemaVersion\":1", "\"SchemaVersion\":2");
+    assert_eq!(snapshot::from_json(newer.as_bytes(), &turn, 10_000).unwrap(), None);
+    for other in [head(3, "general"), Turn { base_depth: 2, ..head(2, "general") }] {
+        assert_eq!(
+            snapshot::from_json(&json, &other, 10_000).unwrap_err().to_string(),
+            "the history snapshot is of another turn"
+        );
+    }
+    let broken = snapshot::from_json(&json[..json.len() - 1], &turn, 10_000).unwrap_err();
+    assert!(!format!("{broken:?}").contains("Found."), "{broken:?}");
+}
+
+#[test]
+fn snapshot_has_the_newest_exchanges_up_to_a_mebibyte() {
+    let turn = head(4, "general");
+    let history = earlier(vec![of_tokens(2, 100), of_tokens(3, 300_000)], None);
+    let depths = |own: Exchange| {
+        let json = snapshot::to_json(&turn, &history, &own)?;
+        assert!(json.len() < (1 << 20) + 4_096);
+        let restored = snapshot::from_json(&json, &turn, 0).unwrap()?;
+        Some(restored.iter().map(|exchange| exchange.depth).collect::<Vec<_>>())
+    };
+    assert_eq!(depths(of_tokens(4, 100)), Some(vec![4, 3, 2]));
+    assert_eq!(depths(of_tokens(4, 100_000)), Some(vec![4]));
+    assert_eq!(depths(of_tokens(4, 349_543)), None);
 }

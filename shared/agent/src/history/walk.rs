@@ -16,6 +16,8 @@ pub struct LoadedHistory {
     pub solution_texts: SolutionTexts,
     /// Depth of the next older turn and the names of its files, if it was looked at and excluded.
     pub excluded: Option<(u64, Vec<String>)>,
+    /// The token budget that they were collected within.
+    pub token_budget: u32,
 }
 
 /// The reason why the loaded turns don't go back to the first.
@@ -82,6 +84,12 @@ impl AncestryWalk {
         Self { cutoff: depth, ..self }
     }
 
+    /// Returns the token budget.
+    #[must_use]
+    pub fn token_budget(&self) -> u32 {
+        self.token_budget
+    }
+
     /// Returns the depth before which no turn is wanted.
     #[must_use]
     pub fn oldest_wanted(&self) -> u64 {
@@ -125,6 +133,7 @@ impl AncestryWalk {
             }
             other => other,
         };
-        LoadedHistory { exchanges, truncation, window: self.window, solution_texts, excluded: self.excluded }
+        let Self { window, excluded, token_budget, .. } = self;
+        LoadedHistory { exchanges, truncation, window, solution_texts, excluded, token_budget }
     }
 }

@@ -1,23 +1,31 @@
-//! The catalog: the modes of this deployment, checked as a whole when the function starts.
+//! The catalog: the modes that a turn may use.
 
 use std::sync::Arc;
 
 use super::{Mode, RagHint, check, key, parse, prompt};
 use crate::{
     fault::{FaultCollector, Faults},
-    tool::{Definition, usage_metadata_block},
+    tool::{AvailableMode, Definition, TurnFacts, usage_metadata_block},
 };
 
 const SEED: &str = include_str!("../../data/modes.json");
 const DIAGNOSTICS: &str = include_str!("../../data/diagnostic_modes.json");
 const MAX_BYTES: usize = 1024 * 1024;
-const MINIMAL: &str = r#"{"Id":"","Key":"","DisplayName":"","Description":"","WhenToUse":"",
+const MINIMAL: &str = r#"{"Id":"","Key":"a","DisplayName":"","Description":"","WhenToUse":"",
     "Status":"active","Version":""}"#;
 
-/// Every mode, immutable while the service runs.
+/// Returns the built-in modes. A test checks them, so that reading them is cheap.
+///
+/// # Errors
+/// Returns faults if the data isn't a list of modes.
+pub fn built_in_modes() -> Result<Vec<Mode>, Faults> {
+    serde_json::from_str(SEED).map_err(|error| Faults::single("modes", error))
+}
+
+/// The modes that a turn may use: the built-in ones, and those of its org. Clones share them.
 #[derive(Debug, Clone)]
 pub struct Catalog {
-    modes: Vec<Arc<Mode>>,
+    modes: Arc<[Arc<Mode>]>,
     default: Arc<Mode>,
     /// The server's tools, whose usage a change of mode tells.
     tools: Arc<[Definition]>,
@@ -44,13 +52,48 @@ impl Catalog {
         faults.require(default.is_some() || !all_parsed, "modes", "one mode must be the default");
         faults.finish()?;
         let default = default.ok_or_else(|| Faults::single("modes", "one mode must be the default"))?;
-        Ok(Self { modes, default, tools: Arc::default() })
+        Ok(Self { modes: modes.into(), default, tools: Arc::default() })
     }
 
     /// Adds the definitions of the server's tools.
     #[must_use]
     pub fn with_tools<'a>(self, tools: impl IntoIterator<Item = &'a Definition>) -> Self {
         Self { tools: tools.into_iter().cloned().collect(), ..self }
+    }
+
+    /// Adds the modes of an org. One with a key that the catalog has replaces that mode in its place, and stays the
+    /// default if that mode is. The others follow. Modes beyond the limit of a catalog are left out.
+    #[must_use]
+    pub fn with_modes(&self, own: &[Arc<Mode>]) -> Self {
+        if own.is_empty() {
+            return self.clone();
+        }
+        let mut modes = self.modes.to_vec();
+        for mode in own {
+            let is_default = mode.key == self.default.key;
+            let mode = match mode.is_default == is_default {
+                true => Arc::clone(mode),
+                false => Arc::new(Mode { is_default, ..Mode::clone(mode) }),
+            };
+            match modes.iter_mut().find(|other| other.key == mode.key) {
+                Some(replaced) => *replaced = mode,
+                None => modes.push(mode),
+            }
+        }
+        modes.truncate(check::MAX_MODES);
+        let default = modes.iter().find(|mode| mode.is_default).unwrap_or(&self.default);
+        Self { default: Arc::clone(default), modes: modes.into(), tools: Arc::clone(&self.tools) }
+    }
+
+    /// Checks a mode of an org that is added to this catalog.
+    pub(crate) fn check_mode(
+        &self,
+        mode: &Mode,
+        known_tools: &[&str],
+        at: &str,
+        faults: &mut FaultCollector,
+    ) {
+        check::check_own_mode(mode, &self.modes, &self.default, known_tools, at, faults);
     }
 
     /// Returns the catalog that ships with the service.
@@ -78,7 +121,7 @@ impl Catalog {
     /// Returns the mode with this key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Mode> {
-        self.modes().find(|mode| mode.key == key)
+        self.modes().find(|mode| mode.key.as_str() == key)
     }
 
     /// Returns the mode that sessions start in by default.
@@ -117,6 +160,18 @@ impl Catalog {
     #[must_use]
     pub fn rag_hints(&self, key: &str) -> &[RagHint] {
         self.get(key).map_or(&[], |mode| &mode.rag_scope_hints)
+    }
+
+    /// Returns the facts that tools may use about a turn in this mode.
+    #[must_use]
+    pub fn facts(&self, mode: &str) -> TurnFacts {
+        let offered = self.modes().filter(|mode| mode.is_offered());
+        let modes = offered.map(|mode| AvailableMode {
+            key: mode.key.as_str().to_owned(),
+            display_name: mode.display_name.clone(),
+            when_to_use: mode.when_to_use.clone(),
+        });
+        TurnFacts { mode: mode.to_owned(), modes: modes.collect() }
     }
 
     /// Renders the part of the system message that lists the available modes. It has at most 20,000 characters,

@@ -1,17 +1,18 @@
 //! Checks that go beyond a catalog's JSON shape.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use super::{
     Mode, Status,
-    string_check::{check_line, check_snake_case, check_text},
+    definition::ID_DIGITS,
+    string_check::{check_deprecated, check_line, check_snake_case, check_text},
 };
 use crate::{fault::FaultCollector, tool::client_tool_check};
 
 /// The maximum number of modes in a catalog. With the limits below it bounds the catalog block (I13).
-pub(super) const MAX_MODES: usize = 32;
+pub const MAX_MODES: usize = 32;
 /// The maximum length of `Key`.
-pub(super) const MAX_KEY_CHARS: usize = 64;
+pub(crate) const MAX_KEY_CHARS: usize = 64;
 /// The maximum length of `DisplayName`.
 pub(super) const MAX_DISPLAY_NAME_CHARS: usize = 80;
 /// The maximum length of `WhenToUse`.
@@ -34,14 +35,14 @@ pub(super) fn check_catalog(modes: &[(String, Mode)], known_tools: &[&str], faul
         faults.require(
             keys.insert(key),
             format!("{at}.Key"),
-            format_args!("another mode has the key {key:?} too"),
+            format_args!("another mode has the key {:?} too", key.as_str()),
         );
         if mode.is_default {
             if let Some(first) = default {
                 let what = format_args!("{first:?} is the default mode already; there is exactly one");
                 faults.add(format!("{at}.IsDefault"), what);
             }
-            default = default.or(Some(key));
+            default = default.or(Some(key.as_str()));
             faults.require(
                 mode.status == Status::Active,
                 format!("{at}.Status"),
@@ -51,16 +52,57 @@ pub(super) fn check_catalog(modes: &[(String, Mode)], known_tools: &[&str], faul
     }
 }
 
+/// Checks a mode of an org beside the other modes: the built-in ones, and those of the org. It replaces the one of its
+/// key.
+pub(super) fn check_own_mode(
+    mode: &Mode,
+    others: &[Arc<Mode>],
+    default: &Mode,
+    known_tools: &[&str],
+    at: &str,
+    faults: &mut FaultCollector,
+) {
+    check_mode(mode, known_tools, at, faults);
+    faults.require(
+        others.len() < MAX_MODES || others.iter().any(|other| other.key == mode.key),
+        at,
+        format_args!("the org has {MAX_MODES} modes already, with the built-in ones. Delete one first"),
+    );
+    if let Some(other) = others.iter().find(|other| other.key != mode.key && other.id == mode.id) {
+        faults.add(format!("{at}.Id"), format_args!("the mode {:?} has this id too", other.key.as_str()));
+    }
+    let is_default = mode.key == default.key;
+    faults.require(
+        is_default || !mode.is_default,
+        format!("{at}.IsDefault"),
+        format_args!(
+            "{:?} is the default mode. Name another one in DefaultMode of a conversation context",
+            default.key.as_str()
+        ),
+    );
+    faults.require(
+        !is_default || mode.status == Status::Active,
+        format!("{at}.Status"),
+        "the default mode must be active",
+    );
+}
+
 /// Checks one mode on its own.
 fn check_mode(mode: &Mode, known_tools: &[&str], at: &str, faults: &mut FaultCollector) {
     let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-    let id_fits = mode.id.len() == 32 && mode.id.bytes().all(hex);
+    let id_fits = mode.id.len() == ID_DIGITS && mode.id.bytes().all(hex);
     faults.require(id_fits, format!("{at}.Id"), "must be 32 lowercase hex digits");
-    check_snake_case(&mode.key, MAX_KEY_CHARS, &format!("{at}.Key"), faults);
+    check_snake_case(mode.key.as_str(), MAX_KEY_CHARS, &format!("{at}.Key"), faults);
     check_line(&mode.display_name, MAX_DISPLAY_NAME_CHARS, &format!("{at}.DisplayName"), faults);
     check_text(&mode.description, MAX_DESCRIPTION_CHARS, &format!("{at}.Description"), faults);
     check_line(&mode.when_to_use, MAX_WHEN_TO_USE_CHARS, &format!("{at}.WhenToUse"), faults);
     check_line(&mode.version, MAX_VERSION_CHARS, &format!("{at}.Version"), faults);
+    check_deprecated(mode.deprecated.as_deref(), at, faults);
+    faults.require(
+        mode.deprecated.is_none() || mode.status == Status::Deprecated,
+        format!("{at}.Deprecated"),
+        "needs the Status deprecated",
+    );
     for (name, items) in [
         ("ModeInstructions", &mode.mode_instructions),
         ("BehaviorHints", &mode.behavior_hints),

@@ -1,18 +1,23 @@
-//! The definition of a mode, immutable while the service runs.
+//! The definition of a mode.
 
+use contracts::{Fingerprint, id::ModeKey};
 use serde::{Deserialize, Serialize};
 
 use super::RagHint;
 use crate::tool::Definition;
 
+/// The number of hex digits of an id.
+pub(super) const ID_DIGITS: usize = 32;
+
 /// A way of working: its purpose, the model's behavior in it, and the tools it brings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct Mode {
-    /// The id: 32 lowercase hex digits. It never changes, even when the key does.
+    /// The id: 32 lowercase hex digits. An org's mode that states none has one derived from its key.
+    #[serde(default)]
     pub id: String,
     /// The key, in `snake_case`, that sessions, requests and `agent_change_mode` use.
-    pub key: String,
+    pub key: ModeKey,
     /// The name that a client displays.
     pub display_name: String,
     /// A description for people who maintain the catalog.
@@ -24,6 +29,9 @@ pub struct Mode {
     pub is_default: bool,
     /// Its lifecycle status.
     pub status: Status,
+    /// A text about its replacement, if it is deprecated. Sessions that start in it get a warning with the text.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub deprecated: Option<String>,
     /// The version of this definition.
     pub version: String,
     /// Instructions for the model in this mode.
@@ -76,5 +84,15 @@ impl Mode {
     #[must_use]
     pub fn is_offered(&self) -> bool {
         self.status != Status::Deprecated
+    }
+
+    /// Returns the mode with an id derived from its key, if it states none.
+    #[must_use]
+    pub fn with_default_id(mut self) -> Self {
+        if self.id.is_empty() {
+            self.id = Fingerprint::hash_bytes(self.key.as_str().as_bytes()).to_string();
+            self.id.truncate(ID_DIGITS);
+        }
+        self
     }
 }

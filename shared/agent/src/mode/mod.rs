@@ -1,7 +1,7 @@
 //! Modes: how the model works in a session, and with which tools.
 //!
-//! A mode is static data: the [`Catalog`] is read once, checked as a whole, and never changes while the service
-//! runs. The session records the mode it is in, and a turn changes it; both live elsewhere.
+//! The built-in modes are static data. An org may replace them and add its own; the [`Catalog`] of a turn holds both.
+//! The session records the mode it is in, and a turn changes it; both live elsewhere, as do the org's modes.
 
 mod catalog;
 mod check;
@@ -14,7 +14,9 @@ pub(crate) mod string_check;
 #[cfg(test)]
 mod tests;
 
-pub use catalog::Catalog;
+pub use catalog::{Catalog, built_in_modes};
+pub(crate) use check::MAX_KEY_CHARS;
+pub use check::MAX_MODES;
 pub use definition::{Mode, Status};
 pub use key::{GENERAL, display_name};
 pub use rag_hint::{InvalidHint, RagHint};

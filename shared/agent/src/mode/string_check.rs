@@ -16,6 +16,16 @@ pub(crate) fn check_text(text: &str, max_chars: usize, at: &str, faults: &mut Fa
     faults.require(fits, at, format_args!("must have at most {max_chars} characters"));
 }
 
+/// The maximum length of `Deprecated`.
+pub(crate) const MAX_DEPRECATED_CHARS: usize = 400;
+
+/// Checks the `Deprecated` of a document: one line about what to use in its place.
+pub(crate) fn check_deprecated(text: Option<&str>, at: &str, faults: &mut FaultCollector) {
+    if let Some(text) = text {
+        check_line(text, MAX_DEPRECATED_CHARS, &format!("{at}.Deprecated"), faults);
+    }
+}
+
 /// Checks a `snake_case` key.
 pub(crate) fn check_snake_case(key: &str, max_chars: usize, at: &str, faults: &mut FaultCollector) {
     let word =

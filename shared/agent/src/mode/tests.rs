@@ -1,9 +1,14 @@
 //! Tests of the shipped catalog and of the checks.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
-use super::{Catalog, GENERAL, check, display_name};
-use crate::tool::{Registry, built_in};
+use super::{Catalog, GENERAL, Mode, check, display_name};
+use crate::{
+    fault::FaultCollector,
+    tool::{Registry, built_in},
+};
 
 const TOOLS: &[&str] = &["agent_change_mode", "agent_list_modes", "code_hash_normalized", "publish_file"];
 
@@ -42,12 +47,16 @@ fn seed_is_valid_and_starts_in_general() {
     let catalog = Catalog::seed(TOOLS).unwrap();
     let keys: Vec<&str> = catalog.modes().map(|mode| mode.key.as_str()).collect();
     assert_eq!(keys, ["general", "ddr_authoring", "workflow_authoring"]);
-    assert_eq!(catalog.default_mode().key, GENERAL);
+    assert_eq!(catalog.default_mode().key.as_str(), GENERAL);
     assert_eq!(catalog.display_name("ddr_authoring"), "DDR Authoring");
     assert_eq!(catalog.rag_hints("ddr_authoring")[0].key(), "Subtype");
     for mode in catalog.modes() {
         assert!(!mode.mode_instructions.is_empty(), "{}", mode.key);
-        assert!(catalog.server_tools(&mode.key).iter().any(|tool| tool == "publish_file"), "{}", mode.key);
+        assert!(
+            catalog.server_tools(mode.key.as_str()).iter().any(|tool| tool == "publish_file"),
+            "{}",
+            mode.key
+        );
     }
 }
 
@@ -96,9 +105,9 @@ fn unknown_key_has_only_a_display_name() {
     assert!(catalog.server_tools("long_gone").is_empty());
     assert!(catalog.rag_hints("long_gone").is_empty());
     assert_eq!(catalog.instructions("long_gone"), None);
-    assert_eq!(catalog.initial_mode(Some("long_gone")).key, GENERAL);
-    assert_eq!(catalog.initial_mode(Some("ddr_authoring")).key, "ddr_authoring");
-    assert_eq!(catalog.initial_mode(None).key, GENERAL);
+    assert_eq!(catalog.initial_mode(Some("long_gone")).key.as_str(), GENERAL);
+    assert_eq!(catalog.initial_mode(Some("ddr_authoring")).key.as_str(), "ddr_authoring");
+    assert_eq!(catalog.initial_mode(None).key.as_str(), GENERAL);
 }
 
 #[test]
@@ -206,4 +215,49 @@ fn instructions_name_their_mode_and_end_those_of_others() {
     );
     let bare = catalog.instructions("bare").unwrap();
     assert!(bare.starts_with("[MODE_INSTRUCTIONS: bare]\n") && bare.ends_with("no longer apply."), "{bare}");
+}
+
+#[test]
+fn own_modes_replace_built_in_ones_in_their_place_and_follow_the_others() {
+    let catalog = parse(&[mode(1, "general"), mode(2, "other")]).unwrap();
+    let own = |value: Value| Arc::new(serde_json::from_value::<Mode>(value).unwrap());
+    let general = own(with(with(mode(7, "general"), "DisplayName", "Ours"), "IsDefault", false));
+    let claims_default = own(with(mode(8, "added"), "IsDefault", true));
+    let merged = catalog.with_modes(&[claims_default, general]);
+    let keys: Vec<&str> = merged.modes().map(|mode| mode.key.as_str()).collect();
+    assert_eq!(keys, ["general", "other", "added"]);
+    assert_eq!(merged.default_mode().display_name, "Ours");
+    assert_eq!(merged.modes().filter(|mode| mode.is_default).count(), 1);
+    assert_eq!(merged.facts("added").modes.len(), 3);
+    assert_eq!(catalog.display_name("general"), "A mode", "the built-in catalog stays");
+    let many: Vec<_> = (10..50).map(|number| own(mode(number, &format!("m{number}")))).collect();
+    assert_eq!(catalog.with_modes(&many).modes().count(), check::MAX_MODES);
+}
+
+#[test]
+fn own_mode_is_checked_beside_the_other_modes() {
+    let faults = |others: &Catalog, value: Value| {
+        let mode: Mode = serde_json::from_value(value).unwrap();
+        let mut faults = FaultCollector::default();
+        others.check_mode(&mode.with_default_id(), TOOLS, "m", &mut faults);
+        faults.finish().map_or_else(
+            |faults| faults.as_slice().iter().map(ToString::to_string).collect(),
+            |()| Vec::<String>::new(),
+        )
+    };
+    let others = parse(&[mode(1, "general"), mode(2, "other")]).unwrap();
+    let without_id = with(mode(3, "new"), "Id", "");
+    assert_eq!(faults(&others, without_id), Vec::<String>::new());
+    assert_eq!(faults(&others, mode(2, "other")), Vec::<String>::new(), "it replaces that one");
+    assert_eq!(faults(&others, mode(2, "new")), ["m.Id: the mode \"other\" has this id too"]);
+    let default = with(mode(3, "new"), "IsDefault", true);
+    assert!(faults(&others, default)[0].starts_with("m.IsDefault: \"general\" is the default mode"));
+    let withdrawn = with(mode(1, "general"), "Status", "deprecated");
+    assert_eq!(faults(&others, withdrawn), ["m.Status: the default mode must be active"]);
+    let active = with(mode(3, "new"), "Deprecated", "Use other.");
+    assert_eq!(faults(&others, active), ["m.Deprecated: needs the Status deprecated"]);
+    let full: Vec<Value> = (1..=32).map(|number| mode(number, &format!("m{number}"))).collect();
+    let full = parse(&full).unwrap();
+    assert!(faults(&full, mode(40, "new"))[0].starts_with("m: the org has 32 modes already"));
+    assert_eq!(faults(&full, mode(5, "m5")), Vec::<String>::new());
 }

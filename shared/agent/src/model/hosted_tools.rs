@@ -50,6 +50,19 @@ pub enum HostedTool {
     },
 }
 
+impl HostedTool {
+    /// The type, as contexts name it.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::WebSearch { .. } => "web_search",
+            Self::FileSearch { .. } => "file_search",
+            Self::CodeInterpreter { .. } => "code_interpreter",
+            Self::Mcp { .. } => "mcp",
+        }
+    }
+}
+
 /// Amount of the search results that the model reads, as the provider names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

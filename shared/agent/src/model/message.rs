@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use contracts::request::UserTurn;
+use serde::{Deserialize, Serialize};
 
 use crate::model::ToolOutput;
 
@@ -44,13 +45,15 @@ impl Message {
 }
 
 /// A file that the provider reads itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all_fields = "PascalCase")]
 pub enum Attachment {
     /// An image in a format that the API accepts (`input_image`).
     Image {
         /// Media type.
         media_type: String,
         /// Content.
+        #[serde(with = "base64_bytes")]
         bytes: Bytes,
     },
     /// A document in a format that the API accepts (`input_file`).
@@ -60,12 +63,13 @@ pub enum Attachment {
         /// Media type.
         media_type: String,
         /// Content.
+        #[serde(with = "base64_bytes")]
         bytes: Bytes,
     },
 }
 
 /// The content under `[INSTRUCTION]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Instruction {
     /// The user's text.
     User(String),
@@ -80,5 +84,21 @@ impl Instruction {
     #[must_use]
     pub fn from_request(request: &UserTurn) -> Self {
         request.instruction.clone().map_or(Self::FilesAlone, Self::User)
+    }
+}
+
+/// Bytes as Base64 text in JSON.
+mod base64_bytes {
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    use bytes::Bytes;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(bytes))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        STANDARD.decode(text).map(Bytes::from).map_err(D::Error::custom)
     }
 }

@@ -36,6 +36,9 @@ pub struct ModelSettings {
     /// The tools that the provider runs itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosted_tools: Vec<HostedTool>,
+    /// The provider's guardrail that checks input and output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guardrail: Option<Guardrail>,
     /// Set if an answer in JSON isn't put into a fence.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unfenced_json: bool,
@@ -112,4 +115,14 @@ pub struct TextFormat {
     /// Set if the provider must enforce the schema.
     #[serde(default)]
     pub strict: bool,
+}
+
+/// A guardrail that the provider applies to input and output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+pub struct Guardrail {
+    /// The provider's id, or the ARN.
+    pub id: String,
+    /// The version: a number, or `DRAFT`.
+    pub version: String,
 }

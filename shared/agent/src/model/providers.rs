@@ -2,9 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use protocol::chain::{ConversationStatePolicy, provider_id};
+use protocol::chain::{ConversationStatePolicy, NAME_SEPARATOR, provider_id};
+use serde::Deserialize;
 
 use crate::model::Wire;
+
+/// A provider that contexts may name, as the deployment declares it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct DeclaredProvider {
+    /// The name.
+    pub name: String,
+    /// The wire.
+    #[serde(default)]
+    pub wire: Wire,
+}
 
 /// The default provider, and the others that contexts may name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,10 +45,23 @@ impl Providers {
         }
     }
 
+    /// Returns the name of a provider: that of its declaration, or its host if it has none.
+    #[must_use]
+    pub fn display_name(&self, name: Option<&str>) -> String {
+        let id = self.id(name);
+        id.split_once(NAME_SEPARATOR).map_or(id.as_str(), |(name, _)| name).to_owned()
+    }
+
     /// Returns the wire of the provider with this id.
     #[must_use]
     pub fn wire(&self, id: &str) -> Wire {
         self.wires.get(id).copied().unwrap_or_default()
+    }
+
+    /// Returns the providers that contexts may name.
+    pub fn declared(&self) -> impl Iterator<Item = DeclaredProvider> {
+        let named = self.named.iter().filter(|(name, _)| !name.is_empty());
+        named.map(|(name, id)| DeclaredProvider { name: name.clone(), wire: self.wire(id) })
     }
 
     /// Returns the policy on conversation state for the provider with this id: a context's own, unless the provider's wire

@@ -1,6 +1,6 @@
 //! The response of a turn, as stored.
 
-use contracts::{AgentExecuteResponse, Error, ErrorCode, InvokeResult};
+use contracts::{AgentExecuteResponse, Error, ErrorCode, InvokeResult, response::FileRef};
 use protocol::{stream_position::Segment, turn::EndReason};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -35,6 +35,15 @@ impl Response {
         match self.read()? {
             AgentExecuteResponse::Final(answer) => Some(answer.primary_output_text),
             AgentExecuteResponse::ClientToolContinuation(_) => None,
+        }
+    }
+
+    /// Returns the files that the answer refers to, of a completed turn.
+    #[must_use]
+    pub fn files(&self) -> Vec<FileRef> {
+        match self.read() {
+            Some(AgentExecuteResponse::Final(answer)) => answer.files,
+            Some(AgentExecuteResponse::ClientToolContinuation(_)) | None => Vec::new(),
         }
     }
 

@@ -120,8 +120,20 @@ codes! {
     AgentContextNotFound = 404, Never;
     /// There is no such conversation context, for this caller.
     ConversationContextNotFound = 404, Never;
+    /// There is no such mode, for this caller.
+    ModeNotFound = 404, Never;
+    /// There is no such version of the context, or it is a deletion.
+    ContextVersionNotFound = 404, Never;
+    /// The org's policy doesn't allow a model, provider, tool or file of the turn; nothing was started.
+    ForbiddenByPolicy = 403, Never;
+    /// An operator has disabled the org, or a user, agent or model of the turn; nothing was started.
+    DisabledByOperator = 403, Never;
+    /// The resource isn't in the state that `If-Match` or `If-None-Match` requires; read it again.
+    PreconditionFailed = 412, Never;
     /// Too many requests, from this caller or in total.
     TooManyRequests = 429, SameRequest;
+    /// A budget is used up until its window ends; nothing was started.
+    BudgetExceeded = 429, SameRequest;
 
     // State of the session or turn.
 
@@ -137,6 +149,8 @@ codes! {
     SessionBusy = 409, SameRequest;
     /// The session is deleted and accepts no turns until it is restored.
     SessionDeleted = 409, Never;
+    /// An operator quarantined the session; it accepts no turns, results or changes until its release.
+    SessionQuarantined = 409, Never;
     /// The contexts differ from those that the session's first turn fixed.
     SessionContextMismatch = 409, Never;
     /// The turn does not wait for tool results.
@@ -184,6 +198,8 @@ codes! {
     ModelReplyEmpty = 502, NewTurn;
     /// The model exceeded the limit of tool rounds of a turn.
     ToolRoundsExceeded = 502, NewTurn;
+    /// The turn stopped because a budget was used up.
+    TurnOverBudget = 429, NewTurn;
 
     // Failures of the service.
 
@@ -230,7 +246,7 @@ mod tests {
 
     #[test]
     fn every_status_is_documented() {
-        let documented = [400, 401, 403, 404, 405, 409, 413, 415, 429, 500, 502, 503, 504];
+        let documented = [400, 401, 403, 404, 405, 409, 412, 413, 415, 429, 500, 502, 503, 504];
         for code in ErrorCode::ALL {
             assert!(documented.contains(&code.http_status()), "{code}");
         }

@@ -1,8 +1,9 @@
 //! Responses of the read API: sessions, turns, payloads and reports.
 //!
 //! These types hold data only. The code that fills them decides what the caller may see. An absent value is an
-//! absent member, never null. Deliberately absent: server state (phase, owner, lease, fingerprint).
+//! absent member, never null. Deliberately absent: server state (phase, owner, lease), except in [`TurnRecords`].
 
+mod context;
 mod cost;
 mod export;
 mod list;
@@ -16,9 +17,12 @@ mod status;
 mod step;
 mod turn;
 mod turn_feedback;
+mod turn_records;
+mod usage_report;
 
 use serde::{Deserialize, Serialize};
 
+pub use context::{Context, ContextRollout, ContextVersion};
 pub use cost::Cost;
 pub use export::{
     ExportEnd, ExportEndFormat, ExportFormat, ExportLine, ExportedPayload, ExportedTurn, ImportedSession,
@@ -37,6 +41,8 @@ pub use status::{StatusReason, TurnStatus};
 pub use step::{RanBy, StepCall, StepKind, TurnStep};
 pub use turn::{AgentSessionActiveFileRef, AgentSessionChunkRef, AgentSessionTurn, AgentSessionTurnSummary};
 pub use turn_feedback::TurnFeedback;
+pub use turn_records::{SessionRecord, StoredItem, StoredObject, TurnPhase, TurnRecord, TurnRecords};
+pub use usage_report::{UsageGroup, UsageGrouping, UsageReport};
 
 /// An id with a display text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -63,6 +63,9 @@ pub struct AgentSession {
     /// Time until which the session can be restored. Absent unless it is deleted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub kept_until_date: Option<Timestamp>,
+    /// Time at which an operator quarantined the session. Absent unless it is quarantined.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub quarantined_date: Option<Timestamp>,
     /// True if the session is a draft.
     pub is_draft: bool,
     /// Id of the agent context, fixed by the first turn.
@@ -77,6 +80,12 @@ pub struct AgentSession {
     /// Name of the context.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub conversation_context_name: Option<String>,
+    /// Version of the agent context that the session is pinned to. Absent if it follows the live one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub agent_context_version: Option<u32>,
+    /// Version of the conversation context that the session is pinned to. Absent if it follows the live one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub conversation_context_version: Option<u32>,
     /// Id of the logical workspace.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub workspace_id: Option<String>,
@@ -191,6 +200,9 @@ pub struct AgentSessionSummary {
     /// Time until which the session can be restored. Absent unless it is deleted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub kept_until_date: Option<Timestamp>,
+    /// Time at which an operator quarantined the session. Absent unless it is quarantined.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub quarantined_date: Option<Timestamp>,
     /// Time of the last change.
     pub last_updated_date: Timestamp,
     /// Id of the agent context.
@@ -205,6 +217,12 @@ pub struct AgentSessionSummary {
     /// Name of the context.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub conversation_context_name: Option<String>,
+    /// Version of the agent context that the session is pinned to. Absent if it follows the live one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub agent_context_version: Option<u32>,
+    /// Version of the conversation context that the session is pinned to. Absent if it follows the live one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub conversation_context_version: Option<u32>,
     /// Status of the last turn. Absent if there are no turns.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub last_turn_status: Option<TurnStatus>,

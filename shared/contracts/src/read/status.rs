@@ -64,13 +64,15 @@ pub enum StatusReason {
     Completed,
     /// The turn ended with an error. See `ErrorCode`.
     Failed,
+    /// The next model call would have exceeded a budget of the org.
+    OverBudget,
     /// A user cancelled the turn or deleted its session.
     Cancelled,
     /// A newer turn superseded it while it waited for tools.
     Superseded,
     /// The results of client tools did not arrive in time.
     ToolDeadline,
-    /// Every attempt at the turn ended unexpectedly.
+    /// Every attempt at the turn ended unexpectedly, or an operator abandoned it.
     Abandoned,
     /// The turn's outcome could not be stored.
     NotStored,

@@ -26,6 +26,10 @@ pub enum Scenario {
     Fork,
     /// Feedback on a turn.
     Feedback,
+    /// A rollback of a context.
+    Rollback,
+    /// A rollout of a version of a context.
+    Rollout,
 }
 
 impl Scenario {
@@ -36,6 +40,8 @@ impl Scenario {
             Self::Rerun => "a rerun",
             Self::Fork => "a fork",
             Self::Feedback => "a feedback",
+            Self::Rollback => "a rollback",
+            Self::Rollout => "a rollout",
         }
     }
 }
@@ -94,7 +100,12 @@ impl<D> Field<D> {
     /// The presence of the member in a scenario.
     pub(crate) fn presence(&self, scenario: Scenario) -> Presence {
         match scenario {
-            Scenario::UserTurn | Scenario::Rerun | Scenario::Fork | Scenario::Feedback => self.user_turn,
+            Scenario::UserTurn
+            | Scenario::Rerun
+            | Scenario::Fork
+            | Scenario::Feedback
+            | Scenario::Rollback
+            | Scenario::Rollout => self.user_turn,
             Scenario::ToolContinuation => self.tool_continuation,
         }
     }

@@ -132,6 +132,36 @@ pub const DEFAULT_PAGE_SIZE: u32 = 50;
 /// `pageSize` of a list.
 pub const MAX_PAGE_SIZE: u32 = 100;
 
+/// The budgets of an org.
+pub const MAX_BUDGETS: usize = 32;
+
+/// A budget's `Id`.
+pub const MAX_BUDGET_ID_CHARS: usize = 64;
+
+/// `RetentionDays` of an org.
+pub const MAX_RETENTION_DAYS: i64 = 3_650;
+
+/// `MaxFileBytes` of an org's policy. No request is larger.
+pub const MAX_FILE_BYTES: i64 = 4 * 1024 * 1024;
+
+/// A list of an org's policy.
+pub const MAX_POLICY_NAMES: usize = 64;
+
+/// A name in a list of an org's policy.
+pub const MAX_POLICY_NAME_CHARS: usize = 256;
+
+/// A list of what an org's operators have disabled.
+pub const MAX_DISABLED: usize = 256;
+
+/// The `Limit` of a budget of concurrent turns. Their meter is one item with an attribute for each of them.
+pub const MAX_CONCURRENT_TURNS: u64 = 500;
+
+/// The days of a usage report.
+pub const MAX_USAGE_DAYS: i64 = 366;
+
+/// The groups of a usage report.
+pub const MAX_USAGE_GROUPS: usize = 5_000;
+
 /// The largest absolute value of an integer that every JSON reader keeps exactly: 2^53 − 1.
 pub const MAX_SAFE_INTEGER: i64 = 9_007_199_254_740_991;
 

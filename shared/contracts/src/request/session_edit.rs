@@ -25,6 +25,10 @@ pub struct SessionEdit {
     pub category: Option<String>,
     /// The new visibility.
     pub visibility: Option<Visibility>,
+    /// The version of the agent context to pin the session to. 0 removes the pin.
+    pub agent_context_version: Option<u32>,
+    /// The version of the conversation context to pin the session to. 0 removes the pin.
+    pub conversation_context_version: Option<u32>,
 }
 
 const FIELDS: &[Field<SessionEdit>] = &[
@@ -40,6 +44,12 @@ const FIELDS: &[Field<SessionEdit>] = &[
     }),
     Field::optional("Visibility", |json, at, edit, violations| {
         edit.visibility = word(json, &Visibility::ALL, at, violations);
+    }),
+    Field::optional("AgentContextVersion", |json, at, edit, violations| {
+        edit.agent_context_version = version(json, at, violations);
+    }),
+    Field::optional("ConversationContextVersion", |json, at, edit, violations| {
+        edit.conversation_context_version = version(json, at, violations);
     }),
 ];
 
@@ -59,7 +69,7 @@ impl SessionEdit {
     /// assert_eq!((edit.description, edit.visibility), (None, Some(Visibility::Participants)));
     ///
     /// let errors = SessionEdit::parse(br#"{}"#).expect_err("nothing is to be changed");
-    /// assert!(errors[0].message.contains("Name, Description, Category and Visibility"));
+    /// assert!(errors[0].message.contains("Name, Description, Category, Visibility"));
     /// ```
     pub fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
         validate(&parse_body(body)?, edit)
@@ -70,10 +80,23 @@ fn edit(json: &Json<'_>, violations: &mut Violations) -> Option<SessionEdit> {
     let mut edit = SessionEdit::default();
     read_object(json, FIELDS, Scenario::UserTurn, &Location::ROOT, &mut edit, violations);
     if violations.is_clean() && edit == SessionEdit::default() {
-        let rule = "must hold at least one of Name, Description, Category and Visibility";
+        let rule = "must hold at least one of Name, Description, Category, Visibility, AgentContextVersion and \
+            ConversationContextVersion";
         violations.add(ErrorCode::MemberRequired, &Location::ROOT, rule);
     }
     Some(edit)
+}
+
+/// Reads the number of a version, or 0.
+fn version(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<u32> {
+    let number = match json {
+        Json::Integer(number) => u32::try_from(*number).ok(),
+        _ => None,
+    };
+    if number.is_none() {
+        violations.invalid(at, format_args!("must be the number of a version, or 0 for the live one"));
+    }
+    number
 }
 
 /// Reads one line, or an empty text.

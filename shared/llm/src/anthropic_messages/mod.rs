@@ -6,4 +6,3 @@
 pub mod accumulator;
 pub mod builder;
 pub mod request;
-mod usage;

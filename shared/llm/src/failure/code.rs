@@ -55,8 +55,21 @@ pub(super) fn classify_code(code: &str, retry_after: Option<Duration>) -> Option
             Ok(status @ (401 | 402 | 403 | 408 | 409 | 413 | 429 | 500..600)) => {
                 classify_status(status, retry_after)
             }
-            _ => return None,
+            _ => return classify_exception(number, retry_after),
         },
+    })
+}
+
+/// Classifies an exception of AWS. In an event stream, its name starts with a lower-case letter.
+fn classify_exception(name: &str, retry_after: Option<Duration>) -> Option<Error> {
+    Some(match name.to_ascii_lowercase().strip_suffix("exception")? {
+        "throttling" => Error::RateLimited { retry_after },
+        "servicequotaexceeded" => Error::QuotaExceeded,
+        "accessdenied" => Error::Unauthenticated,
+        "resourcenotfound" => Error::ModelNotFound,
+        "internalserver" | "modelerror" | "modelnotready" | "modelstreamerror" | "modeltimeout"
+        | "serviceunavailable" => Error::Unavailable { retry_after },
+        _ => return None,
     })
 }
 
@@ -67,7 +80,8 @@ pub(super) fn classify_status(status: u16, retry_after: Option<Duration>) -> Err
         402 => Error::QuotaExceeded,
         413 => Error::ContextTooLong,
         429 => Error::RateLimited { retry_after },
-        408 | 409 | 500.. => Error::Unavailable { retry_after },
+        // Bedrock answers 424 if the model failed.
+        408 | 409 | 424 | 500.. => Error::Unavailable { retry_after },
         _ => Error::Rejected { status },
     }
 }

@@ -65,10 +65,11 @@ const PHRASES: [(&[&str], Error); 7] = [
             "pdf specified",
             "unknown variant `file`",
             "content type 'file'",
+            "documents in a request",
         ],
         Error::AttachmentRefused,
     ),
-    (&["is not a valid model"], Error::ModelNotFound),
+    (&["is not a valid model", "provided model identifier"], Error::ModelNotFound),
     (&["credit balance is too low"], Error::QuotaExceeded),
     // Google answers a wrong key with 400.
     (&["api key not valid"], Error::Unauthenticated),

@@ -82,7 +82,16 @@ fn classify_error(error: &ErrorObject, retry_after: Option<Duration>) -> Option<
     // it doesn't, the request was rejected.
     let prompt =
         || (error.code.as_deref() == Some("invalid_prompt")).then_some(Error::Rejected { status: 400 });
-    code.or_else(|| classify_param(error)).or_else(message).or_else(kind).or_else(model).or_else(prompt)
+    // AWS's name for a rejected request, which may also come within a stream.
+    let is_validation = |kind: &str| kind.eq_ignore_ascii_case("ValidationException");
+    let validation =
+        || error.kind.as_deref().is_some_and(is_validation).then_some(Error::Rejected { status: 400 });
+    code.or_else(|| classify_param(error))
+        .or_else(message)
+        .or_else(kind)
+        .or_else(model)
+        .or_else(prompt)
+        .or_else(validation)
 }
 
 /// Classifies an error by its code and type alone, for statuses whose messages are about limits and not the input.

@@ -4,12 +4,31 @@ use agent::model::{Error, Observer, Reply, Wire};
 
 use crate::accumulator::{Accumulate, Progress, StateOptions};
 use crate::error_object::ErrorObject;
-use crate::sse::{self, Decoder};
-use crate::wire;
+use crate::{event_stream, sse, wire};
 
 /// The most bytes of a stream. Many times the longest answer, since every word has its own event and the terminal event
 /// repeats the text.
 const MAX_BYTES: usize = 256 << 20;
+
+/// The decoder of a stream.
+#[derive(Debug)]
+enum Decoder {
+    /// Of an event stream in text.
+    Text(sse::Decoder),
+    /// Of AWS's event stream in binary frames.
+    Frames(event_stream::Decoder),
+}
+
+impl Decoder {
+    fn push(&mut self, piece: &[u8], sink: &mut impl FnMut(sse::Event)) -> Result<(), Error> {
+        match self {
+            Self::Text(decoder) => decoder.push(piece, sink).map_err(|sse::TooLong| Error::Malformed),
+            Self::Frames(decoder) => {
+                decoder.push(piece, sink).map_err(|event_stream::Unreadable| Error::Malformed)
+            }
+        }
+    }
+}
 
 /// The reader of a response stream.
 #[derive(Debug)]
@@ -22,7 +41,13 @@ pub struct Reader {
 impl Reader {
     /// Creates a reader for the response to a request with this `state`. Pass a different nonce for each response.
     pub fn new(limits: sse::Limits, wire: Wire, state: StateOptions, nonce: u64) -> Self {
-        Self { decoder: Decoder::new(limits), accumulator: wire::accumulator(wire, state, nonce), bytes: 0 }
+        let decoder = match wire {
+            Wire::Responses | Wire::ChatCompletions | Wire::AnthropicMessages => {
+                Decoder::Text(sse::Decoder::new(limits))
+            }
+            Wire::BedrockConverse => Decoder::Frames(event_stream::Decoder::new(limits.event)),
+        };
+        Self { decoder, accumulator: wire::accumulator(wire, state, nonce), bytes: 0 }
     }
 
     /// True if any text was emitted.
@@ -58,18 +83,22 @@ impl Reader {
             }
         });
         match (progress, decoded) {
-            (Ok(Progress::Pending), Err(sse::TooLong)) => Err(Error::Malformed),
+            (Ok(Progress::Pending), Err(error)) => Err(error),
             (progress, _) => progress,
         }
     }
 
-    /// Ends the stream. The last event may lack its blank line.
+    /// Ends the stream. The last event of a stream in text may lack its blank line.
     ///
     /// # Errors
     ///
     /// As in [`Reader::push`], or [`Error::Malformed`] if the response is incomplete.
     pub fn finish(&mut self, observer: &mut Observer<'_>) -> Result<Reply, Error> {
-        match self.push(b"\n\n", observer)? {
+        let end: &[u8] = match &self.decoder {
+            Decoder::Text(_) => b"\n\n",
+            Decoder::Frames(_) => b"",
+        };
+        match self.push(end, observer)? {
             Progress::Complete(reply) => Ok(reply),
             Progress::Pending => self.accumulator.finish(observer),
         }

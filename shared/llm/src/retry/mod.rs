@@ -111,7 +111,7 @@ fn is_retryable(attempt: &FailedAttempt) -> bool {
         None => {
             matches!(attempt.error, Error::Unavailable { .. } | Error::RateLimited { .. } | Error::Malformed)
         }
-        Some(status) => matches!(status, 408 | 409 | 429 | 500..),
+        Some(status) => matches!(status, 408 | 409 | 424 | 429 | 500..),
     };
     attempt.advice.should_retry.unwrap_or(by_status)
 }

@@ -6,8 +6,7 @@ use super::history::{Chain, History, Point};
 use crate::{
     error::ApiError,
     id::ResponseId,
-    request::{FunctionOutput, Input, Members, UserMessage, data_url},
-    request::{InlineData, InlineFile},
+    request::{Content, FunctionOutput, Input, InputFile, Members, UserMessage, data_url, input_file},
 };
 
 /// The messages of a request.
@@ -175,7 +174,8 @@ fn content(members: &Members<'_>, path: &str) -> Result<UserMessage, ApiError> {
                 }
                 let data = data_url(url.required_text("url")?);
                 let alternative = "Send the image itself, as a data: URL in base64.";
-                read.images.push(data.ok_or_else(|| url.unsupported("url", alternative))?);
+                let data = data.ok_or_else(|| url.unsupported("url", alternative))?;
+                read.images.push(Content::Inline(data));
             }
             "file" => read.files.push(file(part, &path)?),
             kind => {
@@ -188,14 +188,9 @@ fn content(members: &Members<'_>, path: &str) -> Result<UserMessage, ApiError> {
     Ok(read)
 }
 
-fn file(part: &Value, path: &str) -> Result<InlineFile, ApiError> {
+fn file(part: &Value, path: &str) -> Result<InputFile, ApiError> {
     let members = Members::read(part, path, &["type", "file"])?;
     let file = members.get("file").ok_or_else(|| members.missing("file"))?;
     let file = Members::read(file, &members.param("file"), &["filename", "file_data", "file_id"])?;
-    if file.get("file_id").is_some() {
-        return Err(file.unsupported("file_id", "Send 'file_data' with a data: URL."));
-    }
-    let data: Option<InlineData> = data_url(file.required_text("file_data")?);
-    let data = data.ok_or_else(|| file.rule("file_data", "must be a data: URL in base64"))?;
-    Ok(InlineFile { name: file.text("filename")?.unwrap_or("file").to_owned(), data })
+    input_file(&file, "file")
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::members::Members;
-use crate::{error::ApiError, id::ResponseId};
+use crate::{error::ApiError, files::FileId, id::ResponseId};
 
 /// The new input of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,9 +20,18 @@ pub struct UserMessage {
     /// The text.
     pub text: String,
     /// The images.
-    pub images: Vec<InlineData>,
+    pub images: Vec<Content>,
     /// The files.
-    pub files: Vec<InlineFile>,
+    pub files: Vec<InputFile>,
+}
+
+/// The content of an image or a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// In the request.
+    Inline(InlineData),
+    /// In a file that was uploaded before.
+    Uploaded(FileId),
 }
 
 /// Data in a `data:` URL.
@@ -36,11 +45,32 @@ pub struct InlineData {
 
 /// A file of the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InlineFile {
+pub struct InputFile {
     /// The name.
     pub name: String,
-    /// The contents.
-    pub data: InlineData,
+    /// The content.
+    pub content: Content,
+}
+
+impl Content {
+    /// Returns the uploaded file, if the content isn't inline.
+    pub(crate) fn upload(&self) -> Option<&FileId> {
+        match self {
+            Self::Inline(_) => None,
+            Self::Uploaded(file) => Some(file),
+        }
+    }
+
+    /// Returns the inline content.
+    ///
+    /// # Errors
+    /// If it is in a file that wasn't read.
+    pub(super) fn inline(&self) -> Result<&InlineData, ApiError> {
+        match self {
+            Self::Inline(data) => Ok(data),
+            Self::Uploaded(file) => Err(ApiError::unknown_file("input", &file.to_string())),
+        }
+    }
 }
 
 /// The output of a function.
@@ -249,34 +279,51 @@ fn message(members: &Members<'_>, path: &str) -> Result<UserMessage, ApiError> {
     Ok(read)
 }
 
-fn image(part: &Value, path: &str) -> Result<InlineData, ApiError> {
+fn image(part: &Value, path: &str) -> Result<Content, ApiError> {
     let members = Members::read(part, path, &["type", "image_url", "detail", "file_id"])?;
-    if members.get("file_id").is_some() {
-        return Err(members.unsupported("file_id", "Send 'image_url' with a data: URL."));
-    }
     if members.text("detail")?.is_some_and(|detail| detail != "auto") {
         return Err(members.unsupported("detail", "Use 'auto'."));
     }
-    data_url(members.required_text("image_url")?)
-        .ok_or_else(|| members.unsupported("image_url", "Send the image itself, as a data: URL in base64."))
+    if let Some(file) = upload(&members, &["image_url"])? {
+        return Ok(Content::Uploaded(file));
+    }
+    let alternative = "Send the image itself, as a data: URL in base64, or upload it and send its 'file_id'.";
+    let data = data_url(members.required_text("image_url")?);
+    data.map(Content::Inline).ok_or_else(|| members.unsupported("image_url", alternative))
 }
 
-fn file(part: &Value, path: &str, number: usize) -> Result<InlineFile, ApiError> {
+fn file(part: &Value, path: &str, number: usize) -> Result<InputFile, ApiError> {
     let members =
         Members::read(part, path, &["type", "filename", "file_data", "file_id", "file_url", "detail"])?;
-    for name in ["file_id", "file_url"] {
-        if members.get(name).is_some() {
-            return Err(members.unsupported(name, "Send 'file_data' with a data: URL."));
-        }
+    if members.get("file_url").is_some() {
+        return Err(members.unsupported("file_url", "Send 'file_data' with a data: URL, or 'file_id'."));
     }
     if members.text("detail")?.is_some_and(|detail| detail != "auto") {
         return Err(members.unsupported("detail", "Use 'auto'."));
     }
-    let data = data_url(members.required_text("file_data")?)
-        .ok_or_else(|| members.rule("file_data", "must be a data: URL in base64"))?;
-    let name =
-        members.text("filename")?.map_or_else(|| format!("file-{}", number.saturating_add(1)), str::to_owned);
-    Ok(InlineFile { name, data })
+    input_file(&members, &format!("file-{}", number.saturating_add(1)))
+}
+
+/// Reads a file, from `file_data` or `file_id`. `unnamed` is the name of a file without one.
+pub(crate) fn input_file(members: &Members<'_>, unnamed: &str) -> Result<InputFile, ApiError> {
+    let name = members.text("filename")?;
+    if let Some(file) = upload(members, &["file_data"])? {
+        let name = name.unwrap_or(&file.name).to_owned();
+        return Ok(InputFile { name, content: Content::Uploaded(file) });
+    }
+    let data = data_url(members.required_text("file_data")?);
+    let data = data.ok_or_else(|| members.rule("file_data", "must be a data: URL in base64"))?;
+    Ok(InputFile { name: name.unwrap_or(unnamed).to_owned(), content: Content::Inline(data) })
+}
+
+/// Reads `file_id`, which replaces the other members.
+fn upload(members: &Members<'_>, others: &[&str]) -> Result<Option<FileId>, ApiError> {
+    let Some(id) = members.text("file_id")? else { return Ok(None) };
+    if let Some(other) = others.iter().find(|other| members.get(other).is_some()) {
+        return Err(members.rule("file_id", &format!("can't be used together with '{other}'")));
+    }
+    let unknown = || ApiError::unknown_file(&members.param("file_id"), id);
+    FileId::parse(id).map(Some).ok_or_else(unknown)
 }
 
 /// Reads the output of a function: a text, or parts of text.

@@ -1,5 +1,6 @@
 //! Requests for responses: every member is read, or refused by name.
 
+mod contents;
 mod conversation;
 mod input;
 mod members;
@@ -18,8 +19,8 @@ use crate::{
 };
 
 pub use conversation::check_conversation;
-pub(crate) use input::data_url;
-pub use input::{FunctionOutput, InlineData, InlineFile, Input, UserMessage};
+pub use input::{Content, FunctionOutput, InlineData, Input, InputFile, UserMessage};
+pub(crate) use input::{data_url, input_file};
 pub(crate) use members::Members;
 pub(crate) use settings::{function, tool_choice};
 pub use turn::tool_continuation;

@@ -1,6 +1,7 @@
 use contracts::{UserTurn, id::TurnId, response::ToolOutcome};
 
 use super::*;
+use crate::files::{FileId, Purpose};
 
 fn parse(body: Value) -> CreateResponse {
     CreateResponse::parse(body.to_string().as_bytes()).unwrap_or_else(|error| panic!("{body}: {error}"))
@@ -65,6 +66,32 @@ fn messages_with_images_and_files_are_joined() {
     let turn = turn(&request);
     assert_eq!(turn.instruction.as_deref(), Some("Look:\n\nWhat is it?"));
     assert_eq!((turn.clipboard_images.len(), turn.input_artifacts.len()), (1, 1));
+}
+
+#[test]
+fn uploaded_files_are_named_by_id() {
+    let (purpose, name) = (Purpose::UserData, "a.txt".to_owned());
+    let id = FileId { created: 1, expires: 2, purpose, nonce: "n".to_owned(), name };
+    let with_part = |part: Value| with(json!({"input": [{"role": "user", "content": [part]}]}));
+    let request = parse(with_part(json!({"type": "input_file", "file_id": id.to_string()})));
+    let Input::Message(message) = &request.input else { panic!("no message") };
+    let expected = InputFile { name: "a.txt".to_owned(), content: Content::Uploaded(id.clone()) };
+    assert_eq!(message.files, [expected]);
+    assert!(request.user_turn(&previous(), message).is_err(), "its content wasn't read");
+    let image = parse(with_part(json!({"type": "input_image", "file_id": id.to_string()})));
+    let Input::Message(message) = &image.input else { panic!("no message") };
+    assert_eq!(message.images, [Content::Uploaded(id.clone())]);
+    for (part, code) in [
+        (json!({"type": "input_file", "file_id": "file-1"}), "file_not_found"),
+        (json!({"type": "input_image", "file_id": "file-1"}), "file_not_found"),
+        (
+            json!({"type": "input_file", "file_id": id.to_string(), "file_data": "data:a/b;base64,aGk="}),
+            "invalid_value",
+        ),
+    ] {
+        let param = "input[0].content[0].file_id".to_owned();
+        assert_eq!(refused(with_part(part)), (param, code.to_owned()));
+    }
 }
 
 #[test]
@@ -174,10 +201,6 @@ fn unsupported_members_are_refused_by_name() {
         (
             json!({"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "https://x.y/z.png"}]}]}),
             "input[0].content[0].image_url",
-        ),
-        (
-            json!({"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "file-1"}]}]}),
-            "input[0].content[0].file_id",
         ),
         (json!({"input": [{"type": "reasoning", "id": "rs_1", "summary": []}]}), "input[0].type"),
         (

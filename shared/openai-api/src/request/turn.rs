@@ -1,11 +1,11 @@
 //! Translates a request into the service's own: a user turn, or the results of a turn's tools.
 
-use contracts::{AgentExecuteRequest, Error, ToolContinuation, UserTurn, response::ToolCall};
+use contracts::{AgentExecuteRequest, Error, ErrorCode, ToolContinuation, UserTurn, response::ToolCall};
 use serde_json::{Value, json};
 
 use super::{
     CreateResponse,
-    input::{FunctionOutput, InlineData, InlineFile, UserMessage},
+    input::{Content, FunctionOutput, InlineData, InputFile, UserMessage},
 };
 use crate::{error::ApiError, id::ResponseId};
 
@@ -16,8 +16,8 @@ impl CreateResponse {
     /// If the service's own rules refuse it, for example an image that is none.
     pub fn user_turn(&self, ids: &ResponseId, message: &UserMessage) -> Result<UserTurn, ApiError> {
         let UserMessage { text, images, files } = message;
-        let images: Vec<Value> = (1..).zip(images).map(image).collect();
-        let files: Vec<Value> = files.iter().map(artifact).collect();
+        let images = (1..).zip(images).map(image).collect::<Result<Vec<_>, _>>()?;
+        let files = files.iter().map(artifact).collect::<Result<Vec<_>, _>>()?;
         let body = json!({
             "SessionId": ids.session.as_str(),
             "TurnId": ids.turn.as_str(),
@@ -87,22 +87,29 @@ fn result_json(output: &str) -> String {
     if is_json { output.to_owned() } else { Value::from(output).to_string() }
 }
 
-fn image((number, InlineData { mime_type, base64 }): (usize, &InlineData)) -> Value {
-    json!({"Id": format!("image-{number}"), "MimeType": mime_type, "DataBase64": base64})
+fn image((number, content): (usize, &Content)) -> Result<Value, ApiError> {
+    let InlineData { mime_type, base64 } = content.inline()?;
+    Ok(json!({"Id": format!("image-{number}"), "MimeType": mime_type, "DataBase64": base64}))
 }
 
-fn artifact(InlineFile { name, data }: &InlineFile) -> Value {
-    json!({
+fn artifact(InputFile { name, content }: &InputFile) -> Result<Value, ApiError> {
+    let InlineData { mime_type, base64 } = content.inline()?;
+    Ok(json!({
         "RelativePath": name,
         "FileName": name.rsplit(['/', '\\']).next(),
-        "Contents": data.base64,
+        "Contents": base64,
         "Encoding": "base64",
         "Origin": "user",
-        "MimeType": data.mime_type,
-    })
+        "MimeType": mime_type,
+    }))
 }
 
 fn first(errors: Vec<Error>) -> ApiError {
     let error = errors.into_iter().next();
-    ApiError::from(error.unwrap_or_else(|| contracts::ErrorCode::Internal.into()))
+    // The body that the service's own rule is about isn't the client's.
+    if error.as_ref().is_some_and(|error| error.error_code == ErrorCode::PayloadTooLarge) {
+        let message = "The input is larger than 4 MiB, with its images and files in base64.";
+        return ApiError { status: 413, ..ApiError::invalid("input", "request_too_large", message) };
+    }
+    ApiError::from(error.unwrap_or_else(|| ErrorCode::Internal.into()))
 }

@@ -117,4 +117,18 @@ pub(super) const OPERATIONS: &[Row] = &[
         links: &[],
         errors: &[ANYWHERE, TURN],
     },
+    Row {
+        id: "readTurnRecords",
+        method: HttpMethod::Get,
+        path: paths::RECORDS.template(),
+        tag: "Sessions",
+        summary: "Read a turn's stored state",
+        description: "Returns the phase, the attempts, the lease and the due times of a turn, and the keys and sizes \
+            of its database items and objects. Contains nothing that a user or a model wrote. For operators.",
+        parameters: &[Param::Session, Param::Turn],
+        body: None,
+        response: ResponseKind::Json("TurnRecords"),
+        links: &[],
+        errors: &[ANYWHERE, TURN],
+    },
 ];

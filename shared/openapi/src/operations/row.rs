@@ -30,6 +30,8 @@ pub(crate) enum Body {
     ToolResults,
     /// Exported sessions: one document, or one per line.
     Exports,
+    /// A context, as JSON.
+    Context,
     /// A JSON body with the schema of this name.
     Json(&'static str),
 }
@@ -44,6 +46,8 @@ pub(crate) enum ResponseKind {
     /// An `InvokeResult` with a turn's answer, the event stream if the turn is streamed, or only the text for
     /// `Accept: text/plain`.
     Turn,
+    /// An `InvokeResult` with the schema of this name, or its rows for `Accept: text/csv`.
+    Report(&'static str),
     /// A download without the envelope, with the schema of this name.
     Document(&'static str),
     /// JSON Lines as a download, each line with the schema of this name.

@@ -5,7 +5,7 @@ use utoipa::openapi::path::HttpMethod;
 
 use super::row::{Body, Link, ResponseKind, Row};
 use crate::{
-    error_groups::{ANYWHERE, BODY, DELETED, FORK, IMPORT, SESSION},
+    error_groups::{ANYWHERE, BODY, CLOSED, DELETED, FORK, IMPORT, QUARANTINED, SESSION, VERSION},
     parameters::Param,
 };
 
@@ -24,7 +24,7 @@ pub(super) const OPERATIONS: &[Row] = &[
         body: Some(Body::Json("ForkRequest")),
         response: ResponseKind::Json("AgentSession"),
         links: &[],
-        errors: &[ANYWHERE, BODY, FORK, DELETED],
+        errors: &[ANYWHERE, BODY, FORK, CLOSED],
     },
     Row {
         id: "listSessions",
@@ -121,14 +121,15 @@ pub(super) const OPERATIONS: &[Row] = &[
         path: paths::SESSION.template(),
         tag: "Sessions",
         summary: "Update a session",
-        description: "Changes the name, the description, the category or the visibility of a session. Members \
-            that are absent stay unchanged. Anyone who can see a session may change its name, description and \
-            category; only its owner and operators may change its visibility. Returns the session's summary.",
+        description: "Changes the name, the description, the category or the visibility of a session, or pins it \
+            to versions of its contexts. Members that are absent stay unchanged. Anyone who can see a session \
+            may change its name, description and category; only its owner and operators may change its \
+            visibility, and only operators and agent editors its versions. Returns the session's summary.",
         parameters: &[Param::Session],
         body: Some(Body::Json("SessionEdit")),
         response: ResponseKind::Json("AgentSessionSummary"),
         links: &[],
-        errors: &[ANYWHERE, BODY, SESSION, DELETED],
+        errors: &[ANYWHERE, BODY, SESSION, CLOSED, VERSION],
     },
     Row {
         id: "deleteSession",
@@ -150,7 +151,7 @@ pub(super) const OPERATIONS: &[Row] = &[
             operation: "restoreSession",
             parameters: &[("SessionId", "$response.body#/Result/Id")],
         }],
-        errors: &[ANYWHERE, SESSION],
+        errors: &[ANYWHERE, SESSION, QUARANTINED],
     },
     Row {
         id: "readPurge",
@@ -176,6 +177,42 @@ pub(super) const OPERATIONS: &[Row] = &[
         summary: "Restore a deleted session",
         description: "Undoes the deletion of a session. For its owner and operators. A session that is not \
             deleted stays unchanged. No body is needed.",
+        parameters: &[Param::Session],
+        body: None,
+        response: ResponseKind::Json("AgentSessionSummary"),
+        links: &[Link {
+            operation: "readSession",
+            parameters: &[("SessionId", "$response.body#/Result/Id")],
+        }],
+        errors: &[ANYWHERE, SESSION],
+    },
+    Row {
+        id: "quarantineSession",
+        method: HttpMethod::Post,
+        path: paths::QUARANTINE.template(),
+        tag: "Sessions",
+        summary: "Quarantine a session",
+        description: "Closes a session until `releaseSession`: it accepts no turns, tool results, feedback or \
+            changes, and can't be forked, deleted or purged. Its open turn is cancelled. Everyone who \
+            could read the session still can, and `QuarantinedDate` marks it. Quarantining it again changes \
+            nothing. For operators. No body is needed.",
+        parameters: &[Param::Session],
+        body: None,
+        response: ResponseKind::Json("AgentSessionSummary"),
+        links: &[Link {
+            operation: "releaseSession",
+            parameters: &[("SessionId", "$response.body#/Result/Id")],
+        }],
+        errors: &[ANYWHERE, SESSION, DELETED],
+    },
+    Row {
+        id: "releaseSession",
+        method: HttpMethod::Post,
+        path: paths::RELEASE.template(),
+        tag: "Sessions",
+        summary: "Release a quarantined session",
+        description: "Ends the quarantine of a session, which accepts turns and changes again. A session that \
+            is not quarantined stays unchanged. For operators. No body is needed.",
         parameters: &[Param::Session],
         body: None,
         response: ResponseKind::Json("AgentSessionSummary"),

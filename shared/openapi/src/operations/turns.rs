@@ -5,7 +5,9 @@ use utoipa::openapi::path::HttpMethod;
 
 use super::row::{Body, Link, ResponseKind, Row};
 use crate::{
-    error_groups::{ANYWHERE, BODY, FAILED_TURN, FEEDBACK, RERUN, START, TOOL_RESULTS, TURN, USER_TURN},
+    error_groups::{
+        ANYWHERE, BODY, FAILED_TURN, FEEDBACK, QUARANTINED, RERUN, START, TOOL_RESULTS, TURN, USER_TURN,
+    },
     parameters::{self, Param},
 };
 
@@ -83,6 +85,36 @@ pub(super) const OPERATIONS: &[Row] = &[
         errors: &[ANYWHERE, TURN],
     },
     Row {
+        id: "abandonTurn",
+        method: HttpMethod::Post,
+        path: paths::ABANDON.template(),
+        tag: "Turns",
+        summary: "Abandon a turn",
+        description: "Ends an open turn as abandoned, whether or not its work still runs, and returns its outcome. \
+            The client is told to send the input as a new turn. A turn that has already ended keeps its outcome. \
+            For operators. No body is needed.",
+        parameters: &[Param::Session, Param::Turn],
+        body: None,
+        response: ResponseKind::Json("AgentSessionTurnSummary"),
+        links: &[Link { operation: "readTurn", parameters: SUMMARY_IDS }],
+        errors: &[ANYWHERE, TURN],
+    },
+    Row {
+        id: "settleTurn",
+        method: HttpMethod::Post,
+        path: paths::SETTLE.template(),
+        tag: "Turns",
+        summary: "Settle an overdue turn",
+        description: "Does at once what the service does for an overdue turn within minutes: looks for its outcome \
+            if its work died, ends it if its tool results are overdue, and finishes it once its outcome is decided. \
+            A turn whose work still runs stays as it is. For operators. No body is needed.",
+        parameters: &[Param::Session, Param::Turn],
+        body: None,
+        response: ResponseKind::Json("AgentSessionTurnSummary"),
+        links: &[Link { operation: "readTurn", parameters: SUMMARY_IDS }],
+        errors: &[ANYWHERE, TURN],
+    },
+    Row {
         id: "rerunTurn",
         method: HttpMethod::Post,
         path: paths::RERUN.template(),
@@ -111,7 +143,7 @@ pub(super) const OPERATIONS: &[Row] = &[
         body: Some(Body::Json("FeedbackRequest")),
         response: ResponseKind::Json("TurnFeedback"),
         links: &[],
-        errors: &[ANYWHERE, BODY, TURN, FEEDBACK],
+        errors: &[ANYWHERE, BODY, TURN, FEEDBACK, QUARANTINED],
     },
     Row {
         id: "streamTurn",

@@ -21,7 +21,7 @@ use crate::{
     id::{AttemptId, TurnKey},
     payload::StoredRequest,
     ratings::Ratings,
-    session::{ChainHead, Contexts, Hints, LastTurn, Session, SolutionChange},
+    session::{ChainHead, Contexts, Hints, LastTurn, Session, SessionClosed, SolutionChange},
     timing::Timing,
     turn::{EndReason, Stage, State, Turn},
 };
@@ -154,8 +154,8 @@ pub enum Decision {
         /// An estimate of the time to wait.
         wait: Duration,
     },
-    /// Refuse: the session was deleted.
-    Deleted,
+    /// Refuse: the session was deleted or quarantined.
+    Closed(SessionClosed),
     /// Refuse: the request names other contexts than the session has.
     ContextMismatch,
 }
@@ -217,8 +217,8 @@ pub fn decide(snapshot: &Snapshot, submission: &Submission, now: Timestamp, timi
     let Some(session) = &snapshot.session else {
         return Decision::Begin;
     };
-    if session.deleted.is_some() {
-        return Decision::Deleted;
+    if let Err(closed) = session.ensure_open() {
+        return Decision::Closed(closed);
     }
     if !submission.contexts.agree_with(&session.contexts) {
         return Decision::ContextMismatch;
@@ -367,6 +367,7 @@ pub fn begin(
         ended_by: None,
         last_step: None,
         checkpoint: None,
+        meters: Vec::new(),
         state: State::Running { lease_ends, stage: Stage { round: 0, attempts: vec![attempt] } },
     };
     let mut commit = Commit::new(SessionChange { condition: session.map(|session| session.rev), after });
@@ -382,6 +383,7 @@ pub fn begin(
         commit.turns.push(finalized.turn);
         commit.result = superseded.then_some(finalized.result);
         commit.mode_changes = finalized.mode_changes;
+        commit.usage = vec![finalized.usage];
     }
     commit
 }
@@ -396,6 +398,7 @@ fn new_session(submission: &Submission, setup: &Setup, now: Timestamp) -> Sessio
         visibility: setup.visibility,
         edited: None,
         deleted: None,
+        quarantine: None,
         owner: submission.requested_by.clone(),
         created: now,
         last_activity: now,

@@ -6,6 +6,7 @@ use crate::{
     detail::{ModeChange, ModeChangePosition, OutcomeSummary, Report, ResultDetail},
     session::{ChainHead, LastTurn, Session, add_cost},
     turn::{Settlement, State, Turn, Verdict},
+    usage::UsageEntry,
 };
 
 /// A finalization: the turn that becomes terminal and the session that shows it.
@@ -19,6 +20,8 @@ pub struct Finalization {
     pub result: ResultDetail,
     /// The staged mode changes of the completed turn, in order.
     pub mode_changes: Vec<ModeChange>,
+    /// The usage of the turn.
+    pub usage: UsageEntry,
 }
 
 /// Makes a settled turn terminal.
@@ -40,13 +43,15 @@ pub fn finalize(
     if session.is_purged() {
         return Err(IllegalTransition { from: turn.state.phase() });
     }
+    let report = report(&settlement.verdict, outcome);
     Ok(Finalization {
+        usage: UsageEntry::new(session, turn, settlement, &report),
         session: roll_up(session, turn, settlement, outcome),
         turn: TurnChange {
             condition: Condition::same_owner(turn),
             after: Turn { due: None, state: State::Finalized(settlement.clone()), ..turn.clone() },
         },
-        result: ResultDetail { key: turn.key.clone(), report: report(&settlement.verdict, outcome) },
+        result: ResultDetail { key: turn.key.clone(), report },
         mode_changes: mode_changes(session, turn, settlement, outcome),
     })
 }
@@ -58,6 +63,7 @@ impl Finalization {
         Commit {
             turns: vec![self.turn],
             mode_changes: self.mode_changes,
+            usage: vec![self.usage],
             ..Commit::new(SessionChange { condition: Some(session_as_read.rev), after: self.session })
         }
     }

@@ -66,6 +66,7 @@ pub fn fork(
         visibility: source.visibility,
         edited: None,
         deleted: None,
+        quarantine: None,
         owner: by,
         created: now,
         last_activity: now,

@@ -6,6 +6,7 @@ pub mod begin;
 pub mod finalize;
 pub mod fork;
 pub mod import;
+pub mod meter_hold;
 pub mod purging;
 pub mod renew;
 pub mod resume;

@@ -10,9 +10,9 @@ use super::settle;
 use crate::{
     change::{Commit, SessionChange},
     purge::{DeleteOutcome, ProviderResponseRef, Purge, Stage},
-    session::{Deletion, Session},
+    session::{Deletion, Session, SessionClosed},
     timing::Timing,
-    turn::{EndReason, Turn},
+    turn::Turn,
 };
 
 /// The next step of a purge.
@@ -32,16 +32,21 @@ pub enum Action {
 
 /// Starts the purge of a session, deleted or not, and ends its open turn. Returns `None` if a purge has started
 /// already.
-#[must_use]
+///
+/// # Errors
+/// Returns an error if the session is quarantined.
 pub fn begin(
     session: &Session,
     open: Option<&Turn>,
     by: &UserId,
     now: Timestamp,
     timing: &Timing,
-) -> Option<Commit> {
+) -> Result<Option<Commit>, SessionClosed> {
+    if let Err(closed @ SessionClosed::Quarantined) = session.ensure_open() {
+        return Err(closed);
+    }
     if session.is_purged() {
-        return None;
+        return Ok(None);
     }
     let deletion = match &session.deleted {
         Some(deletion) => Deletion { purged: true, ..deletion.clone() },
@@ -49,18 +54,17 @@ pub fn begin(
     };
     let tombstone = Session { deleted: Some(deletion), ..session.clone() }.tombstone();
     let after = Session { rev: session.rev.saturating_add(1), edited: Some(now), ..tombstone };
-    let ended = open.and_then(|open| settle::end(open, EndReason::Cancelled, now, timing).ok());
     let purge = Purge {
         stage: Stage::Removing,
         started_at: Some(now),
         due: Some(now),
         ..Purge::scheduled(&after, now)
     };
-    Some(Commit {
-        turns: ended.map(|change| change.ended_by(by)).into_iter().collect(),
+    Ok(Some(Commit {
+        turns: settle::cancel_open(open, by, now, timing),
         purge: Some(purge),
         ..Commit::new(SessionChange { condition: Some(session.rev), after })
-    })
+    }))
 }
 
 /// Starts the purge of an import that never finished. From then on its reservation doesn't hold.
@@ -89,8 +93,8 @@ pub fn action(session: Option<&Session>, purge: &Purge, now: Timestamp, timing: 
             _ => Action::Remove,
         },
         (Stage::Waiting, Some(session), Some(deletion)) if deletion.retained_until <= now => {
-            begin(session, None, &deletion.by, now, timing)
-                .map_or(Action::Idle, |commit| Action::Begin(Box::new(commit)))
+            let commit = begin(session, None, &deletion.by, now, timing).ok().flatten();
+            commit.map_or(Action::Idle, |commit| Action::Begin(Box::new(commit)))
         }
         (Stage::Waiting, _, deletion) => {
             let due = deletion.map(|deletion| deletion.retained_until);

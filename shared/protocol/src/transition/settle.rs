@@ -1,6 +1,6 @@
 //! Settle: the single irrevocable decision about a turn (I1).
 
-use contracts::Timestamp;
+use contracts::{Timestamp, id::UserId};
 
 use super::IllegalTransition;
 use crate::{
@@ -68,4 +68,14 @@ fn settled(turn: &Turn, verdict: Verdict, at: Timestamp, now: Timestamp, timing:
     let due = due.or_else(|| Some(now.after(timing.settled_grace)));
     let state = State::Settled(Settlement { verdict, at });
     TurnChange { condition: Condition::same_owner(turn), after: Turn { state, due, ..turn.clone() } }
+}
+/// Cancels the open turn of a session that accepts no more, for whoever closed it. A settled turn keeps its outcome.
+pub(super) fn cancel_open(
+    open: Option<&Turn>,
+    by: &UserId,
+    now: Timestamp,
+    timing: &Timing,
+) -> Vec<TurnChange> {
+    let ended = open.and_then(|open| end(open, EndReason::Cancelled, now, timing).ok());
+    ended.map(|change| change.ended_by(by)).into_iter().collect()
 }

@@ -39,6 +39,11 @@ pub(crate) struct Config {
     pub(crate) expected_events: Vec<Event>,
 }
 
+/// Returns the bound of a large state space: the full one with `MODEL_CHECK=full`, which takes minutes.
+pub(crate) fn usual_or_full<T>(usual: T, full: T) -> T {
+    if std::env::var("MODEL_CHECK").is_ok_and(|size| size == "full") { full } else { usual }
+}
+
 /// The role of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -77,7 +82,7 @@ pub(crate) enum Role {
     Purger,
 }
 
-/// An edit of the session by its owner.
+/// An edit of the session by its owner or an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionEdit {
     /// Deletes the session.
@@ -86,6 +91,10 @@ pub(crate) enum SessionEdit {
     Restore,
     /// Purges the session.
     Purge,
+    /// Quarantines the session, as an operator.
+    Quarantine,
+    /// Releases the session from its quarantine.
+    Release,
 }
 
 impl Config {

@@ -125,6 +125,12 @@ events! {
     Restored = "a deletion is taken back",
     /// A new turn was refused, since its session was deleted.
     RefusedAsDeleted = "a deleted session refuses a turn",
+    /// A quarantine ended the session's open turn.
+    QuarantineEnded = "a quarantine ends the open turn",
+    /// A quarantined session was released.
+    Released = "a quarantine is lifted",
+    /// A new turn was refused, since its session was quarantined.
+    RefusedAsQuarantined = "a quarantined session refuses a turn",
     /// A turn reran an earlier one.
     Rerun = "a turn is run again",
     /// A purge ended the session's open turn.

@@ -164,6 +164,27 @@ fn rule_12_delete_ends_open_turn() {
     assert_rule_needed(deleted("rule 12, open turn"), Rule::DeleteEndsOpenTurn, NOTHING_RUNS);
 }
 
+/// Two turns one after the other, in a session that is quarantined meanwhile.
+fn quarantined(name: &'static str) -> Config {
+    let operator = Role::Admin { edits: vec![SessionEdit::Quarantine] };
+    Config {
+        fine_grained: true,
+        ..Config::new(name, vec![Role::client(&[ONE, TWO]), operator, Role::Finalizer])
+    }
+}
+
+#[test]
+fn rule_12_quarantine_increments_rev() {
+    let config = quarantined("rule 12, rev of a quarantine");
+    assert_rule_needed(config, Rule::QuarantineRaisesRev, DELETION_PERSISTS);
+}
+
+#[test]
+fn rule_12_quarantine_ends_open_turn() {
+    let config = quarantined("rule 12, open turn of a quarantine");
+    assert_rule_needed(config, Rule::QuarantineEndsOpenTurn, NOTHING_RUNS);
+}
+
 /// Two turns one after the other, in a session that is purged meanwhile.
 fn purged(name: &'static str) -> Config {
     let keeper = Role::Admin { edits: vec![SessionEdit::Purge] };

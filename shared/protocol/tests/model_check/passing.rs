@@ -2,7 +2,7 @@
 
 use crate::{
     check::check_exhaustively,
-    config::{Config, Role, SessionEdit},
+    config::{Config, Role, SessionEdit, usual_or_full},
     coverage::Event::*,
     state::OutcomeKind,
 };
@@ -106,7 +106,7 @@ fn session_is_deleted_and_restored_at_any_time() {
         model_replies: tools_first,
         crashes: vec![0],
         ticks: 1,
-        lost_replies: 1,
+        lost_replies: usual_or_full(0, 1),
         expected_events: vec![DeleteEnded, DeleteLost, Restored, RefusedAsDeleted, LostSettle],
         ..Config::new(
             "delete and restore",
@@ -114,6 +114,27 @@ fn session_is_deleted_and_restored_at_any_time() {
                 Role::client(&[ONE, TWO]),
                 Role::Tools { turn: 0, results: vec![(0, true)] },
                 Role::Admin { edits: vec![SessionEdit::Delete, SessionEdit::Restore] },
+                Role::Finalizer,
+                Role::Sweep,
+            ],
+        )
+    });
+}
+
+#[test]
+fn session_is_quarantined_and_released_at_any_time() {
+    check_exhaustively(Config {
+        model_replies: tools_first,
+        crashes: vec![0],
+        ticks: 1,
+        lost_replies: usual_or_full(0, 1),
+        expected_events: vec![QuarantineEnded, Released, RefusedAsQuarantined, LostSettle],
+        ..Config::new(
+            "quarantine and release",
+            vec![
+                Role::client(&[ONE, TWO]),
+                Role::Tools { turn: 0, results: vec![(0, true)] },
+                Role::Admin { edits: vec![SessionEdit::Quarantine, SessionEdit::Release] },
                 Role::Finalizer,
                 Role::Sweep,
             ],
@@ -389,7 +410,7 @@ fn outcome_cannot_be_stored() {
 fn everything_at_once() {
     check_exhaustively(Config {
         model_replies: anything,
-        crashes: vec![0, 1],
+        crashes: usual_or_full(vec![0], vec![0, 1]),
         ticks: 2,
         expected_events: vec![
             TakenOver,

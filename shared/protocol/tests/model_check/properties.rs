@@ -43,10 +43,12 @@ pub(crate) const MODE: &str = "a mode changes with a completed turn only";
 pub(crate) const ROLL_UP: &str = "I8: the session counts every turn once";
 /// A superseded turn has a successor.
 pub(crate) const SUPERSEDED_BY: &str = "a superseded turn has a successor";
-/// A deletion persists until it is undone by a restore.
-pub(crate) const DELETION_PERSISTS: &str = "rule 12: what did not know of a deletion does not undo it";
-/// In a deleted session everything is decided.
-pub(crate) const NOTHING_RUNS: &str = "rule 12: in a deleted session no turn runs or awaits results";
+/// A deletion or quarantine persists until it is undone by a restore or release.
+pub(crate) const DELETION_PERSISTS: &str =
+    "rule 12: what did not know of a deletion or quarantine does not undo it";
+/// In a deleted or quarantined session everything is decided.
+pub(crate) const NOTHING_RUNS: &str =
+    "rule 12: in a deleted or quarantined session no turn runs or awaits results";
 /// A purge is final, and the tombstone shows nothing.
 pub(crate) const PURGE_IS_FINAL: &str =
     "rule 12: nothing brings a purged session back, and nothing of it shows";
@@ -96,8 +98,8 @@ pub(crate) fn always() -> Vec<Property<Lifecycle>> {
         Property::always(SUPERSEDED_BY, |_, state: &State| state.is_purged() || superseded_by(state)),
         Property::always(DELETION_PERSISTS, |_, state: &State| none(state, &[Violation::DeletionUndone])),
         Property::always(NOTHING_RUNS, |_, state: &State| {
-            let deleted = state.session.as_ref().is_some_and(|session| session.deleted.is_some());
-            !deleted || turns(state).all(|turn| turn.settlement().is_some())
+            let closed = state.session.as_ref().is_some_and(|session| session.ensure_open().is_err());
+            !closed || turns(state).all(|turn| turn.settlement().is_some())
         }),
         Property::always(PURGE_IS_FINAL, |_, state: &State| {
             none(state, &[Violation::PurgeUndone]) && (!state.is_purged() || is_tombstone(state))
@@ -342,6 +344,6 @@ fn usable(state: &State) -> bool {
     open.is_none()
         || matches!(
             decision(state.now + 1),
-            Decision::Begin | Decision::BeginClosing(_) | Decision::SalvageFirst(_) | Decision::Deleted
+            Decision::Begin | Decision::BeginClosing(_) | Decision::SalvageFirst(_) | Decision::Closed(_)
         )
 }

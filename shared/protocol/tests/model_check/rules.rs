@@ -37,6 +37,10 @@ pub(crate) enum Rule {
     DeleteRaisesRev,
     /// 12: a delete ends the open turn in its own transaction. Disabled: it leaves the turn as it is.
     DeleteEndsOpenTurn,
+    /// 12: a quarantine increments the session's `Rev`. Disabled: it does not.
+    QuarantineRaisesRev,
+    /// 12: a quarantine ends the open turn in its own transaction. Disabled: it leaves the turn as it is.
+    QuarantineEndsOpenTurn,
     /// 12: a purge increments the session's `Rev`. Disabled: it does not.
     PurgeRaisesRev,
     /// 12: a purge ends the open turn in its own transaction. Disabled: it leaves the turn as it is.

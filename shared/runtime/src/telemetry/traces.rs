@@ -3,11 +3,12 @@
 //!
 //! If a collector is configured, the spans are exported (OTLP over HTTP) before the response ends, because Lambda
 //! freezes the process afterwards. A slow or unreachable collector costs at most the export timeout.
+//! Concurrent invocations share the buffer: each export takes the spans that have ended until then, whosever they are.
 
 use std::{
     collections::HashMap,
     mem,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -30,10 +31,14 @@ use opentelemetry_sdk::{
 use settings::Env;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
+use crate::concurrency;
+
 /// The most time that the end of a response waits for the collector.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(1);
-/// The most spans to buffer. More are dropped.
+/// The most spans to buffer for one invocation at a time. More are dropped.
 const MAX_SPANS: usize = 1_024;
+/// The concurrent invocations for which the buffer grows, which bounds its memory.
+const MAX_CONCURRENCY: u32 = 16;
 
 /// The destination of spans.
 #[derive(Debug)]
@@ -45,15 +50,31 @@ struct Collector {
 static COLLECTOR: OnceLock<Collector> = OnceLock::new();
 
 /// Spans that have ended and aren't exported yet.
-#[derive(Debug, Clone, Default)]
-struct EndedSpans(Arc<Mutex<Vec<SpanData>>>);
+#[derive(Debug, Clone)]
+struct EndedSpans {
+    spans: Arc<Mutex<Vec<SpanData>>>,
+    /// The most spans to hold.
+    limit: usize,
+}
+
+impl EndedSpans {
+    /// Creates the buffer of a process that serves so many invocations at a time.
+    fn new(concurrency: u32) -> Self {
+        let factor = usize::try_from(concurrency.min(MAX_CONCURRENCY)).unwrap_or(1);
+        Self { spans: Arc::default(), limit: MAX_SPANS * factor }
+    }
+
+    fn spans(&self) -> MutexGuard<'_, Vec<SpanData>> {
+        self.spans.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl SpanProcessor for EndedSpans {
     fn on_start(&self, _: &mut Span, _: &Context) {}
 
     fn on_end(&self, span: SpanData) {
-        let mut ended = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if ended.len() < MAX_SPANS {
+        let mut ended = self.spans();
+        if ended.len() < self.limit {
             ended.push(span);
         }
     }
@@ -74,7 +95,7 @@ pub(super) fn tracer(function: &'static str, env: &mut Env) -> SdkTracer {
     let mut provider = SdkTracerProvider::builder().with_resource(resource.clone());
     if let Some(mut exporter) = exporter(env) {
         exporter.set_resource(&resource);
-        let ended = EndedSpans::default();
+        let ended = EndedSpans::new(concurrency::read(env));
         provider = provider.with_span_processor(ended.clone());
         // A second start in the same process is harmless: the first one remains.
         let _ = COLLECTOR.set(Collector { exporter, ended });
@@ -120,7 +141,7 @@ pub(crate) fn enabled() -> bool {
 /// Exports the finished spans, within a second. Logs and drops what can't be sent.
 pub async fn flush() {
     let Some(Collector { exporter, ended }) = COLLECTOR.get() else { return };
-    let batch = mem::take(&mut *ended.0.lock().unwrap_or_else(PoisonError::into_inner));
+    let batch = mem::take(&mut *ended.spans());
     if batch.is_empty() {
         return;
     }

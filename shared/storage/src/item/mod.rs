@@ -4,6 +4,7 @@
 //! preserve attributes that this version doesn't know.
 
 pub(crate) mod checkpoint;
+pub(crate) mod context;
 pub(crate) mod detail;
 pub(crate) mod purge;
 pub(crate) mod session;
@@ -20,6 +21,7 @@ use serde::{
     de::{DeserializeOwned, IntoDeserializer, value::MapDeserializer},
 };
 use serde_dynamo::{AttributeValue, Deserializer};
+use turns::ports::Unavailable;
 
 use crate::key;
 
@@ -48,6 +50,12 @@ pub(crate) enum Unreadable {
     Lacks(&'static str),
 }
 
+/// True if the table delivered an item that this code can't read, rather than failed.
+#[must_use]
+pub fn is_unreadable(error: &Unavailable) -> bool {
+    error.source.is::<Unreadable>()
+}
+
 /// An entity that the table stores as an item.
 pub(crate) trait Entity {
     /// The item's attributes, without its key and version.
@@ -71,10 +79,12 @@ fn fault(attribute: Option<&str>) -> String {
 pub(crate) struct Unwritable(&'static str);
 
 pub(crate) fn encode<S: Entity>(stored: &S) -> Result<Attributes, Unwritable> {
-    let item = S::Item::from(stored);
-    let mut item: Attributes =
-        serde_dynamo::to_item(&item).map_err(|_| Unwritable(type_name::<S::Item>()))?;
-    let key = stored.key();
+    encode_item(&stored.key(), &S::Item::from(stored))
+}
+
+/// Encodes the attributes of an item with this key.
+pub(crate) fn encode_item<T: Serialize>(key: &key::Item<'_>, item: &T) -> Result<Attributes, Unwritable> {
+    let mut item: Attributes = serde_dynamo::to_item(item).map_err(|_| Unwritable(type_name::<T>()))?;
     item.insert("PK".to_owned(), types::AttributeValue::S(key.pk()));
     item.insert("SK".to_owned(), types::AttributeValue::S(key.sk()));
     item.insert("V".to_owned(), types::AttributeValue::N(VERSION.to_string()));
@@ -83,8 +93,12 @@ pub(crate) fn encode<S: Entity>(stored: &S) -> Result<Attributes, Unwritable> {
 
 /// Checks that this code can read the item's version.
 pub(crate) fn check_version(item: &Attributes) -> Result<(), Unreadable> {
-    let version = item.get("V").and_then(|value| value.as_n().ok()).and_then(|n| n.parse().ok()).unwrap_or(0);
-    Ok(UnsupportedVersion::check(version, VERSION)?)
+    Ok(UnsupportedVersion::check(version_of(item), VERSION)?)
+}
+
+/// Returns the schema version that the item was written with.
+pub(crate) fn version_of(item: &Attributes) -> u32 {
+    item.get("V").and_then(|value| value.as_n().ok()).and_then(|n| n.parse().ok()).unwrap_or(0)
 }
 
 /// Decodes an item. Defaults fill in attributes that older versions lack.

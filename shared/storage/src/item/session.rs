@@ -11,7 +11,9 @@ use protocol::{
     cost::Cost,
     id::SessionKey,
     ratings::Ratings,
-    session::{ChainHead, Contexts, Deletion, Hints, LastTurn, Session, SolutionContext},
+    session::{
+        ChainHead, ContextPins, Contexts, Deletion, Hints, LastTurn, Quarantine, Session, SolutionContext,
+    },
 };
 use serde::{Deserialize, Serialize};
 
@@ -24,11 +26,14 @@ pub(crate) const OPTIONAL: &[&str] = &[
     "GSI1SK",
     "AgentContextId",
     "ConversationContextId",
+    "AgentContextVersion",
+    "ConversationContextVersion",
     "Description",
     "Category",
     "Visibility",
     "Edited",
     "Deleted",
+    "Quarantine",
     "OpenTurn",
     "LastTurn",
     "LastTurnStatus",
@@ -77,6 +82,8 @@ pub(crate) struct SessionItem {
     edited: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     deleted: Option<DeletedAttribute>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    quarantine: Option<Quarantine>,
     owner_id: UserId,
     owner_name: String,
     created: Timestamp,
@@ -118,6 +125,10 @@ pub(crate) struct SessionItem {
     agent_context_id: Option<AgentContextId>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     conversation_context_id: Option<ConversationContextId>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    agent_context_version: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    conversation_context_version: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     workspace_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -170,6 +181,7 @@ impl From<&Session> for SessionItem {
             deleted: session.deleted.clone().map(|Deletion { at, by, retained_until, purged }| {
                 DeletedAttribute { at, by, retained_until, purged }
             }),
+            quarantine: session.quarantine.clone(),
             owner_id: session.owner.id.clone(),
             owner_name: session.owner.name.clone(),
             created: session.created,
@@ -194,6 +206,8 @@ impl From<&Session> for SessionItem {
             usage: session.usage,
             agent_context_id: session.contexts.agent.clone(),
             conversation_context_id: session.contexts.conversation.clone(),
+            agent_context_version: session.contexts.pins.agent,
+            conversation_context_version: session.contexts.pins.conversation,
             workspace_id: session.hints.workspace.clone(),
             repo: session.hints.repo.clone(),
             language: session.hints.language.clone(),
@@ -232,6 +246,7 @@ impl SessionItem {
                 retained_until,
                 purged,
             }),
+            quarantine: self.quarantine,
             owner: User { id: self.owner_id, name: self.owner_name },
             created: self.created,
             last_activity: self.last_activity,
@@ -248,7 +263,14 @@ impl SessionItem {
             stateless_provider: self.stateless_provider,
             mode: self.mode,
             usage: self.usage,
-            contexts: Contexts { agent: self.agent_context_id, conversation: self.conversation_context_id },
+            contexts: Contexts {
+                agent: self.agent_context_id,
+                conversation: self.conversation_context_id,
+                pins: ContextPins {
+                    agent: self.agent_context_version,
+                    conversation: self.conversation_context_version,
+                },
+            },
             hints: Hints { workspace: self.workspace_id, repo: self.repo, language: self.language },
             costs: self.costs,
             ratings: Ratings {

@@ -6,10 +6,12 @@ use contracts::{
     error::causes,
     id::{OrgId, SessionId, TurnId, UserId},
     read::{TurnStatus, Visibility},
+    request::{BudgetScope, BudgetWindow},
 };
 use protocol::caller::User;
 use protocol::{
     ancestry::{Cutoff, ForkOrigin, ParentRef},
+    budget::{EntryId, MeterRef},
     chain::{ChainStart, ReplayReason},
     cost::{Amount, Cost},
     id::{AttemptId, SessionKey, TurnKey},
@@ -63,6 +65,13 @@ fn turn(state: State) -> Turn {
         }),
         ended_by: Some(UserId::new("auth0|bob").unwrap()),
         last_step: Some(StepRef { attempt: attempt("b"), step: 4 }),
+        meters: vec![MeterRef {
+            scope: BudgetScope::Agent,
+            window: BudgetWindow::Minute,
+            start: "2026-01-31T23:59".to_owned(),
+            agent: Some("clerk".to_owned()),
+            entry: Some(EntryId(7)),
+        }],
         checkpoint: Some(protocol::stream_position::StreamPosition {
             segment: protocol::stream_position::Segment::first(1, 0),
             offset: 7,
@@ -118,6 +127,7 @@ fn bare() -> Session {
         visibility: Visibility::Org,
         edited: None,
         deleted: None,
+        quarantine: None,
         owner: User { id: UserId::new("ada").unwrap(), name: "Ada".to_owned() },
         created: now,
         last_activity: now,

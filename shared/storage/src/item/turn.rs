@@ -8,6 +8,7 @@ use contracts::{
 };
 use protocol::{
     ancestry::ParentRef,
+    budget::MeterRef,
     chain::{ChainStart, ReplayReason},
     id::{AttemptId, TurnKey},
     stream_position::StreamPosition,
@@ -35,6 +36,7 @@ pub(crate) const OPTIONAL: &[&str] = &[
     "LastStep",
     "Checkpoint",
     "EndedBy",
+    "Meters",
 ];
 
 /// See [`key::Item::Turn`].
@@ -100,6 +102,8 @@ pub(crate) struct TurnItem {
     checkpoint: Option<EventId>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     ended_by: Option<UserId>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    meters: Vec<MeterRef>,
 }
 
 /// The kind of a settlement.
@@ -175,6 +179,7 @@ impl From<&Turn> for TurnItem {
             last_step: turn.last_step.clone().map(|StepRef { attempt: by, step }| StepAttribute { by, step }),
             checkpoint: turn.checkpoint.map(StreamPosition::event_id),
             ended_by: turn.ended_by.clone(),
+            meters: turn.meters.clone(),
         };
         match &turn.state {
             State::Running { lease_ends, stage } => {
@@ -271,6 +276,7 @@ impl TurnItem {
             ended_by: self.ended_by,
             last_step: self.last_step.map(|StepAttribute { by, step }| StepRef { attempt: by, step }),
             checkpoint: self.checkpoint.map(StreamPosition::from),
+            meters: self.meters,
         })
     }
 }

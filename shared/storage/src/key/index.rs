@@ -14,6 +14,23 @@ pub fn org_index(org: &OrgId) -> String {
     format!("O#{}", encode_part(org.as_str()))
 }
 
+/// GSI1 partition key: a shard of the sessions of an org.
+#[must_use]
+pub fn org_shard(org: &OrgId, shard: u8) -> String {
+    format!("{}#{shard:02}", org_index(org))
+}
+
+/// GSI1 partition keys: every shard of the sessions of an org.
+pub fn org_shards(org: &OrgId) -> impl Iterator<Item = String> {
+    (0..16).map(|shard| org_shard(org, shard))
+}
+
+/// The shard of a session in its org's list. Any fixed function of the session will do.
+#[must_use]
+pub fn list_shard(session: &SessionKey) -> u8 {
+    purge_shard(session)
+}
+
 /// GSI1 partition key: the sessions that a user takes part in.
 #[must_use]
 pub fn user_index(org: &OrgId, user: &UserId) -> String {

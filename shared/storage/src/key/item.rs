@@ -1,16 +1,18 @@
 //! Keys of the table's items.
 
 use contracts::{
-    Fingerprint,
-    id::{AgentContextId, ConversationContextId, OrgId, SessionId, TurnId, UserId},
+    Day, Fingerprint,
+    id::{AgentContextId, ConversationContextId, ModeKey, OrgId, SessionId, TurnId, UserId},
     stream::EventId,
 };
 use protocol::{
+    budget::MeterKey,
     detail::ModeChangePosition,
     id::{SessionKey, TurnKey},
+    usage::UsageEntry,
 };
 
-use super::index::org_index;
+use super::index::{org_index, shard};
 use super::part::{decode_part, encode_part, partition};
 
 /// An item of the table.
@@ -56,18 +58,59 @@ pub enum Item<'a> {
     /// Key: `O#{org}#S#{session}` / `PURGE`
     /// GSI1 while work is left: `PURGE#{shard}` / `{due}#{org}#{session}`
     Purge(&'a SessionKey),
-    /// An agent context. Replaced on every put.
+    /// An agent context: the content that is live. Replaced by every change.
     ///
     /// Key: `O#{org}` / `AGENT#{id}`
     Agent(&'a OrgId, &'a AgentContextId),
-    /// A conversation context. Replaced on every put.
+    /// A conversation context: the content that is live. Replaced by every change.
     ///
     /// Key: `O#{org}` / `CONV#{id}`
     Conversation(&'a OrgId, &'a ConversationContextId),
+    /// A mode of an org: the content that is live. Replaced by every change.
+    ///
+    /// Key: `O#{org}` / `MODE#{key}`
+    Mode(&'a OrgId, &'a ModeKey),
+    /// The budgets of an org. Replaced on every put.
+    ///
+    /// Key: `O#{org}` / `BUDGETS`
+    Budgets(&'a OrgId),
+    /// The settings of an org. Replaced by every change.
+    ///
+    /// Key: `O#{org}` / `SETTINGS`
+    OrgSettings(&'a OrgId),
+    /// The org of a client application whose tokens name none. Read by the authorizer.
+    ///
+    /// Key: `CLIENTS` / `{client's id}`
+    ClientOrg(&'a str),
+    /// A meter of a budget: the sums of a window, and an attribute per turn that isn't over. Expires a month after its
+    /// window.
+    ///
+    /// Key: `O#{org}#METER#{scope}#{subject's hash}` / `{window}#{start}`
+    Meter(&'a MeterKey),
+    /// Counters of a day's usage: one item per user, agent, model and shard of sessions. Added to when a turn is
+    /// finalized.
+    ///
+    /// Key: `O#{org}#USAGE#{day}` / `{user's hash}#{hash of agent and model}#{shard}`
+    Usage(&'a UsageEntry),
+    /// A version of an agent context. Written once.
+    ///
+    /// Key: `O#{org}#AGENT#{id}` / `VERSION#{number, ten digits}`
+    AgentVersion(&'a OrgId, &'a AgentContextId, u32),
+    /// A version of a conversation context. Written once.
+    ///
+    /// Key: `O#{org}#CONV#{id}` / `VERSION#{number, ten digits}`
+    ConversationVersion(&'a OrgId, &'a ConversationContextId, u32),
+    /// A version of a mode. Written once.
+    ///
+    /// Key: `O#{org}#MODE#{key}` / `VERSION#{number, ten digits}`
+    ModeVersion(&'a OrgId, &'a ModeKey, u32),
 }
 
 /// The prefix of participants' sort keys.
 pub(crate) const USER_PREFIX: &str = "USER#";
+
+/// The partition of client applications. The authorizer's role may read no other.
+pub(crate) const CLIENTS_PARTITION: &str = "CLIENTS";
 
 /// The prefix of agent contexts' sort keys.
 pub(crate) const AGENT_PREFIX: &str = "AGENT#";
@@ -75,7 +118,10 @@ pub(crate) const AGENT_PREFIX: &str = "AGENT#";
 /// The prefix of conversation contexts' sort keys.
 pub(crate) const CONVERSATION_PREFIX: &str = "CONV#";
 
-/// The prefix of mode changes' sort keys.
+/// The prefix of sort keys of a context's versions.
+const VERSION_PREFIX: &str = "VERSION#";
+
+/// The prefix of the sort keys of mode changes, in the partition of a session, and of modes, in that of an org.
 pub(crate) const MODE_PREFIX: &str = "MODE#";
 
 impl Item<'_> {
@@ -92,7 +138,23 @@ impl Item<'_> {
             | Self::Result(turn)
             | Self::Feedback(turn, _)
             | Self::Checkpoint(turn, _) => partition(&turn.session),
-            Self::Agent(org, _) | Self::Conversation(org, _) => org_index(org),
+            Self::Agent(org, _) | Self::Conversation(org, _) | Self::Mode(org, _) => org_index(org),
+            Self::Budgets(org) | Self::OrgSettings(org) => org_index(org),
+            Self::ClientOrg(_) => CLIENTS_PARTITION.to_owned(),
+            Self::Meter(meter) => {
+                let scope = meter.scope.name();
+                format!("{}#METER#{scope}#{}", org_index(&meter.org), short_hash(&meter.subject))
+            }
+            Self::Usage(entry) => usage_partition(&entry.key.org, entry.key.day),
+            Self::AgentVersion(org, id, _) => {
+                format!("{}#{AGENT_PREFIX}{}", org_index(org), encode_part(id.as_str()))
+            }
+            Self::ConversationVersion(org, id, _) => {
+                format!("{}#{CONVERSATION_PREFIX}{}", org_index(org), encode_part(id.as_str()))
+            }
+            Self::ModeVersion(org, key, _) => {
+                format!("{}#{MODE_PREFIX}{}", org_index(org), encode_part(key.as_str()))
+            }
         }
     }
 
@@ -102,6 +164,10 @@ impl Item<'_> {
         match self {
             Self::Session(_) => "SESSION".to_owned(),
             Self::Purge(_) => "PURGE".to_owned(),
+            Self::Budgets(_) => "BUDGETS".to_owned(),
+            Self::OrgSettings(_) => "SETTINGS".to_owned(),
+            Self::ClientOrg(client) => encode_part(client),
+            Self::Meter(meter) => format!("{}#{}", meter.window.name(), meter.start),
             Self::Turn(turn) => format!("TURN#{}", encode_part(turn.turn.as_str())),
             Self::Request(turn) => format!("TURN#{}#REQUEST", encode_part(turn.turn.as_str())),
             Self::Result(turn) => format!("TURN#{}#RESULT", encode_part(turn.turn.as_str())),
@@ -116,6 +182,19 @@ impl Item<'_> {
             }
             Self::Agent(_, id) => format!("{AGENT_PREFIX}{}", encode_part(id.as_str())),
             Self::Conversation(_, id) => format!("{CONVERSATION_PREFIX}{}", encode_part(id.as_str())),
+            Self::Mode(_, key) => format!("{MODE_PREFIX}{}", encode_part(key.as_str())),
+            // Hashed, because the ids together may be longer than a key. The shard keeps the sessions of a busy user
+            // from writing the same item.
+            Self::Usage(entry) => {
+                let kind = format!("{}#{}", entry.key.agent, entry.key.model.as_deref().unwrap_or_default());
+                let shard = shard(&Fingerprint::hash_bytes(entry.session.as_str().as_bytes()));
+                format!("{}{}#{shard:02}", usage_prefix(&entry.key.user), short_hash(&kind))
+            }
+            Self::AgentVersion(_, _, number)
+            | Self::ConversationVersion(_, _, number)
+            | Self::ModeVersion(_, _, number) => {
+                format!("{VERSION_PREFIX}{number:010}")
+            }
             Self::ModeChange(_, ModeChangePosition { sequence, number }) => {
                 format!("{MODE_PREFIX}{sequence:010}#{number:x}")
             }
@@ -126,6 +205,23 @@ impl Item<'_> {
 /// The prefix of the sort keys of a turn's feedback.
 pub(crate) fn feedback_prefix(turn: &TurnKey) -> String {
     format!("FEEDBACK#{}#", encode_part(turn.turn.as_str()))
+}
+
+/// The partition key of an org's usage on a day.
+pub(crate) fn usage_partition(org: &OrgId, day: Day) -> String {
+    format!("{}#USAGE#{day}", org_index(org))
+}
+
+/// The prefix of the sort keys of a user's usage.
+pub(crate) fn usage_prefix(user: &UserId) -> String {
+    format!("{}#", short_hash(user.as_str()))
+}
+
+/// Returns 128 bits of a text's hash, in hexadecimal.
+fn short_hash(text: &str) -> String {
+    let mut hash = Fingerprint::hash_bytes(text.as_bytes()).to_string();
+    hash.truncate(32);
+    hash
 }
 
 /// Parses a participant's sort key.
@@ -183,6 +279,12 @@ pub(crate) fn parse_turn_item(sk: &str) -> Option<(TurnId, TurnItemKind)> {
         Some(_) => return None,
     };
     Some((TurnId::new(decode_part(turn)?).ok()?, detail))
+}
+
+/// The ranges of sort keys of a turn's items: head and details, checkpoints, feedback. See [`turn_range_after`].
+pub(crate) fn turn_ranges(turn: &TurnId) -> [(String, String); 3] {
+    let turn = encode_part(turn.as_str());
+    ["TURN", "STREAM", "FEEDBACK"].map(|kind| (format!("{kind}#{turn}"), format!("{kind}#{turn}$")))
 }
 
 /// The range of sort keys of a session's turns after this one, in the order of their ids.

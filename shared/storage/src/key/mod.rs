@@ -22,13 +22,13 @@ mod part;
 mod tests;
 
 pub use index::{
-    activity, activity_from, activity_to, open_index, org_index, purge_due, purge_index, purge_shard, shard,
-    turn_due, user_index,
+    activity, activity_from, activity_to, list_shard, open_index, org_index, org_shard, org_shards,
+    purge_due, purge_index, purge_shard, shard, turn_due, user_index,
 };
 pub(crate) use item::{
-    AGENT_PREFIX, CONVERSATION_PREFIX, MODE_PREFIX, TurnItemKind, USER_PREFIX, feedback_prefix,
-    parse_turn_item, turn_range_after,
+    AGENT_PREFIX, CLIENTS_PARTITION, CONVERSATION_PREFIX, MODE_PREFIX, TurnItemKind, USER_PREFIX,
+    feedback_prefix, parse_turn_item, turn_range_after, turn_ranges, usage_partition, usage_prefix,
 };
 pub use item::{Item, kind_of_item, parse_session, parse_turn, parse_user};
-pub use object::{kind_of_object, object, parse_object, session_prefix, turn_prefix};
-pub(crate) use part::{MAX_KEY_BYTES, decode_part};
+pub use object::{kind_of_object, object, parse_object, session_prefix, turn_prefix, upload_prefix};
+pub(crate) use part::{MAX_KEY_BYTES, decode_part, encode_part};

@@ -1,6 +1,6 @@
 //! Keys of the bucket's objects.
 
-use contracts::id::{OrgId, SessionId, TurnId};
+use contracts::id::{OrgId, SessionId, TurnId, UserId};
 use protocol::{
     id::{AttemptId, SessionKey, TurnKey},
     payload::{Kind, Payload, StoredRequest},
@@ -24,6 +24,7 @@ pub fn kind_of_object(kind: Option<&Kind>) -> &'static str {
         Some(Kind::ToolResults(_)) => "tool_results",
         Some(Kind::Answer(_) | Kind::PartialAnswer(_)) => "answers",
         Some(Kind::ModelRequest(..) | Kind::ModelResponse(..)) => "raw_payloads",
+        Some(Kind::History(_)) => "histories",
         Some(Kind::File { .. }) => "files",
         None => "other",
     }
@@ -48,6 +49,7 @@ pub fn object(payload: &Payload) -> String {
         Kind::PartialAnswer(owner) => format!("{prefix}/{owner}/partial-answer.md"),
         Kind::ModelRequest(owner, call) => format!("{prefix}/{owner}/request-{call}.json"),
         Kind::ModelResponse(owner, call) => format!("{prefix}/{owner}/response-{call}.json"),
+        Kind::History(owner) => format!("{prefix}/{owner}/history.json"),
         Kind::File { address, name } => format!("{prefix}/files/{address}/{}", encode_part(name)),
     }
 }
@@ -61,6 +63,16 @@ pub fn turn_prefix(TurnKey { session, turn }: &TurnKey) -> String {
         encode_part(session.session.as_str()),
         encode_part(turn.as_str())
     )
+}
+
+/// The folder of an org's uploads, beside those of its sessions. No session has its name: a part of a key with an
+/// exclamation mark is encoded.
+const UPLOADS: &str = "!uploads";
+
+/// The key prefix of the files that a user uploaded: `{org}/!uploads/{user}/`. The rest of a key is the file's id.
+#[must_use]
+pub fn upload_prefix(org: &OrgId, user: &UserId) -> String {
+    format!("{}/{UPLOADS}/{}/", encode_part(org.as_str()), encode_part(user.as_str()))
 }
 
 /// Parses an object's key. Returns `None` for an unknown key.
@@ -85,6 +97,7 @@ pub fn parse_object(key: &str) -> Option<Payload> {
         [owner, "tool-results.json"] => Kind::ToolResults(attempt(owner)),
         [owner, "answer.md"] => Kind::Answer(attempt(owner)),
         [owner, "partial-answer.md"] => Kind::PartialAnswer(attempt(owner)),
+        [owner, "history.json"] => Kind::History(attempt(owner)),
         [owner, numbered] => {
             let (name, number) = numbered.strip_suffix(".json")?.split_once('-')?;
             let (owner, number) = (attempt(owner), number.parse().ok()?);

@@ -13,7 +13,7 @@ pub(super) fn partition(session: &SessionKey) -> String {
 }
 
 /// Encodes a part, so that it contains no separator.
-pub(super) fn encode_part(raw: &str) -> String {
+pub(crate) fn encode_part(raw: &str) -> String {
     utf8_percent_encode(raw, RESERVED).to_string()
 }
 

@@ -26,6 +26,16 @@ fn keys_match_the_catalogue() {
 }
 
 #[test]
+fn versions_sort_by_number_in_a_partition_of_their_own() {
+    let (org, id) = (OrgId::new("acme").unwrap(), "a~1".parse().unwrap());
+    let version = |number| Item::AgentVersion(&org, &id, number);
+    assert_eq!(version(9).pk(), "O#acme#AGENT#a~1");
+    assert_eq!(version(9).sk(), "VERSION#0000000009");
+    assert!(version(9).sk() < version(10).sk() && version(10).sk() < version(u32::MAX).sk());
+    assert_eq!(parse_session(&version(1).pk()), None);
+}
+
+#[test]
 fn items_of_a_turn_sort_together() {
     let keys = |id: &str| {
         let key = turn("acme", "s1", id);
@@ -57,6 +67,7 @@ fn longest_ids_fit_key_limits() {
         let (key, user) = (turn(&org, &minted, &minted), UserId::new(user).unwrap());
         let (session, event) = (&key.session, "9007199254740991".parse::<EventId>().unwrap());
         let (agent, conversation) = (minted.parse().unwrap(), minted.parse().unwrap());
+        let mode = minted.parse().unwrap();
         for item in [
             Item::Session(session),
             Item::Purge(session),
@@ -68,6 +79,10 @@ fn longest_ids_fit_key_limits() {
             Item::Feedback(&key, &user),
             Item::Agent(&session.org, &agent),
             Item::Conversation(&session.org, &conversation),
+            Item::Mode(&session.org, &mode),
+            Item::AgentVersion(&session.org, &agent, u32::MAX),
+            Item::ConversationVersion(&session.org, &conversation, u32::MAX),
+            Item::ModeVersion(&session.org, &mode, u32::MAX),
         ] {
             assert!(item.pk().len() <= 2_048 && item.sk().len() <= MAX_KEY_BYTES, "{item:?}");
         }
@@ -96,6 +111,7 @@ fn object_key_round_trips_and_foreign_keys_are_rejected() {
         Kind::PartialAnswer(attempt()),
         Kind::ModelRequest(attempt(), 1),
         Kind::ModelResponse(attempt(), 2),
+        Kind::History(attempt()),
         Kind::File { address: FileAddress::hash_bytes(b"file"), name: "a b/ü.md".to_owned() },
     ];
     for kind in kinds {

@@ -1,7 +1,7 @@
 //! Reads and writes whole sessions, in key order.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use contracts::id::TurnId;
+use contracts::{id::TurnId, read::StoredItem};
 use protocol::{
     id::{SessionKey, TurnKey},
     transition::import::Reservation,
@@ -12,6 +12,7 @@ use turns::ports::{
 
 use super::{
     RESOURCE, Table, export,
+    item_size::size_of,
     list::keys_of,
     read::{turn_of, unreadable},
 };
@@ -20,12 +21,16 @@ use crate::{
     item::{
         Attributes, decode,
         detail::{RequestItem, ResultItem},
+        version_of,
     },
     key::{self, Item, TurnItemKind},
 };
 
 /// The head and two details.
 const ITEMS_OF_TURN: usize = 3;
+
+/// The most items of one kind that [`Archive::turn_items`] returns.
+const ITEMS_PAGE: i32 = 100;
 
 impl Archive for Table {
     async fn walk(
@@ -83,6 +88,28 @@ impl Archive for Table {
         self.read_items(session, after).await
     }
 
+    async fn turn_items(&self, turn: &TurnKey) -> Result<Page<StoredItem>, Unavailable> {
+        let (mut items, mut next) = (Vec::new(), None);
+        for (from, to) in key::turn_ranges(&turn.turn) {
+            let page = self
+                .client
+                .query()
+                .table_name(&self.name)
+                .consistent_read(true)
+                .key_condition_expression("PK = :session AND SK BETWEEN :from AND :to")
+                .expression_attribute_values(":session", AttributeValue::S(Item::Turn(turn).pk()))
+                .expression_attribute_values(":from", AttributeValue::S(from))
+                .expression_attribute_values(":to", AttributeValue::S(to))
+                .limit(ITEMS_PAGE)
+                .send()
+                .await
+                .map_err(|error| failure::unavailable(RESOURCE, error))?;
+            next = next.or(page.last_evaluated_key.as_ref().and_then(keys_of).map(|(_, sk)| sk));
+            items.extend(page.items.unwrap_or_default().iter().filter_map(stored_item));
+        }
+        Ok(Page { items, next })
+    }
+
     fn parse_item(&self, session: &SessionKey, item: RawItem) -> Result<ArchiveItem, InvalidItem> {
         export::item_from_export(session, item)
     }
@@ -96,6 +123,12 @@ impl ArchiveStore for Table {
     ) -> Result<(), WriteError> {
         self.write_archive_items(reservation, items).await
     }
+}
+
+/// Returns the key, the version and the size of an item.
+fn stored_item(item: &Attributes) -> Option<StoredItem> {
+    let (_, key) = keys_of(item)?;
+    Some(StoredItem { key, version: version_of(item), size_bytes: size_of(item) as u64 })
 }
 
 /// The items of a turn.

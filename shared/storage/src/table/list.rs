@@ -1,21 +1,15 @@
-//! Lists: a session's turns in order, and sessions by their last activity.
+//! Lists of a session: its turns, participants and modes, in order. And batches of items.
 
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use contracts::{
-    Timestamp,
-    id::{OrgId, UserId},
-    json_bytes,
-};
 use protocol::{
     detail::{ModeChange, ModeChangePosition, Participant},
     id::{SessionKey, TurnKey},
     session::Session,
     turn::Turn,
 };
-use turns::ports::{ListError, Order, Page, Record, TimeRange, Unavailable};
+use turns::ports::{Order, Record, Unavailable};
 
 use super::{
     RESOURCE, Table,
@@ -39,7 +33,10 @@ type Keys = (String, String);
 
 impl Table {
     /// Returns items by key, in any order. Leaves out those that don't exist.
-    async fn batch(&self, keys: Vec<Attributes>) -> Result<HashMap<Keys, Attributes>, Unavailable> {
+    pub(super) async fn batch(
+        &self,
+        keys: Vec<Attributes>,
+    ) -> Result<HashMap<Keys, Attributes>, Unavailable> {
         let mut found = HashMap::with_capacity(keys.len());
         for chunk in keys.chunks(MAX_BATCH_KEYS) {
             let mut unprocessed = chunk.to_vec();
@@ -246,71 +243,4 @@ impl Table {
             })
             .collect()
     }
-
-    pub(super) async fn list_sessions(
-        &self,
-        org: &OrgId,
-        user: Option<&UserId>,
-        active: &TimeRange,
-        limit: usize,
-        after: Option<String>,
-    ) -> Result<Page<Session>, ListError> {
-        let index = user.map_or_else(|| key::org_index(org), |user| key::user_index(org, user));
-        let start = after
-            .map(|token| parse_token(&token, &index, org, user).ok_or(ListError::InvalidToken))
-            .transpose()?;
-        let page = self
-            .client
-            .query()
-            .table_name(&self.name)
-            .index_name("GSI1")
-            .key_condition_expression("GSI1PK = :index AND GSI1SK BETWEEN :from AND :to")
-            .expression_attribute_values(":index", AttributeValue::S(index))
-            .expression_attribute_values(":from", AttributeValue::S(key::activity_from(active.from)))
-            .expression_attribute_values(":to", AttributeValue::S(key::activity_to(active.to)))
-            .scan_index_forward(false)
-            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
-            .set_exclusive_start_key(start)
-            .send()
-            .await
-            .map_err(|error| failure::unavailable(RESOURCE, error))?;
-        let keys: Vec<SessionKey> =
-            page.items().iter().filter_map(keys_of).filter_map(|(pk, _)| key::parse_session(&pk)).collect();
-        let mut found = self.batch(keys.iter().map(|key| primary(&Item::Session(key))).collect()).await?;
-        let mut items = Vec::with_capacity(keys.len());
-        for key in keys {
-            let item = Item::Session(&key);
-            if let Some(item) = found.remove(&(item.pk(), item.sk())) {
-                items.push(session_of(item, key)?);
-            }
-        }
-        Ok(Page { items, next: page.last_evaluated_key.as_ref().and_then(encode_token) })
-    }
-}
-
-/// Encodes the end of a page as an opaque token: the index's sort key and the item's own keys.
-fn encode_token(last: &Attributes) -> Option<String> {
-    let text = |name: &str| last.get(name).and_then(|value| value.as_s().ok());
-    let keys = serde_json::to_vec(&[text("GSI1SK")?, text("PK")?, text("SK")?]).ok()?;
-    Some(URL_SAFE_NO_PAD.encode(keys))
-}
-
-/// Parses a page token. Clients may send anything, so it must match exactly what this list produces: a session of the
-/// caller's org, or the user's participation in one, and a timestamp before it.
-fn parse_token(token: &str, index: &str, org: &OrgId, user: Option<&UserId>) -> Option<Attributes> {
-    let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
-    let [sort, pk, sk]: [String; 3] = json_bytes::from_slice(&bytes).ok()?;
-    let session = key::parse_session(&pk).filter(|session| session.org == *org)?;
-    let item = user.map_or(Item::Session(&session), |user| Item::Participant(&session, user));
-    let at: Timestamp = sort.split_once('#')?.0.parse().ok()?;
-    if pk != item.pk() || sk != item.sk() || sort != key::activity(at, &session) {
-        return None;
-    }
-    let text = |name: &str, value: String| (name.to_owned(), AttributeValue::S(value));
-    Some(Attributes::from([
-        text("GSI1PK", index.to_owned()),
-        text("GSI1SK", sort),
-        text("PK", pk),
-        text("SK", sk),
-    ]))
 }

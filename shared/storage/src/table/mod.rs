@@ -1,23 +1,33 @@
 //! Sessions and turns on one DynamoDB table.
 
 mod archive;
+mod budgets;
 mod checkpoints;
-mod context_cache;
+mod client_orgs;
+mod context_versions;
 mod contexts;
 mod export;
 mod expression;
 mod feedback;
 mod item_size;
 mod list;
+mod org_settings;
 mod purges;
 mod read;
 mod restore;
+mod session_list;
+mod session_scan;
+mod ttl_cache;
+mod usage;
 mod write;
 
 use aws_sdk_dynamodb::Client;
 
 use crate::Prewarmed;
-use context_cache::ContextCache;
+use budgets::BudgetCache;
+use client_orgs::ClientOrgCache;
+use contexts::{ContextCache, ModeCache};
+use org_settings::OrgSettingsCache;
 
 /// The table of sessions and turns.
 #[derive(Debug, Clone)]
@@ -25,13 +35,35 @@ pub struct Table {
     pub(crate) client: Prewarmed<Client>,
     name: String,
     context_cache: ContextCache,
+    mode_cache: ModeCache,
+    /// True if the lists of orgs have shards.
+    shards_lists: bool,
+    budget_cache: BudgetCache,
+    org_settings_cache: OrgSettingsCache,
+    client_org_cache: ClientOrgCache,
 }
 
 impl Table {
     /// Creates an adapter for the table of this name.
     #[must_use]
     pub fn new(client: impl Into<Prewarmed<Client>>, name: String) -> Self {
-        Self { client: client.into(), name, context_cache: ContextCache::default() }
+        Self {
+            client: client.into(),
+            name,
+            context_cache: contexts::new_cache(),
+            mode_cache: contexts::new_mode_cache(),
+            budget_cache: budgets::new_cache(),
+            org_settings_cache: org_settings::new_cache(),
+            client_org_cache: client_orgs::new_cache(),
+            shards_lists: false,
+        }
+    }
+
+    /// Spreads the session list of each org over shards if `shards` is true. Lists that were written before stay
+    /// readable; without shards again, sessions of the shards are missing until their next turn.
+    #[must_use]
+    pub fn with_sharded_lists(self, shards: bool) -> Self {
+        Self { shards_lists: shards, ..self }
     }
 }
 

@@ -16,7 +16,10 @@ use protocol::{
     turn::Turn,
 };
 use turns::checkpoint::Checkpoint;
-use turns::ports::{ListError, Order, Page, Reads, Record, Store, TimeRange, Unavailable, WriteError};
+use turns::ports::{
+    AgentEntry, ListError, LiveContext, Order, OrgModes, Page, Reads, Record, Store, TimeRange, Unavailable,
+    WriteError,
+};
 
 use super::{RESOURCE, Table};
 use crate::{
@@ -125,19 +128,41 @@ impl Reads for Table {
         &self,
         org: &OrgId,
         id: &AgentContextId,
-    ) -> Result<Option<AgentContext>, Unavailable> {
+    ) -> Result<Option<LiveContext<AgentContext>>, Unavailable> {
         self.context(Item::Agent(org, id)).await
     }
 
-    async fn agents(&self, org: &OrgId, limit: usize) -> Result<Vec<AgentContextId>, Unavailable> {
+    async fn agents(&self, org: &OrgId, limit: usize) -> Result<Vec<AgentEntry>, Unavailable> {
         self.read_agents(org, limit).await
+    }
+
+    async fn modes(&self, org: &OrgId) -> Result<OrgModes, Unavailable> {
+        self.read_modes(org).await
+    }
+
+    async fn agent_version(
+        &self,
+        org: &OrgId,
+        id: &AgentContextId,
+        version: u32,
+    ) -> Result<Option<AgentContext>, Unavailable> {
+        Ok(self.context(Item::AgentVersion(org, id, version)).await?.map(|found| found.content))
+    }
+
+    async fn conversation_version(
+        &self,
+        org: &OrgId,
+        id: &ConversationContextId,
+        version: u32,
+    ) -> Result<Option<ConversationContext>, Unavailable> {
+        Ok(self.context(Item::ConversationVersion(org, id, version)).await?.map(|found| found.content))
     }
 
     async fn conversation_context(
         &self,
         org: &OrgId,
         id: &ConversationContextId,
-    ) -> Result<Option<ConversationContext>, Unavailable> {
+    ) -> Result<Option<LiveContext<ConversationContext>>, Unavailable> {
         self.context(Item::Conversation(org, id)).await
     }
 

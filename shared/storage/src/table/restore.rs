@@ -25,8 +25,14 @@ impl Table {
     ) -> Result<(), WriteError> {
         let unwritable = |error: crate::item::Unwritable| WriteError::Unknown(error.into());
         let unbuilt = |error: BuildError| WriteError::Unknown(error.into());
-        let encoded: Result<Vec<Attributes>, WriteError> =
-            items.iter().map(|item| encode_archive_item(item).map_err(unwritable)).collect();
+        let encode = |archived: &ArchiveItem| {
+            let mut item = encode_archive_item(archived).map_err(unwritable)?;
+            if let ArchiveItem::Session(session) = archived {
+                self.shard_session(&mut item, &session.key);
+            }
+            Ok(item)
+        };
+        let encoded: Result<Vec<Attributes>, WriteError> = items.iter().map(encode).collect();
         let (mut pending, mut bytes) = (Vec::new(), 0);
         for item in encoded? {
             bytes += size_of(&item);

@@ -2,6 +2,7 @@
 
 use aws_sdk_dynamodb::{
     error::BuildError,
+    operation::put_item::builders::PutItemFluentBuilder,
     types::{AttributeValue, Put, ReturnConsumedCapacity, TransactWriteItem, Update},
 };
 use protocol::{
@@ -16,7 +17,8 @@ use super::{
 };
 use crate::{
     failure,
-    item::{Attributes, Unwritable, encode, session, turn},
+    item::{Attributes, Unwritable, VERSION, encode, session, turn},
+    key::Item,
 };
 
 /// The condition for items that must not exist yet.
@@ -29,6 +31,16 @@ impl Table {
             return self.put_new(item).await;
         };
         self.replace_item(write).await
+    }
+
+    /// Begins a write of an item with its keys and the version of the data format.
+    pub(super) fn put_item(&self, key: &Item<'_>) -> PutItemFluentBuilder {
+        self.client
+            .put_item()
+            .table_name(&self.name)
+            .item("PK", AttributeValue::S(key.pk()))
+            .item("SK", AttributeValue::S(key.sk()))
+            .item("V", AttributeValue::N(VERSION.to_string()))
     }
 
     /// Updates an item under its condition.
@@ -88,6 +100,9 @@ impl Table {
         if let Some(purge) = &commit.purge {
             items.push(self.put(encode(purge)?, None)?);
         }
+        for entry in &commit.usage {
+            items.push(self.add_usage(entry)?);
+        }
         for change in &commit.mode_changes {
             items.push(self.put(encode(change)?, Some(ABSENT))?);
         }
@@ -95,7 +110,8 @@ impl Table {
     }
 
     fn session(&self, change: &SessionChange) -> Result<TransactWriteItem, Source> {
-        let item = encode(&change.after)?;
+        let mut item = encode(&change.after)?;
+        self.shard_session(&mut item, &change.after.key);
         Ok(match change.condition {
             None => self.put(item, Some(ABSENT))?,
             Some(rev) => {

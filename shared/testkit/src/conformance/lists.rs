@@ -251,7 +251,8 @@ async fn ratings_count_each_feedback_once(store: &impl Store, run: &str) {
     tenant.finalize_turn(&started, at(3)).await;
     assert_eq!(ratings().await, (2, 5));
     let session = store.session(&turn.session).await.unwrap().unwrap();
-    let purge = purging::begin(&session, None, &build::user("ann").id, at(4), &tenant.timing).unwrap();
+    let purge =
+        purging::begin(&session, None, &build::user("ann").id, at(4), &tenant.timing).unwrap().unwrap();
     store.commit(&purge).await.unwrap();
     assert_eq!(ratings().await, (0, 0), "a tombstone has none");
 }

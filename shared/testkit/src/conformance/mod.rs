@@ -6,11 +6,15 @@ mod archive;
 mod checkpoints;
 mod concurrency;
 mod conditions;
+mod context_versions;
 mod contexts;
 mod due;
 mod lists;
+mod meters;
+mod org_settings;
 mod payloads;
 mod round_trip;
+mod usage;
 
 use std::time::Duration;
 
@@ -31,15 +35,17 @@ use protocol::{
     },
     turn::{EndReason, Turn, Verdict},
 };
-use turns::ports::{ArchiveStore, FinalizeQueue, Store};
+use turns::ports::{ArchiveStore, FinalizeQueue, Store, UsageReads};
 
+pub use context_versions::context_versions;
 pub use contexts::contexts;
+pub use org_settings::org_settings;
 pub use payloads::payloads;
 
 use crate::build;
 
-/// Checks that a table implements [`Store`] and [`ArchiveStore`]. `run` makes the tenants unique.
-pub async fn table(store: &impl ArchiveStore, run: &str) {
+/// Checks that a table implements [`Store`], [`ArchiveStore`] and [`UsageReads`]. `run` makes the tenants unique.
+pub async fn table(store: &(impl ArchiveStore + UsageReads), run: &str) {
     round_trip::check(store, run).await;
     conditions::check(store, run).await;
     concurrency::check(store, run).await;
@@ -47,6 +53,8 @@ pub async fn table(store: &impl ArchiveStore, run: &str) {
     lists::check(store, run).await;
     checkpoints::check(store, run).await;
     archive::check(store, run).await;
+    usage::check(store, run).await;
+    meters::check(store, run).await;
 }
 
 /// Sends a message. The owner of the queue's other end checks that it arrives.
@@ -85,8 +93,13 @@ impl<'a, S: Store> Tenant<'a, S> {
 
     /// Returns the transaction that starts a turn on top of the stored state.
     fn start(&self, before: Option<&Session>, user: &str, turn: &TurnKey, at: Timestamp) -> Commit {
-        let caller =
-            Caller { org: self.org.clone(), org_name: None, user: build::user(user), operator: false };
+        let caller = Caller {
+            org: self.org.clone(),
+            org_name: None,
+            user: build::user(user),
+            operator: false,
+            agent_editor: false,
+        };
         let name = turn.turn.as_str();
         let request = build::request(turn.session.session.as_str(), name, &format!("Instruction {name}"));
         let attempt = AttemptId::new(format!("owner-{name}"));

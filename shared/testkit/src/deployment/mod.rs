@@ -17,7 +17,7 @@ use protocol::{
     timing::Timing,
 };
 use turns::{
-    flow::{Executor, Finalizer, Importer, SessionEditor, SessionPolicy, SweepSummary},
+    flow::{Executor, Finalizer, Importer, SessionEditor, SweepSummary},
     ports::{Adapters, AgentAdapters, Unavailable},
     refusal::Refusal,
 };
@@ -49,11 +49,13 @@ pub enum ProcessOutcome {
     Imported(Result<(), Refusal>),
 }
 
-/// A change that the session's owner makes.
+/// A change that the session's owner or an operator makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionEdit {
     Delete,
     Restore,
+    /// By an operator.
+    Quarantine,
 }
 
 /// The settings of a deployment.
@@ -180,7 +182,7 @@ impl Deployment {
     fn session_editor(&self, process: &Process, session: &SessionKey) -> SessionEditor<SimulatedAdapters> {
         // No model is called.
         let nowhere = session.turn(TurnId::new("none").unwrap());
-        SessionEditor::new(self.adapters(process, nowhere), SessionPolicy::default())
+        SessionEditor::new(self.adapters(process, nowhere), false)
     }
 
     fn importer(&self, process: &Process, session: &SessionKey) -> Importer<SimulatedAdapters> {

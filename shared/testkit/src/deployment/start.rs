@@ -79,7 +79,7 @@ impl Deployment {
         process
     }
 
-    /// Starts to delete or restore a session.
+    /// Starts to delete, restore or quarantine a session.
     pub fn edit_session(
         &mut self,
         caller: &Caller,
@@ -96,6 +96,9 @@ impl Deployment {
                     editor.delete(&caller, session, &Invocation::with_budget(Duration::ZERO)).await
                 }
                 SessionEdit::Restore => editor.restore(&caller, session).await,
+                SessionEdit::Quarantine => {
+                    editor.quarantine(&caller, session, &Invocation::with_budget(Duration::ZERO)).await
+                }
             })
         });
         process

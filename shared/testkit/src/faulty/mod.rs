@@ -2,6 +2,8 @@
 //!
 //! The crash matrix picks the effect and the simulation draws it. Both use `Process::reach`.
 
+mod meter;
+mod org_settings;
 mod payloads;
 mod queue;
 mod store;
@@ -31,9 +33,10 @@ impl<P> Faulty<P> {
     }
 
     /// Applies a conditional write.
-    async fn write<F>(&self, effect: Effect, apply: F) -> Result<(), WriteError>
+    async fn write<F, T>(&self, effect: Effect, apply: F) -> Result<T, WriteError>
     where
-        F: Future<Output = Result<(), WriteError>> + Send + 'static,
+        F: Future<Output = Result<T, WriteError>> + Send + 'static,
+        T: Send + 'static,
     {
         let fault = self.process.reach(effect).await;
         let done = match fault {

@@ -18,8 +18,8 @@ use protocol::{
 };
 use turns::checkpoint::Checkpoint;
 use turns::ports::{
-    ArchiveItem, ArchiveStore, ListError, Order, Page, PurgeStore, Reads, Record, Store, TimeRange,
-    Unavailable, WriteError,
+    AgentEntry, ArchiveItem, ArchiveStore, ListError, LiveContext, Order, OrgModes, Page, PurgeStore, Reads,
+    Record, Store, TimeRange, Unavailable, WriteError,
 };
 
 use super::Faulty;
@@ -84,19 +84,41 @@ impl<S: Reads + Clone + 'static> Reads for Faulty<S> {
         &self,
         org: &OrgId,
         id: &AgentContextId,
-    ) -> Result<Option<AgentContext>, Unavailable> {
+    ) -> Result<Option<LiveContext<AgentContext>>, Unavailable> {
         self.read(Effect::ReadContext, self.inner.agent_context(org, id)).await
     }
 
-    async fn agents(&self, org: &OrgId, limit: usize) -> Result<Vec<AgentContextId>, Unavailable> {
+    async fn agents(&self, org: &OrgId, limit: usize) -> Result<Vec<AgentEntry>, Unavailable> {
         self.read(Effect::ReadContext, self.inner.agents(org, limit)).await
+    }
+
+    async fn modes(&self, org: &OrgId) -> Result<OrgModes, Unavailable> {
+        self.read(Effect::ReadContext, self.inner.modes(org)).await
+    }
+
+    async fn agent_version(
+        &self,
+        org: &OrgId,
+        id: &AgentContextId,
+        version: u32,
+    ) -> Result<Option<AgentContext>, Unavailable> {
+        self.read(Effect::ReadContext, self.inner.agent_version(org, id, version)).await
+    }
+
+    async fn conversation_version(
+        &self,
+        org: &OrgId,
+        id: &ConversationContextId,
+        version: u32,
+    ) -> Result<Option<ConversationContext>, Unavailable> {
+        self.read(Effect::ReadContext, self.inner.conversation_version(org, id, version)).await
     }
 
     async fn conversation_context(
         &self,
         org: &OrgId,
         id: &ConversationContextId,
-    ) -> Result<Option<ConversationContext>, Unavailable> {
+    ) -> Result<Option<LiveContext<ConversationContext>>, Unavailable> {
         self.read(Effect::ReadContext, self.inner.conversation_context(org, id)).await
     }
 

@@ -6,6 +6,7 @@
 mod answers;
 mod attempts;
 mod bounds;
+mod meters;
 mod payloads;
 mod sessions;
 mod tools;
@@ -72,6 +73,7 @@ impl RunRecord<'_> {
         attempts::check(self, &mut found);
         payloads::check(self, &mut found);
         sessions::check(self, &mut found);
+        meters::check(self, &mut found);
         tools::check(self, &mut found);
         found
     }

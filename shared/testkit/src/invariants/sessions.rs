@@ -7,12 +7,14 @@ use protocol::{
     id::SessionKey,
     session::Session,
     turn::{State, Turn, Verdict},
+    usage::UsageAmounts,
 };
 
 use super::{RunRecord, Violation, violation};
 use crate::ledger::Event;
 
 pub(super) fn check(record: &RunRecord<'_>, violations: &mut Vec<Violation>) {
+    org_usage(record, violations);
     for session in record.table.sessions.values().filter(|session| !session.is_purged()) {
         let mut turns: Vec<&Turn> =
             record.table.heads.values().filter(|turn| turn.key.session == session.key).collect();
@@ -63,6 +65,30 @@ fn totals(record: &RunRecord<'_>, session: &Session, turns: &[&Turn], violations
             "I8",
             format!("the session's total is {actual} tokens, its turns' is {expected}"),
         ));
+    }
+}
+
+/// Checks that the usage of orgs has counted each turn exactly once: as many turns as became terminal, and as many
+/// tokens as the sessions added up.
+fn org_usage(record: &RunRecord<'_>, violations: &mut Vec<Violation>) {
+    let is_terminal = |turn: &Turn| matches!(turn.state, State::Finalized(_));
+    let (mut turns, mut tokens) = (0, 0);
+    for entry in record.entries {
+        match &entry.event {
+            Event::Head { before: Some(before), after } if !is_terminal(before) && is_terminal(after) => {
+                turns += 1;
+            }
+            Event::Session { before: Some(before), after } if !before.is_purged() && !after.is_purged() => {
+                tokens += after.usage.total_tokens.saturating_sub(before.usage.total_tokens);
+            }
+            _ => {}
+        }
+    }
+    let counted = |amount: fn(&UsageAmounts) -> u64| record.table.usage.values().map(amount).sum::<u64>();
+    let counted = (counted(|amounts| amounts.turns), counted(|amounts| amounts.usage.total_tokens));
+    if counted != (turns, tokens) {
+        let what = format!("{counted:?} turns and tokens are counted, not {:?}", (turns, tokens));
+        violations.push(violation("I8", what));
     }
 }
 

@@ -100,6 +100,8 @@ impl Contents {
         }));
         items.extend(heads().cloned().map(|mut turn| {
             turn.key = turn_key(&turn.key);
+            // An import counts in no meter: its model calls were made before.
+            turn.meters.clear();
             ArchiveItem::Turn(Box::new(turn))
         }));
         let stored_objects = objects.stored();

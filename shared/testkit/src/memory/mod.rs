@@ -2,7 +2,9 @@
 
 mod archive;
 mod index;
+mod meter;
 mod objects;
+mod org_settings;
 mod reads;
 mod table;
 

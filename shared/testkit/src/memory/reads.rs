@@ -1,8 +1,13 @@
 //! The reading half of the table.
 
-use agent::context::{AgentContext, ConversationContext};
+use std::sync::Arc;
+
+use agent::{
+    context::{AgentContext, ConversationContext},
+    mode::MAX_MODES,
+};
 use contracts::{
-    Timestamp,
+    Day, Timestamp,
     id::{AgentContextId, ConversationContextId, OrgId, UserId},
 };
 use futures::future::try_join;
@@ -13,9 +18,13 @@ use protocol::{
     session::Session,
     stream_position::StreamPosition,
     turn::Turn,
+    usage::{UsageAmounts, UsageKey},
 };
 use turns::checkpoint::Checkpoint;
-use turns::ports::{CHECKPOINT_PAGE_SIZE, ListError, Order, Page, Reads, Record, TimeRange, Unavailable};
+use turns::ports::{
+    AgentEntry, CHECKPOINT_PAGE_SIZE, ListError, LiveContext, Order, OrgModes, Page, Reads, Record,
+    TimeRange, Unavailable, UsageReads,
+};
 
 use super::{Contents, Table};
 
@@ -91,22 +100,52 @@ impl Reads for Table {
         &self,
         org: &OrgId,
         id: &AgentContextId,
-    ) -> Result<Option<AgentContext>, Unavailable> {
-        Ok(self.contents().agents.get(&(org.clone(), id.clone())).cloned())
+    ) -> Result<Option<LiveContext<AgentContext>>, Unavailable> {
+        let found = self.contents().agents.get(&(org.clone(), id.clone())).cloned();
+        Ok(found.map(|content| LiveContext { content, rollout: None }))
     }
 
-    async fn agents(&self, org: &OrgId, limit: usize) -> Result<Vec<AgentContextId>, Unavailable> {
+    async fn agents(&self, org: &OrgId, limit: usize) -> Result<Vec<AgentEntry>, Unavailable> {
         let contents = self.contents();
-        let of_org = contents.agents.keys().filter(|(owner, _)| owner == org);
-        Ok(of_org.map(|(_, id)| id.clone()).take(limit).collect())
+        let of_org = contents.agents.iter().filter(|((owner, _), _)| owner == org);
+        let entry = |((_, id), agent): (&(OrgId, AgentContextId), &AgentContext)| AgentEntry {
+            id: id.clone(),
+            is_deprecated: agent.deprecated.is_some(),
+        };
+        Ok(of_org.map(entry).take(limit).collect())
+    }
+
+    async fn modes(&self, org: &OrgId) -> Result<OrgModes, Unavailable> {
+        let contents = self.contents();
+        let of_org = contents.org_modes.iter().filter(|((owner, _), _)| owner == org);
+        Ok(of_org.map(|(_, mode)| Arc::clone(mode)).take(MAX_MODES).collect())
+    }
+
+    async fn agent_version(
+        &self,
+        org: &OrgId,
+        id: &AgentContextId,
+        version: u32,
+    ) -> Result<Option<AgentContext>, Unavailable> {
+        Ok(self.contents().agent_versions.get(&(org.clone(), id.clone(), version)).cloned())
+    }
+
+    async fn conversation_version(
+        &self,
+        org: &OrgId,
+        id: &ConversationContextId,
+        version: u32,
+    ) -> Result<Option<ConversationContext>, Unavailable> {
+        Ok(self.contents().conversation_versions.get(&(org.clone(), id.clone(), version)).cloned())
     }
 
     async fn conversation_context(
         &self,
         org: &OrgId,
         id: &ConversationContextId,
-    ) -> Result<Option<ConversationContext>, Unavailable> {
-        Ok(self.contents().conversations.get(&(org.clone(), id.clone())).cloned())
+    ) -> Result<Option<LiveContext<ConversationContext>>, Unavailable> {
+        let found = self.contents().conversations.get(&(org.clone(), id.clone())).cloned();
+        Ok(found.map(|content| LiveContext { content, rollout: None }))
     }
 
     async fn records(
@@ -203,6 +242,24 @@ impl Reads for Table {
         let next =
             places.get(limit).and_then(|_| places.get(limit - 1)).map(|(place, _)| format!("{list}{place}"));
         Ok(Page { items: places.into_iter().take(limit).map(|(_, session)| session.clone()).collect(), next })
+    }
+}
+
+impl UsageReads for Table {
+    async fn usage(
+        &self,
+        org: &OrgId,
+        day: Day,
+        user: Option<&UserId>,
+        after: Option<String>,
+    ) -> Result<Page<(UsageKey, UsageAmounts)>, Unavailable> {
+        let contents = self.contents();
+        let of_day = contents.usage.iter().filter(|(key, _)| key.org == *org && key.day == day);
+        let mut rows = of_day.filter(|(key, _)| user.is_none_or(|user| key.user == *user));
+        // One at a time, so that small tests have several pages.
+        let read = after.map_or(0, |after| after.parse().unwrap_or(0));
+        let item = rows.nth(read).map(|(key, amounts)| (key.clone(), amounts.clone()));
+        Ok(Page { items: item.into_iter().collect(), next: rows.next().map(|_| (read + 1).to_string()) })
     }
 }
 

@@ -5,12 +5,17 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use agent::context::{AgentContext, ConversationContext, Document};
+use agent::{
+    context::{AgentContext, ConversationContext, Document},
+    mode::Mode,
+};
 use contracts::{
     Timestamp,
-    id::{AgentContextId, ConversationContextId, OrgId, UserId},
+    id::{AgentContextId, ConversationContextId, ModeKey, OrgId, UserId},
+    request::Budgets,
 };
 use protocol::{
+    budget::{self, Entry, MeterKey},
     change::{Commit, TurnChange},
     detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
@@ -19,9 +24,12 @@ use protocol::{
     session::Session,
     stream_position::StreamPosition,
     turn::Turn,
+    usage::{UsageAmounts, UsageKey},
 };
 use turns::checkpoint::Checkpoint;
-use turns::ports::{PURGE_ITEM_PAGE_SIZE, Page, PurgeStore, Store, Unavailable, WriteError};
+use turns::ports::{
+    PURGE_ITEM_PAGE_SIZE, Page, PurgeStore, Store, StoredOrgSettings, Unavailable, WriteError,
+};
 
 use crate::ledger::{Event, Ledger};
 
@@ -42,6 +50,14 @@ pub struct Contents {
     pub purges: BTreeMap<SessionKey, Purge>,
     pub agents: BTreeMap<(OrgId, AgentContextId), AgentContext>,
     pub conversations: BTreeMap<(OrgId, ConversationContextId), ConversationContext>,
+    pub org_modes: BTreeMap<(OrgId, ModeKey), Arc<Mode>>,
+    pub usage: BTreeMap<UsageKey, UsageAmounts>,
+    pub agent_versions: BTreeMap<(OrgId, AgentContextId, u32), AgentContext>,
+    pub conversation_versions: BTreeMap<(OrgId, ConversationContextId, u32), ConversationContext>,
+    pub budgets: BTreeMap<OrgId, Budgets>,
+    pub org_settings: BTreeMap<OrgId, StoredOrgSettings>,
+    /// The meters, with their entries.
+    pub meters: BTreeMap<MeterKey, (budget::Meter, BTreeMap<TurnKey, Entry>)>,
 }
 
 /// The table. Clones share it.
@@ -71,6 +87,9 @@ impl Table {
             }
             Document::ConversationContext(context) => {
                 contents.conversations.insert((org.clone(), context.id.clone()), context);
+            }
+            Document::Mode(mode) => {
+                contents.org_modes.insert((org.clone(), mode.key.clone()), Arc::new(mode));
             }
         }
     }
@@ -104,6 +123,10 @@ impl Table {
         }
         if let Some(purge) = &commit.purge {
             contents.purges.insert(session.clone(), purge.clone());
+        }
+        for entry in &commit.usage {
+            let sum = contents.usage.entry(entry.key.clone()).or_default();
+            *sum = std::mem::take(sum).plus(&entry.amounts);
         }
         for change in &commit.mode_changes {
             contents.modes.insert((session.clone(), change.position), change.clone());

@@ -1,6 +1,8 @@
 //! Planted bugs: decorators around the ports, each of which breaks one rule.
 
+mod meter;
 mod objects;
+mod org_settings;
 mod table;
 
 use std::{
@@ -60,10 +62,12 @@ pub enum Bug {
     ToolResultsPerTurn,
     /// An import writes whatever is stored, so that a late one changes a published session (rule 13).
     ReservationIgnored,
+    /// Changes of a meter apply to whatever entry is stored, so that two finalizers count a turn twice (I8).
+    MeterEntryIgnored,
 }
 
 impl Bug {
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::OwnerIgnored,
         Self::PhaseIgnored,
         Self::AbsenceIgnored,
@@ -82,6 +86,7 @@ impl Bug {
         Self::ServerShareForgotten,
         Self::ToolResultsPerTurn,
         Self::ReservationIgnored,
+        Self::MeterEntryIgnored,
     ];
 
     /// Returns the key under which an object is stored.

@@ -20,8 +20,8 @@ use protocol::{
 };
 use turns::checkpoint::Checkpoint;
 use turns::ports::{
-    ArchiveItem, ArchiveStore, ListError, Order, Page, Reads, Record, Store, TimeRange, Unavailable,
-    WriteError,
+    AgentEntry, ArchiveItem, ArchiveStore, ListError, LiveContext, Order, OrgModes, Page, Reads, Record,
+    Store, TimeRange, Unavailable, WriteError,
 };
 
 use super::{Bug, Buggy, Role};
@@ -183,19 +183,41 @@ impl Reads for Buggy<Table> {
         &self,
         org: &OrgId,
         id: &AgentContextId,
-    ) -> Result<Option<AgentContext>, Unavailable> {
+    ) -> Result<Option<LiveContext<AgentContext>>, Unavailable> {
         self.faulty.agent_context(org, id).await
     }
 
-    async fn agents(&self, org: &OrgId, limit: usize) -> Result<Vec<AgentContextId>, Unavailable> {
+    async fn agents(&self, org: &OrgId, limit: usize) -> Result<Vec<AgentEntry>, Unavailable> {
         self.faulty.agents(org, limit).await
+    }
+
+    async fn modes(&self, org: &OrgId) -> Result<OrgModes, Unavailable> {
+        self.faulty.modes(org).await
+    }
+
+    async fn agent_version(
+        &self,
+        org: &OrgId,
+        id: &AgentContextId,
+        version: u32,
+    ) -> Result<Option<AgentContext>, Unavailable> {
+        self.faulty.agent_version(org, id, version).await
+    }
+
+    async fn conversation_version(
+        &self,
+        org: &OrgId,
+        id: &ConversationContextId,
+        version: u32,
+    ) -> Result<Option<ConversationContext>, Unavailable> {
+        self.faulty.conversation_version(org, id, version).await
     }
 
     async fn conversation_context(
         &self,
         org: &OrgId,
         id: &ConversationContextId,
-    ) -> Result<Option<ConversationContext>, Unavailable> {
+    ) -> Result<Option<LiveContext<ConversationContext>>, Unavailable> {
         self.faulty.conversation_context(org, id).await
     }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use contracts::Timestamp;
-use protocol::id::AttemptId;
+use protocol::{budget::EntryId, id::AttemptId};
 use turns::ports::{Random, Timer};
 
 use crate::{
@@ -194,5 +194,9 @@ impl Random for Process {
 
     fn jitter(&self, most: Duration) -> Duration {
         most.mul_f64(self.0.clock.draw(fastrand::Rng::f64))
+    }
+
+    fn entry_id(&self) -> EntryId {
+        EntryId(self.0.clock.draw(|chance| chance.u32(..)))
     }
 }

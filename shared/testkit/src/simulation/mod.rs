@@ -12,6 +12,7 @@ mod recover;
 pub use counts::Counts;
 
 use crate::{
+    build,
     deployment::{Deployment, Settings},
     invariants::{Violation, violation},
     planted_bugs::Bug,
@@ -43,6 +44,7 @@ pub fn run(seed: u64, bug: Option<Bug>, verbose: bool) -> Run {
         queue_faults: plan.queue_faults,
         bug,
     });
+    deployment.table.contents().budgets.insert(build::org(), build::org_budgets());
     let mut driver = drive::Driver::new(deployment, plan);
     driver.run_with_faults();
     let mut violations = recover::recover(&mut driver);

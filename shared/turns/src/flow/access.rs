@@ -1,6 +1,7 @@
 //! Access control: the caller's role in a session, and the audit log.
 
-use contracts::id::SessionId;
+use agent::context::{ContextId, ContextKind};
+use contracts::{id::SessionId, request::OrgSettings};
 use protocol::{
     Caller,
     id::{SessionKey, TurnKey},
@@ -77,6 +78,32 @@ pub fn require_operator(caller: &Caller) -> Result<(), Refusal> {
     if caller.operator { Ok(()) } else { Err(Refusal::OperatorRequired) }
 }
 
+/// Requires the caller to be an operator or an agent editor.
+///
+/// # Errors
+/// If the caller is neither.
+pub(crate) fn require_context_editor(caller: &Caller) -> Result<(), Refusal> {
+    if caller.may_edit_contexts() { Ok(()) } else { Err(Refusal::ContextEditorRequired) }
+}
+
+/// Parses the id of a context for a caller who may edit contexts. An invalid id is that of no context.
+///
+/// # Errors
+/// If the caller may not edit contexts, or the id is invalid.
+pub fn context_id(caller: &Caller, kind: ContextKind, id: &str) -> Result<ContextId, Refusal> {
+    require_context_editor(caller)?;
+    kind.id(id).map_err(|_| Refusal::InvalidContextId(kind))
+}
+
+/// Returns the refusal for a context that the org doesn't have.
+pub(crate) fn context_not_found(id: &ContextId) -> Refusal {
+    match id.clone() {
+        ContextId::Agent(id) => Refusal::AgentContextNotFound(id),
+        ContextId::Conversation(id) => Refusal::ConversationContextNotFound(id),
+        ContextId::Mode(key) => Refusal::ModeNotFound(key),
+    }
+}
+
 /// Logs who changed whose session (docs/reference/logs.md). The request's own log fields name the caller and the
 /// session. The role is left out if it can't be read, because the change is done by then.
 pub(crate) async fn audit_write(
@@ -100,12 +127,47 @@ pub(crate) fn audit_search(caller: &Caller) {
     audit("search", caller, None);
 }
 
+/// Logs a change of the org's budgets.
+pub(crate) fn audit_budgets(caller: &Caller) {
+    audit("budgets", caller, None);
+}
+
+/// Logs a change of the org's settings, with the number of what is disabled in each list.
+pub(crate) fn audit_org_settings(caller: &Caller, settings: &OrgSettings) {
+    let disabled = &settings.disabled;
+    tracing::info!(
+        action = "org_settings",
+        operator = caller.operator,
+        org_disabled = disabled.org,
+        users_disabled = disabled.users.len(),
+        agents_disabled = disabled.agents.len(),
+        models_disabled = disabled.models.len(),
+        "{}",
+        contracts::log::AUDIT
+    );
+}
+
 /// Logs the export or import of a whole session, whoever the caller is.
 pub(crate) fn audit_session(action: &'static str, caller: &Caller, session: &SessionId) {
     tracing::info!(
         action,
         operator = caller.operator,
         session = session.as_str(),
+        "{}",
+        contracts::log::AUDIT
+    );
+}
+
+/// Logs a change of a context.
+pub(crate) fn audit_context(action: &'static str, caller: &Caller, id: &ContextId, version: Option<u32>) {
+    let (kind, context) = (id.kind().name(), id.as_str());
+    tracing::info!(
+        action,
+        operator = caller.operator,
+        agent_editor = caller.agent_editor,
+        context_kind = kind,
+        context,
+        version,
         "{}",
         contracts::log::AUDIT
     );

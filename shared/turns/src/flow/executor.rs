@@ -1,5 +1,7 @@
 //! The executor of turns: starts or resumes a turn, and works on it until it has a response.
 
+use std::sync::OnceLock;
+
 use agent::outcome::Response;
 use contracts::{
     ToolContinuation,
@@ -145,6 +147,8 @@ impl<D: AgentDeps> Executor<D> {
             conditions,
             rerun,
             question,
+            reservation: OnceLock::new(),
+            org_settings: OnceLock::new(),
             scope,
             stream,
         };

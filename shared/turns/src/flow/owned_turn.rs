@@ -9,6 +9,7 @@ use std::{
 };
 
 use protocol::{
+    budget::Amounts,
     timing::Timing,
     turn::{StepRef, Turn},
 };
@@ -24,6 +25,8 @@ pub(crate) struct OwnedTurn {
     pub(crate) lease: Lease,
     /// The scope of the request that works on it.
     pub(crate) scope: RequestScope,
+    /// The amounts that the turn's start reserved in its meters. Zero after a takeover or a resumption.
+    pub(crate) reserved: Amounts,
     /// The last recorded step.
     recorded: Mutex<Option<StepRef>>,
 }
@@ -31,7 +34,7 @@ pub(crate) struct OwnedTurn {
 impl OwnedTurn {
     /// Creates the owner's view of a turn after the write that acquired it.
     pub(crate) fn new(turn: Turn, lease: Lease, scope: &RequestScope) -> Self {
-        Self { turn, lease, scope: scope.clone(), recorded: Mutex::default() }
+        Self { turn, lease, scope: scope.clone(), reserved: Amounts::default(), recorded: Mutex::default() }
     }
 
     /// Returns the time left for models and tools before the turn must be settled.

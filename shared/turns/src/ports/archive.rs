@@ -4,7 +4,7 @@ use std::future::Future;
 
 use agent::outcome::answer::File;
 use bytes::Bytes;
-use contracts::{Fingerprint, id::TurnId};
+use contracts::{Fingerprint, id::TurnId, read::StoredItem};
 use protocol::{
     detail::{Feedback, ModeChange, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
@@ -42,6 +42,12 @@ pub trait Archive: Send + Sync {
         session: &SessionKey,
         after: Option<String>,
     ) -> impl Future<Output = Result<Page<RawItem>, Unavailable>> + Send;
+    /// Returns the keys and sizes of a turn's items, feedback and checkpoints included. `next` is set if there are more
+    /// than one page of any kind. Reads consistently.
+    fn turn_items(
+        &self,
+        turn: &TurnKey,
+    ) -> impl Future<Output = Result<Page<StoredItem>, Unavailable>> + Send;
     /// Parses an item of a session with this key.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use agent::tool::timer::Timer;
 use contracts::Timestamp;
-use protocol::id::AttemptId;
+use protocol::{budget::EntryId, id::AttemptId};
 
 /// The machine's clocks, which a simulation replaces.
 pub trait Clock: Timer {
@@ -18,4 +18,6 @@ pub trait Random: Send + Sync {
     fn attempt_id(&self) -> AttemptId;
     /// Returns a random duration below `limit`.
     fn jitter(&self, limit: Duration) -> Duration;
+    /// Returns a random id for an entry in a meter.
+    fn entry_id(&self) -> EntryId;
 }

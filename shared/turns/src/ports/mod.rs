@@ -6,13 +6,17 @@
 
 mod adapters;
 mod archive;
+mod contexts;
 mod errors;
 mod host;
 mod index;
+mod meter;
+mod org_settings;
 mod payloads;
 mod purge;
 mod queue;
 mod store;
+mod usage;
 
 pub use adapters::{Adapters, AgentAdapters, AgentDeps, Deps, QueueDeps};
 pub use agent::tool::timer::Timer;
@@ -20,15 +24,22 @@ pub use archive::{
     ARCHIVE_BATCH_SIZE, Archive, ArchiveItem, ArchiveStore, ArchivedObject, ArchivedSession, InvalidItem,
     Object, PayloadArchive, RawItem,
 };
+pub use contexts::{Authorship, ContextChange, ContextHead, ContextReads, ContextStore, StoredVersion};
 pub use errors::{ListError, Source, Unavailable, WriteError};
 pub use host::{Clock, Random};
 pub use index::{
     Backfill, Candidate, Candidates, IndexQuery, Indexed, SessionIndex, SessionIndexRemover,
     SessionIndexWriter,
 };
+pub use meter::{Meter, MeterReads};
+pub use org_settings::{OrgSettingsReads, OrgSettingsStore, StoredOrgSettings};
 pub use payloads::{Link, PayloadReads, Payloads};
 pub use purge::{
     PURGE_ITEM_PAGE_SIZE, PURGE_VERSION_PAGE_SIZE, ProviderResponseRemover, PurgePayloads, PurgeStore,
 };
 pub use queue::FinalizeQueue;
-pub use store::{CHECKPOINT_PAGE_SIZE, DUE_SHARDS, Order, Page, Reads, Record, Store, TimeRange};
+pub use store::{
+    AgentEntry, CHECKPOINT_PAGE_SIZE, DUE_SHARDS, LiveContext, Order, OrgModes, Page, Reads, Record, Store,
+    TimeRange,
+};
+pub use usage::UsageReads;

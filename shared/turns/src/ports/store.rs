@@ -1,8 +1,11 @@
 //! The table of sessions, turns and their details.
 
-use std::future::Future;
+use std::{future::Future, sync::Arc};
 
-use agent::context::{AgentContext, ConversationContext};
+use agent::{
+    context::{AgentContext, ConversationContext, Rollout},
+    mode::Mode,
+};
 use contracts::{
     Timestamp,
     id::{AgentContextId, ConversationContextId, OrgId, UserId},
@@ -17,7 +20,11 @@ use protocol::{
     turn::Turn,
 };
 
-use super::errors::{ListError, Unavailable, WriteError};
+use super::{
+    errors::{ListError, Unavailable, WriteError},
+    meter::Meter,
+    org_settings::OrgSettingsReads,
+};
 use crate::checkpoint::Checkpoint;
 
 /// The most checkpoints that [`Reads::checkpoints`] returns.
@@ -25,6 +32,27 @@ pub const CHECKPOINT_PAGE_SIZE: usize = 16;
 
 /// The number of shards of [`Store::due`].
 pub const DUE_SHARDS: u8 = 16;
+
+/// A context that is live.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveContext<T> {
+    /// The content.
+    pub content: T,
+    /// The rollout of another version, if there is one.
+    pub rollout: Option<Rollout>,
+}
+
+/// The modes of an org, sorted by key.
+pub type OrgModes = Arc<[Arc<Mode>]>;
+
+/// An agent context in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentEntry {
+    /// Its id.
+    pub id: AgentContextId,
+    /// True if it is deprecated.
+    pub is_deprecated: bool,
+}
 
 /// Reads the table.
 pub trait Reads: Send + Sync {
@@ -65,18 +93,35 @@ pub trait Reads: Send + Sync {
         &self,
         org: &OrgId,
         id: &AgentContextId,
+    ) -> impl Future<Output = Result<Option<LiveContext<AgentContext>>, Unavailable>> + Send;
+    /// Returns a version of an agent context of an org. A version never changes.
+    fn agent_version(
+        &self,
+        org: &OrgId,
+        id: &AgentContextId,
+        version: u32,
     ) -> impl Future<Output = Result<Option<AgentContext>, Unavailable>> + Send;
-    /// Returns the ids of an org's agent contexts, sorted, at most `limit`.
+    /// Returns an org's agent contexts, sorted by id, at most `limit`.
     fn agents(
         &self,
         org: &OrgId,
         limit: usize,
-    ) -> impl Future<Output = Result<Vec<AgentContextId>, Unavailable>> + Send;
+    ) -> impl Future<Output = Result<Vec<AgentEntry>, Unavailable>> + Send;
+    /// Returns the modes of an org as they were a minute ago or later, at most
+    /// [`MAX_MODES`](agent::mode::MAX_MODES).
+    fn modes(&self, org: &OrgId) -> impl Future<Output = Result<OrgModes, Unavailable>> + Send;
     /// Returns a conversation context of an org.
     fn conversation_context(
         &self,
         org: &OrgId,
         id: &ConversationContextId,
+    ) -> impl Future<Output = Result<Option<LiveContext<ConversationContext>>, Unavailable>> + Send;
+    /// Returns a version of a conversation context of an org. A version never changes.
+    fn conversation_version(
+        &self,
+        org: &OrgId,
+        id: &ConversationContextId,
+        version: u32,
     ) -> impl Future<Output = Result<Option<ConversationContext>, Unavailable>> + Send;
     /// Returns a turn's checkpoints that end after a position, in order, at most [`CHECKPOINT_PAGE_SIZE`].
     fn checkpoints(
@@ -138,7 +183,7 @@ pub trait Reads: Send + Sync {
 }
 
 /// Writes the table.
-pub trait Store: Reads {
+pub trait Store: Reads + Meter + OrgSettingsReads {
     /// Writes one head under its condition.
     fn write_turn(&self, change: &TurnChange) -> impl Future<Output = Result<(), WriteError>> + Send;
     /// Commits a transaction: everything or nothing. The session keeps its stored ratings, which may be newer than the

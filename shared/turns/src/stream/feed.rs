@@ -3,12 +3,13 @@
 use protocol::stream_position::StreamPosition;
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use contracts::stream::Event;
+use contracts::stream::{Event, Kind};
 use futures::{
     FutureExt, StreamExt,
     future::{Either, select},
     stream::{self, BoxStream},
 };
+use tokio::time::{Instant, sleep_until};
 
 use super::{
     conclude::{conclude, refusal_event},
@@ -21,11 +22,17 @@ use agent::outcome::Response;
 /// this connection, and the client has to reconnect.
 pub type Events = BoxStream<'static, Event>;
 
+/// The shortest time between a delta and the next event. Text that arrives meanwhile is part of one delta, so the cost
+/// of a stream depends on its duration and not on the size of the model's chunks.
+pub(super) const DELTA_INTERVAL: Duration = Duration::from_millis(20);
+
 /// A stream as one connection reads it.
 #[derive(Debug)]
 pub struct Feed {
     writer: Arc<Writer>,
     cursor: Cursor,
+    /// The earliest time of the next event, after a delta.
+    next_event: Option<Instant>,
 }
 
 /// The most time until a response begins.
@@ -53,7 +60,7 @@ pub enum ResponseStart<F> {
 
 impl Feed {
     pub(super) fn new(writer: Arc<Writer>, seen: Option<StreamPosition>) -> Self {
-        Self { writer, cursor: Cursor::after(seen) }
+        Self { writer, cursor: Cursor::after(seen), next_event: None }
     }
 
     /// Waits until the kind of response is known: for the first event, the end, or a timeout.
@@ -142,10 +149,16 @@ impl Feed {
         conclude(self.cursor.position, self.writer.round(), response)
     }
 
-    /// Waits for the next delta or reset. Cancel safe.
+    /// Waits for the next event before the end, at least [`DELTA_INTERVAL`] after a delta. Cancel safe.
     async fn next(&mut self) -> Event {
+        if let Some(at) = self.next_event {
+            sleep_until(at).await;
+            self.next_event = None;
+        }
         loop {
             if let Some(event) = self.writer.next(&mut self.cursor) {
+                let is_delta = matches!(event.kind, Kind::Delta(_));
+                self.next_event = is_delta.then(|| Instant::now() + DELTA_INTERVAL);
                 return event;
             }
             self.writer.changed().await;

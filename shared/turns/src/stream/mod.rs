@@ -1,7 +1,8 @@
 //! A turn's stream: its answer while it is written.
 //!
 //! The flows write into a [`Writer`], and a connection reads from its [`Feed`]. There is no queue between them: a
-//! slow reader gets fewer and longer deltas, a disconnected one costs nothing, and neither delays the turn. The
+//! slow reader gets fewer and longer deltas, a disconnected one costs nothing, and neither delays the turn. The first
+//! delta leaves at once, later ones at most every 20 ms, with all text that arrived meanwhile. The
 //! agent's output filter holds back text that may still be replaced. So the deltas since the last reset are always a
 //! prefix of the answer, if they belong to it at all.
 //!
@@ -12,6 +13,8 @@
 
 mod conclude;
 mod feed;
+#[cfg(test)]
+mod feed_tests;
 #[cfg(test)]
 mod id_tests;
 #[cfg(test)]

@@ -110,6 +110,8 @@ class AgentSession(WireModel):
     """Id of the agent context, fixed by the first turn."""
     agent_context_name: str | None = Field(default=None, alias="AgentContextName")
     """Name of the context."""
+    agent_context_version: int | None = Field(default=None, alias="AgentContextVersion")
+    """Version of the agent context that the session is pinned to. Absent if it follows the live one."""
     category: str | None = Field(default=None, alias="Category")
     """Category, as a user set it."""
     continuation_token: str | None = Field(default=None, alias="ContinuationToken")
@@ -118,6 +120,8 @@ class AgentSession(WireModel):
     """Id of the conversation context, fixed by the first turn."""
     conversation_context_name: str | None = Field(default=None, alias="ConversationContextName")
     """Name of the context."""
+    conversation_context_version: int | None = Field(default=None, alias="ConversationContextVersion")
+    """Version of the conversation context that the session is pinned to. Absent if it follows the live one."""
     default_language: str | None = Field(default=None, alias="DefaultLanguage")
     """Language hint for retrieval."""
     deleted_date: datetime | None = Field(default=None, alias="DeletedDate")
@@ -132,6 +136,8 @@ class AgentSession(WireModel):
     """Token to read earlier changes from the session's mode history. Absent if there are none."""
     participants: list[Participant] | None = Field(default=None, alias="Participants")
     """Users who took part, at most 100."""
+    quarantined_date: datetime | None = Field(default=None, alias="QuarantinedDate")
+    """Time at which an operator quarantined the session. Absent unless it is quarantined."""
     ratings: SessionRatings | None = Field(default=None, alias="Ratings")
     """Ratings of the turns. Absent without ratings."""
     repo: str | None = Field(default=None, alias="Repo")
@@ -167,12 +173,16 @@ class AgentSessionSummary(WireModel):
     """Id of the agent context."""
     agent_context_name: str | None = Field(default=None, alias="AgentContextName")
     """Name of the context."""
+    agent_context_version: int | None = Field(default=None, alias="AgentContextVersion")
+    """Version of the agent context that the session is pinned to. Absent if it follows the live one."""
     category: str | None = Field(default=None, alias="Category")
     """Category, as a user set it."""
     conversation_context_id: str | None = Field(default=None, alias="ConversationContextId")
     """Id of the conversation context."""
     conversation_context_name: str | None = Field(default=None, alias="ConversationContextName")
     """Name of the context."""
+    conversation_context_version: int | None = Field(default=None, alias="ConversationContextVersion")
+    """Version of the conversation context that the session is pinned to. Absent if it follows the live one."""
     deleted_date: datetime | None = Field(default=None, alias="DeletedDate")
     """Time of the deletion. Absent unless the session is deleted."""
     description: str | None = Field(default=None, alias="Description")
@@ -183,6 +193,8 @@ class AgentSessionSummary(WireModel):
     """Time of the last turn's latest status change, or of its creation."""
     last_turn_status: TurnStatus | None = Field(default=None, alias="LastTurnStatus")
     """Status of the last turn. Absent if there are no turns."""
+    quarantined_date: datetime | None = Field(default=None, alias="QuarantinedDate")
+    """Time at which an operator quarantined the session. Absent unless it is quarantined."""
     ratings: SessionRatings | None = Field(default=None, alias="Ratings")
     """Ratings of the turns. Absent without ratings."""
 

@@ -80,6 +80,7 @@ StatusReason = (
         "waiting_for_tools",
         "completed",
         "failed",
+        "over_budget",
         "cancelled",
         "superseded",
         "tool_deadline",

@@ -15,8 +15,8 @@ const MAX_OUTPUT_LINES: usize = 30;
 /// Folder that Cargo creates beside the programs that it builds.
 const CARGO_FOLDER: &str = ".fingerprint";
 
-/// Allows one build at a time: all clouds of a process share it.
-static BUILDING: Mutex<()> = Mutex::const_new(());
+/// The last checkout that was built. All clouds of a process share one build.
+static BUILT: Mutex<Option<Checkout>> = Mutex::const_new(None);
 
 /// A checkout with the engine's sources.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,9 +59,19 @@ impl Checkout {
         program.is_file().then_some(program)
     }
 
-    /// Builds the engine with Cargo, which does nothing if it is up to date. Progress goes to standard error.
+    /// Builds the engine with Cargo, once in the life of the process. Progress goes to standard error.
     pub(super) async fn build(&self) -> Result<(), Error> {
-        let _guard = BUILDING.lock().await;
+        let mut built = BUILT.lock().await;
+        if built.as_ref() == Some(self) {
+            return Ok(());
+        }
+        self.run_cargo().await?;
+        *built = Some(self.clone());
+        Ok(())
+    }
+
+    /// Runs Cargo, which does nothing if the engine is up to date.
+    async fn run_cargo(&self) -> Result<(), Error> {
         let mut command = cargo();
         command.args(["build", "--locked", "--manifest-path"]).arg(&self.manifest);
         command.arg("--target-dir").arg(&self.target_dir);

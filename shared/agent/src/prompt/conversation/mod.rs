@@ -12,15 +12,19 @@ pub use observed_capability::ObservedCapability;
 use contracts::request::UserTurn;
 use protocol::{
     chain::{ChainStart, ConversationStatePolicy, HistoryOwner, ReplayReason},
+    payload::{Kind, Payload},
     session::SolutionContext,
     turn::Turn,
 };
 
 use crate::{
     attempt::{AttemptState, TurnSpec, prompt_state::SolutionTexts},
-    history::{self, LoadedHistory, RenderTarget, RenderedHistory, Truncation, compaction::CompactionRange},
+    history::{
+        self, Exchange, LoadedHistory, RenderTarget, RenderedHistory, Truncation, compaction::CompactionRange,
+    },
     mode::Catalog,
     model::{Chain, Error, HistoryItem, Reply, ReplyItem, Request, Wire},
+    outcome::{Outcome, answer::File},
     tool::rounds::ReasoningReader,
 };
 
@@ -227,6 +231,19 @@ impl Conversation {
         self.history
             .replay_reason()
             .and_then(|_| CompactionRange::needed(spec, state, rendered, self.budget.tokens))
+    }
+
+    /// Returns the [snapshot](history::snapshot) of the conversation, after this outcome of its turn. None if the provider
+    /// stores the conversation, or if the turn is the first.
+    #[must_use]
+    pub fn history_snapshot(&self, turn: &Turn, spec: &TurnSpec, outcome: &Outcome) -> Option<File> {
+        let LoadedData { request, history, .. } = &self.loaded;
+        let history = history.as_ref().filter(|_| !self.provider_stores() && !turn.parent.is_none())?;
+        let own = Exchange::new(turn, request.as_ref()?, &spec.inputs.files, outcome)?;
+        let bytes = history::snapshot::to_json(turn, history, &own)?.into();
+        let kind = Kind::History(turn.attempt.clone());
+        let media_type = kind.media_type().to_owned();
+        Some(File { payload: Payload { turn: turn.key.clone(), kind }, media_type, bytes })
     }
 
     /// True if the provider accepted the request but ignored the response that it continues from. The reply was then

@@ -1,41 +1,22 @@
 //! Accumulates the events of a stream into one reply.
 //!
-//! Pure. A stream is complete with `message_stop`, or at its end after a stop reason. Each text block is a segment of the
-//! text. Thinking is kept with its signature, to be sent back before the results of the reply's calls.
-
-mod block;
+//! Pure. A stream is complete with `message_stop`, or at its end after a stop reason.
 
 use agent::model::{Error, Observer, Reply};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use crate::accumulator::{Accumulate, Progress, ReplyText};
-use crate::anthropic_messages::usage::Usage;
+use crate::accumulator::{Accumulate, Progress};
+use crate::block_reply::BlockReply;
 use crate::error_object::ErrorObject;
-use crate::tool_calls::{ReceivedCall, ToolCalls};
-use crate::{failure, wire_capture};
-
-use block::Blocks;
 
 /// The state of a reply under construction.
-#[derive(Debug, Default)]
-pub struct Accumulator {
-    /// Makes the ids that are generated here unique across replies.
-    nonce: u64,
-    /// The text. Its places are blocks.
-    text: ReplyText,
-    blocks: Blocks,
-    id: Option<String>,
-    model: Option<String>,
-    stop_reason: Option<String>,
-    usage: Usage,
-    /// The error that an event reported.
-    error: Option<ErrorObject>,
-}
+#[derive(Debug)]
+pub struct Accumulator(BlockReply);
 
 impl Accumulator {
     /// Creates an accumulator. Pass a different nonce for each response.
     pub fn new(nonce: u64) -> Self {
-        Self { nonce, ..Self::default() }
+        Self(BlockReply::new(nonce))
     }
 }
 
@@ -52,17 +33,16 @@ impl Accumulate for Accumulator {
             }
             "content_block_delta" => self.push_delta(index(&event), event.get("delta"), observer)?,
             "message_delta" => {
-                self.usage.update(event.get("usage"));
+                self.0.usage.update(event.get("usage"));
                 let reason = event.get("delta").and_then(|delta| delta.get("stop_reason")?.as_str());
-                self.stop_reason = reason.map(str::to_owned).or(self.stop_reason.take());
+                self.0.stop_reason = reason.map(str::to_owned).or(self.0.stop_reason.take());
             }
-            "message_stop" => return self.complete(observer).map(Progress::Complete),
+            "message_stop" => return self.0.complete(observer).map(Progress::Complete),
             // From a server without streaming.
-            "message" => return self.read_message(Value::Object(event), observer).map(Progress::Complete),
+            "message" => return self.read_message(&Value::Object(event), observer).map(Progress::Complete),
             "error" => {
-                observer.add_usage(self.usage.counts());
-                wire_capture::capture_response(observer, data);
-                return Err(self.fail(ErrorObject::from_value(&Value::Object(event))));
+                let error = ErrorObject::from_value(&Value::Object(event));
+                return Err(self.0.fail(error, data, observer));
             }
             // `ping`, `content_block_stop`, and future ones.
             _ => {}
@@ -71,44 +51,49 @@ impl Accumulate for Accumulator {
     }
 
     fn finish(&mut self, observer: &mut Observer<'_>) -> Result<Reply, Error> {
-        if self.stop_reason.is_none() {
-            observer.add_usage(self.usage.counts());
-            return Err(Error::Malformed);
-        }
-        self.complete(observer)
+        self.0.finish(observer)
     }
 
     fn has_text(&self) -> bool {
-        !self.text.emitted.is_empty()
+        !self.0.text.emitted.is_empty()
     }
 
     fn has_output(&self) -> bool {
-        self.text.has_output
+        self.0.text.has_output
     }
 
     fn error(&self) -> Option<&ErrorObject> {
-        self.error.as_ref()
+        self.0.error.as_ref()
     }
 }
 
 impl Accumulator {
     fn start(&mut self, message: Option<&Value>) {
         let member = |name: &str| Some(message?.get(name)?.as_str()?.to_owned());
-        (self.id, self.model) = (member("id"), member("model"));
-        self.usage.update(message.and_then(|message| message.get("usage")));
+        (self.0.id, self.0.model) = (member("id"), member("model"));
+        self.0.usage.update(message.and_then(|message| message.get("usage")));
     }
 
+    /// Starts a block. The blocks of hosted tools are skipped.
     fn start_block(
         &mut self,
         index: u32,
         block: Option<&Value>,
         observer: &mut Observer<'_>,
     ) -> Result<(), Error> {
-        self.text.mark_output(observer);
+        self.0.text.mark_output(observer);
         let Some(block) = block else { return Ok(()) };
-        let text = block.get("text").and_then(Value::as_str).unwrap_or_default();
-        self.text.push((index, 0), text, observer)?;
-        self.blocks.start(index, block)
+        let member = |name: &str| block.get(name).and_then(Value::as_str).unwrap_or_default();
+        match member("type") {
+            "text" => self.0.text.push((index, 0), member("text"), observer),
+            "thinking" => {
+                self.0.blocks.push_thinking(index, member("thinking"))?;
+                self.0.blocks.push_signature(index, member("signature"))
+            }
+            "redacted_thinking" => self.0.blocks.push_redacted(index, member("data")),
+            "tool_use" => self.0.blocks.start_call(index, member("id"), member("name"), block.get("input")),
+            _ => Ok(()),
+        }
     }
 
     fn push_delta(
@@ -117,83 +102,27 @@ impl Accumulator {
         delta: Option<&Value>,
         observer: &mut Observer<'_>,
     ) -> Result<(), Error> {
-        self.text.mark_output(observer);
+        self.0.text.mark_output(observer);
         let member = |name: &str| delta.and_then(|delta| delta.get(name)?.as_str()).unwrap_or_default();
         match member("type") {
-            "text_delta" => self.text.push((index, 0), member("text"), observer),
-            "input_json_delta" => self.blocks.push_input(index, member("partial_json")),
-            "thinking_delta" => self.blocks.push_thinking(index, member("thinking")),
-            "signature_delta" => self.blocks.push_signature(index, member("signature")),
+            "text_delta" => self.0.text.push((index, 0), member("text"), observer),
+            "input_json_delta" => self.0.blocks.push_input(index, member("partial_json")),
+            "thinking_delta" => self.0.blocks.push_thinking(index, member("thinking")),
+            "signature_delta" => self.0.blocks.push_signature(index, member("signature")),
             // Citations, and future ones.
             _ => Ok(()),
         }
     }
 
     /// Reads a message that was sent as one JSON document.
-    fn read_message(&mut self, message: Value, observer: &mut Observer<'_>) -> Result<Reply, Error> {
-        self.start(Some(&message));
+    fn read_message(&mut self, message: &Value, observer: &mut Observer<'_>) -> Result<Reply, Error> {
+        self.start(Some(message));
         let blocks = message.get("content").and_then(Value::as_array);
         for (index, block) in blocks.into_iter().flatten().enumerate() {
             self.start_block(u32::try_from(index).unwrap_or(u32::MAX), Some(block), observer)?;
         }
-        self.stop_reason = message.get("stop_reason").and_then(Value::as_str).map(str::to_owned);
-        self.complete(observer)
-    }
-
-    fn fail(&mut self, error: ErrorObject) -> Error {
-        let classified = failure::classify_failed(Some(&error));
-        self.error = Some(error);
-        classified
-    }
-
-    /// Returns the reply. Unless the reply is complete, its calls are dropped.
-    fn complete(&mut self, observer: &mut Observer<'_>) -> Result<Reply, Error> {
-        observer.add_usage(self.usage.counts());
-        if observer.raw.is_some() {
-            wire_capture::capture_response(observer, &self.assembled().to_string());
-        }
-        let is_truncated = match self.stop_reason.as_deref() {
-            Some("refusal") => return Err(Error::ContentFiltered),
-            Some("max_tokens" | "model_context_window_exceeded") => true,
-            _ => false,
-        };
-        if is_truncated && self.text.is_blank() {
-            let overflows = self.stop_reason.as_deref() == Some("model_context_window_exceeded");
-            return Err(if overflows { Error::ContextTooLong } else { Error::Incomplete });
-        }
-        let received: Vec<ReceivedCall> =
-            if is_truncated { Vec::new() } else { self.blocks.calls().collect() };
-        let ToolCalls { calls, has_unmatched: _ } = ToolCalls::collect(&received, self.nonce)?;
-        Ok(Reply {
-            is_stored: false,
-            response_id: self.id.take().unwrap_or_else(|| format!("unnamed_{:016x}", self.nonce)),
-            model: self.model.take().unwrap_or_default(),
-            text: self.text.take(),
-            calls,
-            is_truncated,
-            replaces_stream: false,
-            reasoning: self.blocks.reasoning(),
-            hosted: Vec::new(),
-        })
-    }
-
-    /// Assembles the message as the API sends it without streaming.
-    fn assembled(&self) -> Value {
-        let usage = self.usage.counts().map(|usage| {
-            json!({
-                "prompt_tokens": usage.prompt_tokens, "cached_tokens": usage.cached_tokens,
-                "cache_write_tokens": usage.cache_write_tokens, "output_tokens": usage.completion_tokens,
-            })
-        });
-        let calls: Vec<Value> = self
-            .blocks
-            .calls()
-            .map(|call| json!({ "id": call.call_id, "name": call.name, "arguments": call.arguments }))
-            .collect();
-        json!({
-            "id": self.id, "type": "message", "model": self.model, "stop_reason": self.stop_reason,
-            "text": self.text.emitted, "tool_uses": calls, "usage": usage,
-        })
+        self.0.stop_reason = message.get("stop_reason").and_then(Value::as_str).map(str::to_owned);
+        self.0.complete(observer)
     }
 }
 

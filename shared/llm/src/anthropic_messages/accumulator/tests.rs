@@ -1,3 +1,5 @@
+use serde_json::json;
+
 use super::*;
 
 /// Reads the events. Returns the end, the emitted text and the usage.

@@ -11,40 +11,32 @@ mod reply;
 
 use std::borrow::Cow;
 
-use agent::model::model_settings::{Effort, ModelSettings, ServiceTier, TextFormat};
-use agent::model::{Attachment, Chain, Error, HistoryItem, Message, Request, ToolOutput};
+use agent::model::model_settings::{Effort, ModelSettings, ServiceTier};
+use agent::model::{Attachment, Chain, HistoryItem, Message, Request, ToolOutput};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use contracts::response::ToolOutcome;
 
 use crate::anthropic_messages::request as wire;
 use crate::prompt;
-
-pub use reply::{REDACTED_THINKING, THINKING};
+use crate::tool_calls::portable_id;
 
 /// The most tokens of a reply if the context sets no limit, which the API requires: no model in use allows fewer.
 pub const DEFAULT_MAX_TOKENS: u32 = 32_000;
 
 /// Builds the body of a request.
-///
-/// # Errors
-///
-/// [`Error::UnsupportedFeature`] for hosted tools, which are another API's.
-pub fn build(request: &Request, send_identifiers: bool) -> Result<wire::Request<'_>, Error> {
+pub fn build(request: &Request, send_identifiers: bool) -> wire::Request<'_> {
     let settings = &request.settings;
-    if !settings.hosted_tools.is_empty() {
-        return Err(Error::UnsupportedFeature { feature: "HostedTools" });
-    }
     let identifiers = request.identifiers.as_ref().filter(|_| send_identifiers);
     let (mut system, mut messages) = (Vec::new(), Vec::new());
     if let Chain::Initial { system: base, parts, history } = &request.chain {
         system.extend(prompt::system_parts(base, parts).filter_map(prompt::non_blank).map(text));
         messages.extend(history.iter().filter_map(history_message));
     }
-    system.extend(settings.text_format.as_ref().and_then(format_instruction).map(text));
+    system.extend(settings.text_format.as_ref().and_then(prompt::format_instruction).map(text));
     messages.push(user_message(&request.message));
     add_cache_points(&mut system, &mut messages);
     let config = output_config(settings);
-    Ok(wire::Request {
+    wire::Request {
         model: &request.model,
         max_tokens: settings.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
         temperature: settings.temperature,
@@ -59,7 +51,7 @@ pub fn build(request: &Request, send_identifiers: bool) -> Result<wire::Request<
         tool_choice: tool_choice(request),
         system,
         messages,
-    })
+    }
 }
 
 /// Returns the names of the settings that the API has no member for. They are not sent.
@@ -90,18 +82,6 @@ fn output_config(settings: &ModelSettings) -> wire::OutputConfig<'_> {
     });
     let format = settings.text_format.as_ref().filter(|format| format.strict);
     wire::OutputConfig { effort, format: format.map(|format| wire::Format { schema: &format.schema }) }
-}
-
-/// Returns the instruction for a format that the provider needn't enforce. The API enforces every format it is given, and
-/// accepts only schemas that it can enforce.
-fn format_instruction(format: &TextFormat) -> Option<String> {
-    (!format.strict).then(|| {
-        let description = format.description.as_deref().map(|text| format!(" {text}")).unwrap_or_default();
-        format!(
-            "Answer with JSON alone, without a code fence. It conforms to this JSON Schema, named {}.{description}\n\n{}",
-            format.name, format.schema
-        )
-    })
 }
 
 fn service_tier(tier: ServiceTier) -> Option<&'static str> {
@@ -160,7 +140,7 @@ fn tool_result(output: &ToolOutput) -> wire::Block<'_> {
         ToolOutcome::ResultJson(json) => (json.as_str(), false),
         ToolOutcome::ErrorMessage(message) => (message.as_str(), true),
     };
-    let tool_use_id = reply::portable_id(&output.call.call_id);
+    let tool_use_id = portable_id(&output.call.call_id);
     wire::Content::ToolResult { tool_use_id, content, is_error }.into()
 }
 

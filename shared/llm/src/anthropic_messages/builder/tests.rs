@@ -1,9 +1,9 @@
-use agent::model::hosted_tools::HostedTool;
-use agent::model::model_settings::Verbosity;
+use agent::model::model_settings::{TextFormat, Verbosity};
 use agent::model::{FunctionCall, Identifiers, Instruction, Reasoning, ReplyItem, Tool};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::block_reply::{REDACTED_THINKING, THINKING};
 
 const POINT: &str = "cache_control";
 
@@ -36,7 +36,7 @@ fn request(history: Vec<HistoryItem>, message: Message) -> Request {
 }
 
 fn body(request: &Request) -> Value {
-    serde_json::to_value(build(request, true).unwrap()).unwrap()
+    serde_json::to_value(build(request, true)).unwrap()
 }
 
 #[test]
@@ -168,10 +168,6 @@ fn settings_without_a_counterpart_are_named() {
         ..ModelSettings::default()
     };
     assert_eq!(omitted_settings(&settings).collect::<Vec<_>>(), ["Verbosity", "ServiceTier"]);
-    let mut request = request(Vec::new(), user("Search."));
-    request.settings.hosted_tools =
-        vec![HostedTool::WebSearch { search_context_size: None, allowed_domains: Vec::new() }];
-    assert_eq!(build(&request, true), Err(Error::UnsupportedFeature { feature: "HostedTools" }));
 }
 
 #[test]

@@ -10,7 +10,7 @@ mod call_id;
 
 use std::borrow::Cow;
 
-use agent::model::{Attachment, Chain, Error, HistoryItem, Message, ReplyItem, Request};
+use agent::model::{Attachment, Chain, HistoryItem, Message, ReplyItem, Request};
 
 use crate::chat_completions::request as wire;
 use crate::prompt;
@@ -25,15 +25,8 @@ pub const REASONING_MEMBERS: [&str; 2] = ["reasoning_content", "reasoning"];
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// Builds the body of a request.
-///
-/// # Errors
-///
-/// [`Error::UnsupportedFeature`] for hosted tools, which the API doesn't have.
-pub fn build(request: &Request, send_identifiers: bool) -> Result<wire::Request<'_>, Error> {
+pub fn build(request: &Request, send_identifiers: bool) -> wire::Request<'_> {
     let settings = &request.settings;
-    if !settings.hosted_tools.is_empty() {
-        return Err(Error::UnsupportedFeature { feature: "HostedTools" });
-    }
     let identifiers = request.identifiers.as_ref().filter(|_| send_identifiers);
     let renderer = Renderer { signs_calls: request.model.contains("gemini") };
     let mut messages = Vec::new();
@@ -45,7 +38,7 @@ pub fn build(request: &Request, send_identifiers: bool) -> Result<wire::Request<
         history.iter().for_each(|item| renderer.push_history_item(&mut messages, item));
     }
     push_message(&mut messages, &request.message);
-    Ok(wire::Request {
+    wire::Request {
         model: &request.model,
         temperature: settings.temperature,
         top_p: settings.top_p,
@@ -73,7 +66,7 @@ pub fn build(request: &Request, send_identifiers: bool) -> Result<wire::Request<
             .tool_choice
             .as_deref()
             .map(|name| wire::ToolChoice { function: wire::FunctionName { name } }),
-    })
+    }
 }
 
 /// A renderer of earlier replies.

@@ -203,7 +203,7 @@ fn first_turn_fixes_contexts_and_hints_stay_until_replaced() {
     assert_eq!(latched(Hints::default()), "one");
     assert_eq!(latched(hints("two")), "two");
     let agent = Some(contracts::id::AgentContextId::new("other").unwrap());
-    let other = Submission { contexts: Contexts { agent, conversation: None }, ..submission("t2", "two") };
+    let other = Submission { contexts: Contexts { agent, ..Contexts::default() }, ..submission("t2", "two") };
     let snapshot = Snapshot { session: Some(session), ..Snapshot::default() };
     assert_eq!(begin::decide(&snapshot, &other, at(1), &timing), Decision::ContextMismatch);
 }

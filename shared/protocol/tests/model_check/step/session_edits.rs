@@ -1,8 +1,9 @@
-//! Session edits: delete, restore and purge (rule 12).
+//! Session edits: delete, restore, purge, quarantine and release (rule 12).
 
 use std::sync::Arc;
 
 use protocol::{
+    change::Commit,
     session::Session,
     transition::{purging, session_edits},
 };
@@ -33,44 +34,58 @@ impl Step<'_> {
     pub(super) fn decide_edit(&mut self) {
         let Some(session) = self.state.session.clone() else { return };
         match self.current_edit() {
-            Some(SessionEdit::Delete | SessionEdit::Purge) if self.model.config.fine_grained => {
+            Some(SessionEdit::Delete | SessionEdit::Purge | SessionEdit::Quarantine)
+                if self.model.config.fine_grained =>
+            {
                 self.process().state = ProcessState::ReadingOpenTurn { session };
             }
-            Some(SessionEdit::Delete | SessionEdit::Purge) => self.edit_with_turn(&session),
+            Some(SessionEdit::Delete | SessionEdit::Purge | SessionEdit::Quarantine) => {
+                self.edit_with_turn(&session);
+            }
             Some(SessionEdit::Restore) => {
-                if let Some(commit) = session_edits::restore(&session, at(self.state.now)) {
-                    self.process().state = ProcessState::Sending {
-                        write: Arc::new(Write::Commit(commit)),
-                        continuation: Continuation::EditSession,
-                    };
-                }
+                self.send_edit(session_edits::restore(&session, at(self.state.now)))
+            }
+            Some(SessionEdit::Release) => {
+                self.send_edit(session_edits::release(&session, at(self.state.now)))
             }
             None => {}
         }
     }
 
-    /// Prepares the transaction that deletes or purges the session.
-    pub(super) fn edit_with_turn(&mut self, session: &Session) {
-        let purges = self.current_edit() == Some(SessionEdit::Purge);
-        let (ends, raises) = match purges {
-            true => (Rule::PurgeEndsOpenTurn, Rule::PurgeRaisesRev),
-            false => (Rule::DeleteEndsOpenTurn, Rule::DeleteRaisesRev),
-        };
-        let open = session.open_turn.as_ref().and_then(|open| self.state.turn(number(open))).cloned();
-        let open = open.filter(|_| !self.is_disabled(ends));
-        let (by, now, timing) = (&submission(0, 0).requested_by.id, at(self.state.now), timing());
-        let commit = match purges {
-            true => purging::begin(session, open.as_deref(), by, now, &timing),
-            false => session_edits::delete(session, open.as_deref(), by, timing.retention, now, &timing),
-        };
-        let Some(mut commit) = commit else { return };
-        if self.is_disabled(raises) {
-            commit.session.after.rev = session.rev;
-        }
+    fn send_edit(&mut self, commit: Option<Commit>) {
+        let Some(commit) = commit else { return };
         self.process().state = ProcessState::Sending {
             write: Arc::new(Write::Commit(commit)),
             continuation: Continuation::EditSession,
         };
+    }
+
+    /// Prepares the transaction that deletes, purges or quarantines the session.
+    pub(super) fn edit_with_turn(&mut self, session: &Session) {
+        let Some(edit) = self.current_edit() else { return };
+        let (ends, raises) = match edit {
+            SessionEdit::Purge => (Rule::PurgeEndsOpenTurn, Rule::PurgeRaisesRev),
+            SessionEdit::Quarantine => (Rule::QuarantineEndsOpenTurn, Rule::QuarantineRaisesRev),
+            SessionEdit::Delete | SessionEdit::Restore | SessionEdit::Release => {
+                (Rule::DeleteEndsOpenTurn, Rule::DeleteRaisesRev)
+            }
+        };
+        let open = session.open_turn.as_ref().and_then(|open| self.state.turn(number(open))).cloned();
+        let open = open.filter(|_| !self.is_disabled(ends));
+        let (by, now, timing) = (&submission(0, 0).requested_by.id, at(self.state.now), timing());
+        let open = open.as_deref();
+        let commit = match edit {
+            SessionEdit::Purge => purging::begin(session, open, by, now, &timing),
+            SessionEdit::Quarantine => session_edits::quarantine(session, open, by, now, &timing),
+            SessionEdit::Delete | SessionEdit::Restore | SessionEdit::Release => {
+                session_edits::delete(session, open, by, timing.retention, now, &timing)
+            }
+        };
+        let Ok(Some(mut commit)) = commit else { return };
+        if self.is_disabled(raises) {
+            commit.session.after.rev = session.rev;
+        }
+        self.send_edit(Some(commit));
     }
 
     /// Records the effect of a successful edit.
@@ -80,6 +95,11 @@ impl Step<'_> {
                 self.note(Event::DeleteEnded);
                 self.announce(turn);
             }
+            (Some(SessionEdit::Quarantine), Some(turn)) => {
+                self.note(Event::QuarantineEnded);
+                self.announce(turn);
+            }
+            (Some(SessionEdit::Release), _) => self.note(Event::Released),
             (Some(SessionEdit::Purge), Some(_)) => self.note(Event::PurgeEnded),
             (Some(SessionEdit::Restore), _) => self.note(Event::Restored),
             _ => {}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use protocol::{
     ancestry::RerunOf,
-    session::Session,
+    session::{Session, SessionClosed},
     transition::{
         begin::{self, Closing, Decision, ParentState, Rerun, Setup, Snapshot},
         finalize, settle,
@@ -138,7 +138,8 @@ impl Step<'_> {
             Decision::TakeOver(turn) => self.fence(&turn, Purpose::Retry),
             Decision::Conflict => self.note(Event::Conflict),
             Decision::Busy { .. } => self.note(Event::Busy),
-            Decision::Deleted => self.note(Event::RefusedAsDeleted),
+            Decision::Closed(SessionClosed::Deleted) => self.note(Event::RefusedAsDeleted),
+            Decision::Closed(SessionClosed::Quarantined) => self.note(Event::RefusedAsQuarantined),
             Decision::ContextMismatch => unreachable!("all requests name the same contexts"),
         }
     }

@@ -228,8 +228,9 @@ impl Step<'_> {
                 if let Some(purge) = commit.purge.as_ref().filter(|purge| purge.stage != Stage::Waiting) {
                     self.state.purge = Some(Arc::new(purge.clone()));
                 }
-                let deleted = self.state.session.as_ref().is_some_and(|session| session.deleted.is_some());
-                if deleted && commit.session.after.deleted.is_none() && !commit.turns.is_empty() {
+                let closed =
+                    self.state.session.as_ref().is_some_and(|session| session.ensure_open().is_err());
+                if closed && commit.session.after.ensure_open().is_ok() && !commit.turns.is_empty() {
                     self.state.record_violation(Violation::DeletionUndone);
                 }
                 for change in &commit.turns {

@@ -1,4 +1,4 @@
-//! Cancels an open turn at the caller's request.
+//! Ends an open turn at the caller's request: cancels it, or abandons it for an operator.
 
 use contracts::{
     id::{SessionId, TurnId},
@@ -27,10 +27,10 @@ use crate::{
 /// The most times a cancel decides again because the turn changed meanwhile.
 const MAX_TRIES: usize = 8;
 
-/// The outcome of a cancel.
+/// The outcome of a cancel or an abandonment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelOutcome {
-    /// The turn is cancelled, by this call or by an earlier one.
+    /// The turn ended for this reason, by this call or by an earlier one.
     Cancelled,
     /// The turn had already ended otherwise.
     TooLate,
@@ -43,15 +43,15 @@ impl CancelOutcome {
         match self {
             Self::Cancelled => None,
             Self::TooLate => Some(Warning {
-                message: "The turn had ended before it could be cancelled; its outcome stands.".to_owned(),
+                message: "The turn had already ended; its outcome stands.".to_owned(),
                 error_code: None,
             }),
         }
     }
 
-    fn from_settled(turn: &Turn) -> Self {
+    fn from_settled(turn: &Turn, reason: EndReason) -> Self {
         match turn.settlement().map(|settlement| &settlement.verdict) {
-            Some(Verdict::Ended(EndReason::Cancelled)) => Self::Cancelled,
+            Some(Verdict::Ended(found)) if *found == reason => Self::Cancelled,
             _ => Self::TooLate,
         }
     }
@@ -82,19 +82,50 @@ impl<D: QueueDeps> Canceler<D> {
         turn: TurnId,
         invocation: &Invocation,
     ) -> Result<CancelOutcome, Refusal> {
+        self.end(caller, session, turn, (EndReason::Cancelled, "cancel"), invocation).await
+    }
+
+    /// Settles a turn as abandoned, for an operator who knows that nothing comes of it any more. Otherwise as
+    /// [`Self::cancel`].
+    ///
+    /// # Errors
+    /// If the caller isn't an operator, or has no such turn.
+    pub async fn abandon(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        turn: TurnId,
+        invocation: &Invocation,
+    ) -> Result<CancelOutcome, Refusal> {
+        access::require_operator(caller)?;
+        self.end(caller, session, turn, (EndReason::Abandoned, "abandon"), invocation).await
+    }
+
+    async fn end(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        turn: TurnId,
+        (reason, action): (EndReason, &'static str),
+        invocation: &Invocation,
+    ) -> Result<CancelOutcome, Refusal> {
         let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
         for _ in 0..MAX_TRIES {
             let store = self.deps.store();
             let (session, turn) = access::load_turn(store, caller, &key).await?;
             let (now, timing) = (self.deps.host().now(), self.deps.timing());
-            let Ok(change) = settle::end(&turn, EndReason::Cancelled, now, timing) else {
-                return Ok(CancelOutcome::from_settled(&turn));
+            let Ok(change) = settle::end(&turn, reason, now, timing) else {
+                return Ok(CancelOutcome::from_settled(&turn, reason));
             };
             let left = partial_work::find(store, self.deps.payloads(), &turn).await;
-            let change = change.ended_by(&caller.user.id).with_partial_work(left);
+            let change = match reason {
+                EndReason::Cancelled => change.ended_by(&caller.user.id),
+                _ => change,
+            };
+            let change = change.with_partial_work(left);
             if let WriteOutcome::Applied = write::turn(&self.deps, &change).await? {
                 let announced = announce(&self.deps, &turn, invocation.correlation.as_ref());
-                let audited = access::audit_write(store, "cancel", caller, &session);
+                let audited = access::audit_write(store, action, caller, &session);
                 join3(announced, audited, wait_until_noticed(&self.deps, &turn)).await;
                 return Ok(CancelOutcome::Cancelled);
             }

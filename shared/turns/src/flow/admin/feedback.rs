@@ -37,7 +37,7 @@ impl<D: Deps> FeedbackWriter<D> {
     /// Stores the caller's feedback on a turn.
     ///
     /// # Errors
-    /// If this caller has no such turn, or it isn't finished.
+    /// If this caller has no such turn, it isn't finished, or its session is quarantined.
     pub async fn submit(
         &self,
         caller: &Caller,
@@ -46,7 +46,8 @@ impl<D: Deps> FeedbackWriter<D> {
         request: FeedbackRequest,
     ) -> Result<TurnFeedback, Refusal> {
         let turn = SessionKey { org: caller.org.clone(), session }.turn(turn);
-        let (_, head) = access::load_turn(self.deps.store(), caller, &turn).await?;
+        let (session, head) = access::load_turn(self.deps.store(), caller, &turn).await?;
+        session.ensure_released()?;
         let now = self.deps.host().now();
         if head.settlement().is_none() {
             let retry_after = wait::estimate_wait(&head, now, self.deps.timing());

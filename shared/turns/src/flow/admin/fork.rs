@@ -1,7 +1,8 @@
 //! Forks a session: creates a new one that continues from a completed turn.
 
+use agent::context::check_disabled;
 use contracts::{id::SessionId, request};
-use futures::future::{join, try_join, try_join3};
+use futures::future::{join, try_join, try_join4};
 use protocol::{
     Caller,
     id::{SessionKey, TurnKey},
@@ -12,7 +13,7 @@ use protocol::{
 
 use crate::flow::{access, admin::index_notice, finish::evidence::TurnEvidence};
 use crate::{
-    ports::{Clock, QueueDeps, Reads, Store, Unavailable},
+    ports::{Clock, OrgSettingsReads, QueueDeps, Reads, Store, Unavailable},
     refusal::Refusal,
 };
 
@@ -33,8 +34,8 @@ impl<D: QueueDeps> Forker<D> {
     /// Creates the session. The same request again is a no-op.
     ///
     /// # Errors
-    /// If there is no such turn, it has no answer to continue from, or the new session's id is taken by another
-    /// session.
+    /// If there is no such turn, it has no answer to continue from, the new session's id is taken by another session, or
+    /// the org, the user or the agent is disabled.
     pub async fn fork(
         &self,
         caller: &Caller,
@@ -45,8 +46,13 @@ impl<D: QueueDeps> Forker<D> {
         let source = SessionKey { org: caller.org.clone(), session };
         let key = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
         let turn = source.turn(request.turn_id.clone());
-        let (original, source_turn, existing) =
-            try_join3(store.session(&source), store.turn(&turn), store.session(&key)).await?;
+        let (original, source_turn, existing, settings) = try_join4(
+            store.session(&source),
+            store.turn(&turn),
+            store.session(&key),
+            store.org_settings(&caller.org),
+        )
+        .await?;
         // A hidden session takes the time of an unknown one, as the source and as the fork.
         let (sees_source, sees_fork) = try_join(
             access::sees(store, caller, &source, original.as_ref()),
@@ -61,9 +67,10 @@ impl<D: QueueDeps> Forker<D> {
         if let Some(existing) = existing {
             return ensure_same_fork(&existing, &turn, caller);
         }
-        if original.deleted.is_some() {
-            return Err(Refusal::SessionDeleted);
-        }
+        let disabled = &settings.disabled;
+        check_disabled(disabled, &caller.user.id, original.contexts.agent_id())
+            .map_err(Refusal::Restricted)?;
+        original.ensure_open()?;
         if !matches!(source_turn.state, State::Settled(_) | State::Finalized(_)) {
             return Err(Refusal::TurnNotCompleted);
         }

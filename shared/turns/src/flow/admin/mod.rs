@@ -1,6 +1,8 @@
-//! Changes sessions at a user's request: cancel, edit, fork, import, feedback, purge and indexing.
+//! Changes at a user's request: sessions, contexts and budgets; cancel, edit, fork, import, feedback, purge and indexing.
 
+pub(super) mod budgets;
 pub(super) mod cancel;
+pub(super) mod context_edits;
 mod document_check;
 pub(super) mod export_reader;
 pub(super) mod feedback;
@@ -8,6 +10,8 @@ pub(super) mod fork;
 pub(super) mod import;
 mod index_notice;
 pub(super) mod indexing;
+pub(super) mod org_settings;
 mod ownership_wait;
 pub(super) mod purge;
 pub(super) mod session_edits;
+mod settlement;

@@ -1,16 +1,12 @@
-//! Edits, deletes, purges and restores sessions at a user's request (rule 12).
+//! Edits, deletes, purges, restores, quarantines and releases sessions at a user's request (rule 12).
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
-use contracts::{
-    error::causes,
-    id::{OrgId, SessionId},
-    request::SessionEdit,
-};
+use contracts::{error::causes, id::SessionId, request::SessionEdit};
 use futures::future::join;
 use protocol::{
     Caller,
-    change::TurnChange,
+    change::{Commit, TurnChange},
     id::SessionKey,
     queue_message::FinalizeMessage,
     session::Session,
@@ -29,59 +25,60 @@ use crate::flow::{
     write::{self, WriteOutcome},
 };
 use crate::{
-    ports::{Clock, FinalizeQueue, QueueDeps, Reads},
+    ports::{Clock, FinalizeQueue, OrgSettingsReads, QueueDeps, Reads},
     refusal::Refusal,
 };
 
 /// The most times a change decides again because the session changed meanwhile.
 const MAX_TRIES: usize = 8;
 
-/// The deployment's settings that concern changes of sessions.
-#[derive(Debug, Clone, Default)]
-pub struct SessionPolicy {
-    /// The retention of deleted sessions by org, in place of the default.
-    pub retention_overrides: BTreeMap<OrgId, Duration>,
-    /// True if the deployment has an index of sessions.
-    pub sessions_are_indexed: bool,
-}
-
 /// Edits, deletes, purges and restores sessions.
 #[derive(Debug, Clone)]
 pub struct SessionEditor<D> {
     deps: D,
-    policy: SessionPolicy,
+    sessions_are_indexed: bool,
 }
 
 impl<D: QueueDeps> SessionEditor<D> {
-    /// Creates an editor over these dependencies.
+    /// Creates an editor over these dependencies, for a deployment with or without an index of sessions.
     #[must_use]
-    pub fn new(deps: D, policy: SessionPolicy) -> Self {
-        Self { deps, policy }
+    pub fn new(deps: D, sessions_are_indexed: bool) -> Self {
+        Self { deps, sessions_are_indexed }
     }
 
     /// Edits a session. Everyone who sees it may change its name, description and category. Only its owner or an
-    /// operator may change its visibility.
+    /// operator may change its visibility, and only an operator or an agent editor its pins.
     ///
     /// # Errors
-    /// If this caller has no such session, doesn't own it, or it was deleted.
+    /// If this caller has no such session, doesn't own it, or it was deleted or quarantined.
     pub async fn edit(&self, caller: &Caller, session: SessionId, edit: SessionEdit) -> Result<(), Refusal> {
         let key = SessionKey { org: caller.org.clone(), session };
         let SessionEdit { name, description, category, visibility, .. } = edit;
-        let edit = Edit { name, description, category, visibility };
+        let (agent_version, conversation_version) =
+            (edit.agent_context_version, edit.conversation_context_version);
+        let edit = Edit { name, description, category, visibility, agent_version, conversation_version };
+        let pins = agent_version.is_some() || conversation_version.is_some();
         for _ in 0..MAX_TRIES {
             let session = self.session_for(caller, &key).await?;
             if edit.visibility.is_some() {
                 ensure_administrator(caller, &session)?;
             }
+            if pins {
+                access::require_context_editor(caller)?;
+                self.ensure_versions(&session, &edit).await?;
+            }
             let commit = session_edits::edit(&session, &edit, self.deps.host().now());
-            let Some(commit) = commit.map_err(|_| Refusal::SessionDeleted)? else { return Ok(()) };
+            let Some(commit) = commit? else { return Ok(()) };
             let renames = edit.name.is_some() || edit.description.is_some();
             let index_notified = async {
                 if renames {
-                    index_notice::send(&self.deps, self.policy.sessions_are_indexed, &key).await;
+                    index_notice::send(&self.deps, self.sessions_are_indexed, &key).await;
                 }
             };
             if let WriteOutcome::Applied = join(write::commit(&self.deps, &commit), index_notified).await.0? {
+                if pins {
+                    access::audit_write(self.deps.store(), "pin", caller, &session).await;
+                }
                 return Ok(());
             }
         }
@@ -92,7 +89,7 @@ impl<D: QueueDeps> SessionEditor<D> {
     /// it starts no further model call or tool effect. A deleted session stays as it is.
     ///
     /// # Errors
-    /// If this caller has no such session, or doesn't own it.
+    /// If this caller has no such session, doesn't own it, or it is quarantined.
     pub async fn delete(
         &self,
         caller: &Caller,
@@ -108,32 +105,93 @@ impl<D: QueueDeps> SessionEditor<D> {
             let (now, timing) = (self.deps.host().now(), self.deps.timing());
             let deletion =
                 session_edits::delete(&session, open.as_ref(), &caller.user.id, retention, now, timing);
-            let Some(mut commit) = deletion else { return Ok(()) };
-            let ended = open.filter(|_| !commit.turns.is_empty());
-            if let Some(turn) = &ended {
-                let left = partial_work::find(self.deps.store(), self.deps.payloads(), turn).await;
-                let with_work = |change: TurnChange| change.with_partial_work(left.clone());
-                commit.turns = commit.turns.into_iter().map(with_work).collect();
-            }
-            if let WriteOutcome::Applied = write::commit(&self.deps, &commit).await? {
+            let Some(commit) = deletion? else { return Ok(()) };
+            if let WriteOutcome::Applied = self.commit_with_work(commit, open.as_ref()).await? {
                 access::audit_write(self.deps.store(), "delete", caller, &session).await;
-                if let Some(turn) = ended {
-                    join(
-                        announce(&self.deps, &turn, invocation.correlation.as_ref()),
-                        wait_until_noticed(&self.deps, &turn),
-                    )
-                    .await;
-                }
+                self.after_end(open.as_ref(), invocation).await;
                 return Ok(());
             }
         }
         Err(Refusal::Contended)
     }
 
+    /// Quarantines a session for an operator, and cancels its open turn as [`Self::delete`] does. Until its release
+    /// it accepts no turns, results or changes. Reads go on. A quarantined session stays as it is.
+    ///
+    /// # Errors
+    /// If the caller isn't an operator, has no such session, or it was deleted.
+    pub async fn quarantine(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        invocation: &Invocation,
+    ) -> Result<(), Refusal> {
+        access::require_operator(caller)?;
+        let key = SessionKey { org: caller.org.clone(), session };
+        for _ in 0..MAX_TRIES {
+            let session = self.session_for(caller, &key).await?;
+            let open = self.open_turn(&session).await?;
+            let (now, timing) = (self.deps.host().now(), self.deps.timing());
+            let quarantine = session_edits::quarantine(&session, open.as_ref(), &caller.user.id, now, timing);
+            let Some(commit) = quarantine? else { return Ok(()) };
+            if let WriteOutcome::Applied = self.commit_with_work(commit, open.as_ref()).await? {
+                access::audit_write(self.deps.store(), "quarantine", caller, &session).await;
+                self.after_end(open.as_ref(), invocation).await;
+                return Ok(());
+            }
+        }
+        Err(Refusal::Contended)
+    }
+
+    /// Releases a session from its quarantine, for an operator. Any other session stays as it is.
+    ///
+    /// # Errors
+    /// If the caller isn't an operator, or has no such session.
+    pub async fn release(&self, caller: &Caller, session: SessionId) -> Result<(), Refusal> {
+        access::require_operator(caller)?;
+        let key = SessionKey { org: caller.org.clone(), session };
+        for _ in 0..MAX_TRIES {
+            let session = self.session_for(caller, &key).await?;
+            let Some(commit) = session_edits::release(&session, self.deps.host().now()) else {
+                return Ok(());
+            };
+            if let WriteOutcome::Applied = write::commit(&self.deps, &commit).await? {
+                access::audit_write(self.deps.store(), "release", caller, &session).await;
+                return Ok(());
+            }
+        }
+        Err(Refusal::Contended)
+    }
+
+    /// Commits an edit. If it ends the open turn, with the work that the turn has left.
+    async fn commit_with_work(
+        &self,
+        mut commit: Commit,
+        open: Option<&Turn>,
+    ) -> Result<WriteOutcome, Refusal> {
+        if let Some(turn) = open.filter(|_| !commit.turns.is_empty()) {
+            let left = partial_work::find(self.deps.store(), self.deps.payloads(), turn).await;
+            let with_work = |change: TurnChange| change.with_partial_work(left.clone());
+            commit.turns = commit.turns.into_iter().map(with_work).collect();
+        }
+        Ok(write::commit(&self.deps, &commit).await?)
+    }
+
+    /// Announces the turn that an edit has ended, and waits until its attempt notices. A turn that was settled before
+    /// has its announcement already.
+    async fn after_end(&self, open: Option<&Turn>, invocation: &Invocation) {
+        let Some(turn) = open.filter(|turn| turn.settlement().is_none()) else { return };
+        join(
+            announce(&self.deps, turn, invocation.correlation.as_ref()),
+            wait_until_noticed(&self.deps, turn),
+        )
+        .await;
+    }
+
     /// Starts the purge of a session, deleted or not, and ends its open turn. A purge that has started continues.
     ///
     /// # Errors
-    /// If this caller has no such session, or doesn't own it.
+    /// If this caller has no such session, doesn't own it, or it is quarantined.
     pub async fn request_purge(&self, caller: &Caller, session: SessionId) -> Result<(), Refusal> {
         let key = SessionKey { org: caller.org.clone(), session };
         let message = FinalizeMessage::SessionPurge { org: key.org.clone(), session: key.session.clone() };
@@ -147,7 +205,7 @@ impl<D: QueueDeps> SessionEditor<D> {
             let open = self.open_turn(&session).await?;
             let (now, timing) = (self.deps.host().now(), self.deps.timing());
             let commit = purging::begin(&session, open.as_ref(), &caller.user.id, now, timing);
-            let Some(commit) = commit else { continue };
+            let Some(commit) = commit? else { continue };
             if let WriteOutcome::Applied = write::commit(&self.deps, &commit).await? {
                 access::audit_write(self.deps.store(), "purge", caller, &session).await;
                 let announced = async {
@@ -189,17 +247,42 @@ impl<D: QueueDeps> SessionEditor<D> {
         Err(Refusal::Contended)
     }
 
+    /// Requires the versions that a session is to be pinned to.
+    async fn ensure_versions(&self, session: &Session, edit: &Edit) -> Result<(), Refusal> {
+        let (store, org, contexts) = (self.deps.store(), &session.key.org, &session.contexts);
+        if let Some(version) = edit.agent_version.filter(|version| *version > 0) {
+            let found = match &contexts.agent {
+                Some(id) => store.agent_version(org, id, version).await?.is_some(),
+                None => false,
+            };
+            ensure_version(found, version)?;
+        }
+        if let Some(version) = edit.conversation_version.filter(|version| *version > 0) {
+            let found = match &contexts.conversation {
+                Some(id) => store.conversation_version(org, id, version).await?.is_some(),
+                None => false,
+            };
+            ensure_version(found, version)?;
+        }
+        Ok(())
+    }
+
     /// Returns how long this session is kept after deletion: as its context says, or its org's setting, or the
     /// default.
     async fn retention(&self, session: &Session) -> Result<Duration, Refusal> {
         let org = &session.key.org;
-        let of_context = match &session.contexts.conversation {
-            Some(id) => self.deps.store().conversation_context(org, id).await?,
-            None => None,
+        let store = self.deps.store();
+        let of_context = match (&session.contexts.conversation, session.contexts.pins.conversation) {
+            (Some(id), Some(version)) => store.conversation_version(org, id, version).await?,
+            (Some(id), None) => store.conversation_context(org, id).await?.map(|found| found.content),
+            (None, _) => None,
         };
-        let of_context = of_context.and_then(|context| context.retention());
-        let of_org = self.policy.retention_overrides.get(org).copied();
-        Ok(of_context.or(of_org).unwrap_or(self.deps.timing().retention))
+        if let Some(retention) = of_context.and_then(|context| context.retention()) {
+            return Ok(retention);
+        }
+        let days = store.org_settings(org).await?.retention_days;
+        let of_org = days.map(|days| Duration::from_secs(u64::from(days) * 24 * 60 * 60));
+        Ok(of_org.unwrap_or(self.deps.timing().retention))
     }
 
     async fn session_for(&self, caller: &Caller, key: &SessionKey) -> Result<Session, Refusal> {
@@ -214,6 +297,10 @@ impl<D: QueueDeps> SessionEditor<D> {
             None => Ok(None),
         }
     }
+}
+
+fn ensure_version(found: bool, version: u32) -> Result<(), Refusal> {
+    if found { Ok(()) } else { Err(Refusal::ContextVersionNotFound(version.to_string())) }
 }
 
 fn ensure_administrator(caller: &Caller, session: &Session) -> Result<(), Refusal> {

@@ -1,7 +1,7 @@
 //! Finalizes turns: writes the details of a settled turn, then makes its head terminal. Details come first, so
 //! whatever a terminal head refers to exists (I10).
 
-use futures::future::try_join3;
+use futures::future::try_join4;
 use protocol::{
     detail::{Participant, ResultDetail},
     id::TurnKey,
@@ -12,6 +12,7 @@ use protocol::{
 
 use crate::flow::{
     finish::{evidence::TurnEvidence, partial_answer, turn_event},
+    meter,
     write::{self, WriteOutcome},
 };
 use crate::ports::{Deps, Reads, Store, Unavailable};
@@ -78,9 +79,11 @@ pub(crate) async fn publish_details(
     evidence: &TurnEvidence,
     result: &ResultDetail,
 ) -> Result<(), Unavailable> {
+    let result_report = &result.report;
     let result = deps.store().put_result_detail(result);
     let partial = partial_answer::store(deps.payloads(), turn, evidence.partial_answer.as_deref());
-    try_join3(result, partial, touch_participant(deps, turn)).await.map(|_| ())
+    let closed = meter::close(deps, turn, result_report);
+    try_join4(result, partial, touch_participant(deps, turn), closed).await.map(|_| ())
 }
 
 /// Updates the participant's last activity, which orders a user's list of sessions. The session's first turn wrote it

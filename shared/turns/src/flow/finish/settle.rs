@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use agent::outcome::{Outcome, Response, answer::File};
 use contracts::error::causes;
-use futures::future::{join, try_join_all};
+use futures::future::{join3, try_join_all};
 use protocol::{
     change::PartialWork,
     transition::settle,
@@ -13,6 +13,7 @@ use protocol::{
 
 use crate::flow::{
     finish::{announcement::announce, outcomes, replay, transition},
+    meter,
     owned_turn::OwnedTurn,
     write::{self, WriteOutcome},
 };
@@ -50,7 +51,9 @@ pub(crate) async fn settle(
         return replay::replay_stored(deps, turn.clone(), stream).await;
     };
     let announced = announce(deps, turn, owned.scope.correlation.as_ref());
-    let (written, ()) = join(write::turn(deps, &change), announced).await;
+    // Boxed: few orgs limit concurrent turns.
+    let left = Box::pin(meter::leave(deps, turn));
+    let (written, (), ()) = join3(write::turn(deps, &change), announced, left).await;
     match written? {
         WriteOutcome::Applied => Ok(response),
         // Rule 6: an attempt that loses the write responds with the stored outcome, never with its own text.

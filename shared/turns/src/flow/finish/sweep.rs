@@ -68,7 +68,12 @@ impl<D: Deps> Finalizer<D> {
         Ok(summary)
     }
 
-    async fn sweep_turn(&self, key: &TurnKey, summary: &mut SweepSummary) -> Result<(), Unavailable> {
+    /// Does what is due for a turn.
+    pub(crate) async fn sweep_turn(
+        &self,
+        key: &TurnKey,
+        summary: &mut SweepSummary,
+    ) -> Result<(), Unavailable> {
         let Some(turn) = self.deps.store().turn(key).await? else {
             return Ok(());
         };

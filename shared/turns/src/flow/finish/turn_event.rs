@@ -48,8 +48,12 @@ pub(crate) fn log_terminal(finalized: &Finalization, outcome: Option<&Outcome>) 
     );
 }
 
-/// True if the failure is the service's or its provider's. Cancelled and superseded turns and expired client tools
-/// aren't.
+/// True if the failure is the service's or its provider's. Cancelled and superseded turns, expired client tools and
+/// turns over a budget aren't.
 fn is_service_failure(code: ErrorCode) -> bool {
-    !matches!(code, ErrorCode::TurnCancelled | ErrorCode::TurnSuperseded | ErrorCode::ToolDeadlineExpired)
+    use ErrorCode as Code;
+    !matches!(
+        code,
+        Code::TurnCancelled | Code::TurnSuperseded | Code::ToolDeadlineExpired | Code::TurnOverBudget
+    )
 }

@@ -39,11 +39,11 @@ pub(crate) async fn load(
     let agents = stream::iter(agents).map(|id: AgentContextId| async move {
         let found = store.agent_context(org, &id).await;
         let built_in = built_in_agent_name(&id).map(str::to_owned);
-        (id, found.map(|found| found.map(|found| found.name).or(built_in)))
+        (id, found.map(|found| found.map(|found| found.content.name).or(built_in)))
     });
     let conversations = stream::iter(conversations).map(|id: ConversationContextId| async move {
         let found = store.conversation_context(org, &id).await;
-        (id, found.map(|found| found.map(|found| found.name)))
+        (id, found.map(|found| found.map(|found| found.content.name)))
     });
     let (agents, conversations) = join(
         agents.buffer_unordered(MAX_CONCURRENT_READS).collect::<Vec<_>>(),

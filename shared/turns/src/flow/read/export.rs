@@ -242,8 +242,11 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
         url: Option<String>,
         values: PayloadMode,
     ) -> Result<Option<ExportedPayload>, Unavailable> {
+        let Some(kind) = kind_of(&payload) else {
+            return Ok(None);
+        };
         let linked = ExportedPayload {
-            kind: kind_of(&payload),
+            kind,
             name: payload.kind.file_name().to_owned(),
             object: place,
             size_bytes: size,
@@ -330,8 +333,9 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
     }
 }
 
-fn kind_of(payload: &Payload) -> PayloadKind {
-    match payload.kind {
+/// Returns the kind of a payload in an export; none if exports leave it out.
+fn kind_of(payload: &Payload) -> Option<PayloadKind> {
+    Some(match payload.kind {
         Kind::Instruction(_) => PayloadKind::Instruction,
         Kind::Outcome(_) => PayloadKind::Outcome,
         Kind::Step(..) => PayloadKind::Step,
@@ -340,8 +344,9 @@ fn kind_of(payload: &Payload) -> PayloadKind {
         Kind::PartialAnswer(_) => PayloadKind::PartialAnswer,
         Kind::ModelRequest(..) => PayloadKind::LlmRequest,
         Kind::ModelResponse(..) => PayloadKind::LlmResponse,
+        Kind::History(_) => return None,
         Kind::File { .. } => PayloadKind::File,
-    }
+    })
 }
 
 /// Returns the URL path of a payload; none if no read shows it.
@@ -370,6 +375,7 @@ fn url_of(record: &Record, kind: &Kind, raw: Option<u32>) -> Option<String> {
         | Kind::ModelResponse(..)
         | Kind::Outcome(_)
         | Kind::Step(..)
-        | Kind::ToolResults(_) => None,
+        | Kind::ToolResults(_)
+        | Kind::History(_) => None,
     }
 }

@@ -1,12 +1,15 @@
 //! Reads sessions, turns and payloads as the caller may see them. Nothing here changes the table.
 
+mod budgets;
 mod context_names;
+pub(super) mod contexts;
 pub(super) mod export;
 pub(super) mod export_writer;
 mod feedback;
 mod follow;
 pub(super) mod lists;
 mod mode_history;
+mod org_settings;
 mod paging;
 pub(super) mod payload_access;
 mod projection;
@@ -15,7 +18,9 @@ mod search_walk;
 pub(super) mod session_reader;
 pub(super) mod sessions;
 mod turn_history;
+mod turn_records;
 pub(super) mod turn_snapshot;
 mod turn_steps;
 mod turns;
+pub(super) mod usage;
 pub(super) mod warnings;

@@ -23,7 +23,7 @@ use crate::flow::{
     stored_request,
 };
 use crate::{
-    ports::{PayloadReads, Reads},
+    ports::{AgentEntry, PayloadReads, Reads},
     refusal::Refusal,
     view,
 };
@@ -136,11 +136,11 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         Ok(self.store.agent_context(&caller.org, id).await?.is_some())
     }
 
-    /// Lists the ids of the org's agent contexts, at most `limit`.
+    /// Lists the org's agent contexts, at most `limit`.
     ///
     /// # Errors
     /// If the store can't be read.
-    pub async fn agents(&self, caller: &Caller, limit: usize) -> Result<Vec<AgentContextId>, Refusal> {
+    pub async fn agents(&self, caller: &Caller, limit: usize) -> Result<Vec<AgentEntry>, Refusal> {
         Ok(self.store.agents(&caller.org, limit).await?)
     }
 

@@ -15,16 +15,19 @@ use agent::{
     tool::rounds::{AssistantMessage, ModelCallInfo},
 };
 use contracts::{
+    ErrorCode,
     request::UserTurn,
     response::TOKEN_LIMIT_REACHED,
     stream::{Phase, ResetReason},
 };
 use futures::future::join;
-use protocol::turn::Turn;
+use protocol::{budget::Amounts, turn::Turn};
 
 use crate::flow::{
+    meter::ExceededBudget,
     owned_turn::OwnedTurn,
     run::{
+        budget_check,
         compaction::compact,
         compose::compose,
         fallback::{FailedCall, try_recover},
@@ -59,6 +62,10 @@ pub(super) struct AgentLoop<'a, D> {
     conversation: Conversation,
     /// The number of recovery points that earlier attempts recorded.
     already_recorded: u32,
+    /// The amounts that the turn has reserved in its meters.
+    reserved: Amounts,
+    /// The amounts of the last model call.
+    last_call: Amounts,
     /// The raw payloads of the last model call. They are stored while the next one runs, or with the outcome.
     raw_payloads: Vec<File>,
     /// The long values of the last round, stored in the same way.
@@ -99,6 +106,8 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
             stream,
             conversation: models.new_conversation(&owned.turn, &spec, &state, request.cloned()),
             already_recorded: state.recovery_points(),
+            reserved: owned.reserved,
+            last_call: Amounts::default(),
             raw_payloads: Vec::new(),
             long_values: long_values(&owned.turn, &state),
             spec,
@@ -110,6 +119,10 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
     pub(super) async fn run(mut self) -> Result<Answer, Interruption> {
         loop {
             let composed = self.compose().await?;
+            // Boxed: few orgs have budgets.
+            if let Some(exceeded) = Box::pin(self.check_budgets()).await? {
+                return Ok(self.on_exceeded_budget(&exceeded).await);
+            }
             let next = match self.call_model(composed).await? {
                 CallOutcome::Answer(reply, info) => Break(self.on_answer(&reply, info).await),
                 CallOutcome::ToolCalls(reply, info) => self.on_tools(reply, info).await?,
@@ -128,12 +141,34 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
         if conversation.missing_data(spec, state).history.is_some() {
             self.stream.status(&owned.turn, round(state), Phase::RebuildingHistory);
         }
-        let composed = compose(*deps, &owned.turn, spec, state, conversation).await?;
+        let composed = compose(*deps, owned, spec, state, conversation).await?;
         let Some(range) = composed.compaction else { return Ok(composed) };
         // Boxed: few requests leave anything out.
         let raw = Box::pin(compact(*deps, owned, spec, range, state, conversation)).await?;
         self.raw_payloads.extend(raw);
-        Ok(compose(*deps, &owned.turn, spec, state, conversation).await?)
+        Ok(compose(*deps, owned, spec, state, conversation).await?)
+    }
+
+    /// Returns the budget that the next model call would exceed, if any. It is expected to use as much as the last one.
+    async fn check_budgets(&mut self) -> Result<Option<ExceededBudget>, Interruption> {
+        if self.state.totals.model_calls == 0 {
+            // The start has checked.
+            return Ok(None);
+        }
+        let used = budget_check::used(&self.state.totals, &self.spec);
+        let (next, reserved) = (self.last_call, &mut self.reserved);
+        Ok(budget_check::check(self.deps, &self.owned.turn, &self.spec, reserved, (used, next)).await?)
+    }
+
+    /// Ends the turn because a budget is used up. The text before the last tool calls is its partial answer.
+    async fn on_exceeded_budget(&mut self, exceeded: &ExceededBudget) -> Answer {
+        let (turn, now) = (&self.owned.turn, self.deps.host().now());
+        let state = std::mem::take(&mut self.state);
+        let written = state.rounds.last.as_ref().map(|round| round.message.text.clone()).unwrap_or_default();
+        let partial = guard_text(turn, &written, self.spec.settings.answer_format()).await;
+        exceeded.log(&turn.key, &turn.requested_by, ErrorCode::TurnOverBudget);
+        let failed = answer::failed(exceeded.error(ErrorCode::TurnOverBudget, now), state, &self.spec, now);
+        failed.with_partial_answer(&turn.key, partial).with_optional_files(self.take_optional_files())
     }
 
     /// Calls the model. Concurrently records the turn's progress, and stores the optional files of the last round.
@@ -153,7 +188,9 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
         let capture = self.spec.store_raw_payloads;
         let (reply, mut call) =
             ModelCall::run(self.deps, self.owned, (&request, capture), (self.stream, round), beside).await;
+        let before = budget_check::used(&self.state.totals, &self.spec);
         let info = call.record(turn, &self.spec, &mut self.state.totals);
+        self.last_call = budget_check::used(&self.state.totals, &self.spec).beyond(before);
         let captured = call.raw_payloads.take();
         self.raw_payloads =
             captured.map_or_else(Vec::new, |raw| answer::raw_payloads(turn, info.number, raw));
@@ -225,12 +262,14 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
         let (turn, host, timing) = (&self.owned.turn, self.deps.host(), self.deps.timing());
         answer::check_text_format(&reply.text, &self.spec, &mut self.state);
         let state = std::mem::take(&mut self.state);
-        let mode = self.deps.config().catalog.display_name(state.effects.mode(turn));
+        let mode = self.owned.scope.catalog(self.deps).display_name(state.effects.mode(turn));
         let text = guard_text(turn, &reply.text, self.spec.settings.answer_format()).await;
-        answer::completed(turn, &mode, text, state, &self.spec, host.now(), timing)
+        let answer = answer::completed(turn, &mode, text, state, &self.spec, host.now(), timing)
             .with_model_call(info)
-            .with_segment(self.stream.segment())
-            .with_optional_files(self.take_optional_files())
+            .with_segment(self.stream.segment());
+        let mut optional_files = self.take_optional_files();
+        optional_files.extend(self.conversation.history_snapshot(turn, &self.spec, &answer.outcome));
+        answer.with_optional_files(optional_files)
     }
 
     /// Runs the server's tools. Suspends the turn if the reply also calls tools of the client.
@@ -262,7 +301,7 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
         }
         self.stream.status(turn, round, Phase::WaitingForTools);
         let (state, spec) = (std::mem::take(&mut self.state), self.spec.clone());
-        let mode = self.deps.config().catalog.display_name(state.effects.mode(turn));
+        let mode = self.owned.scope.catalog(self.deps).display_name(state.effects.mode(turn));
         let text = guard_text(turn, &reply.text, spec.settings.answer_format()).await;
         let suspended = answer::suspended(turn, &mode, text, state, spec, self.deps.host().now());
         Ok(Break(suspended.with_optional_files(self.take_optional_files())))

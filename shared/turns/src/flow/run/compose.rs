@@ -10,21 +10,20 @@ use agent::{
     },
 };
 use futures::future::{OptionFuture, join3};
-use protocol::turn::Turn;
 
-use crate::flow::{run::history, stored_request};
+use crate::flow::{owned_turn::OwnedTurn, run::history, stored_request};
 use crate::ports::{AgentDeps, Unavailable};
 
 /// Composes the next model request. Earlier turns that can't be read are left out with a warning. The turn's own
 /// request and the solution context are required.
 pub(super) async fn compose(
     deps: &impl AgentDeps,
-    turn: &Turn,
+    owned: &OwnedTurn,
     spec: &TurnSpec,
     state: &mut AttemptState,
     conversation: &mut Conversation,
 ) -> Result<ComposedRequest, Unavailable> {
-    let payloads = deps.payloads();
+    let (payloads, turn) = (deps.payloads(), &owned.turn);
     let MissingData { request, history, solution } = conversation.missing_data(spec, state);
     let request = OptionFuture::from(request.then(|| stored_request::load(payloads, turn)));
     let solution =
@@ -39,5 +38,5 @@ pub(super) async fn compose(
     let (request, solution, history) = join3(request, solution, exchanges).await;
     let (request, solution_text) = (request.transpose()?, solution.transpose()?);
     conversation.loaded.extend(LoadedData { request, solution_text, history });
-    Ok(prompt::compose::compose(turn, spec, state, conversation, &deps.config().catalog))
+    Ok(prompt::compose::compose(turn, spec, state, conversation, owned.scope.catalog(deps)))
 }

@@ -2,25 +2,37 @@
 
 use agent::{
     attachments,
-    history::{AncestryWalk, Exchange, LoadedHistory, Truncation},
+    history::{AncestryWalk, Exchange, LoadedHistory, Truncation, snapshot},
 };
 use contracts::error::causes;
 use futures::future::{join_all, try_join};
 use protocol::{
     ancestry::ResolvedParent,
-    id::SessionKey,
+    id::{AttemptId, SessionKey},
+    payload::{Kind, Payload},
     session::SolutionContext,
     turn::{Turn, Verdict},
 };
 
 use crate::flow::{ancestry, finish::outcomes, stored_request};
-use crate::ports::{Deps, Reads, Unavailable};
+use crate::ports::{Deps, PayloadReads, Reads, Unavailable};
 
 /// The number of turns to read concurrently. Each may be a few megabytes.
 const MAX_CONCURRENT_READS: usize = 4;
 
-/// An earlier turn's exchange of request and answer; none if it has no answer.
-type ExchangeResult = Result<Option<Exchange>, Unavailable>;
+/// An earlier turn, as far as it can be read.
+struct EarlierTurn {
+    /// Its depth in the ancestry.
+    depth: u64,
+    /// Its exchange of request and answer; none if it has no answer.
+    exchange: Result<Option<Exchange>, Box<UnreadableTurn>>,
+}
+
+/// A turn that can't be read.
+struct UnreadableTurn {
+    head: Turn,
+    error: Unavailable,
+}
 
 /// Loads the completed turns before this one, back to where the history window begins or the token budget ends.
 pub(super) async fn load(
@@ -54,18 +66,22 @@ pub(super) async fn walk_ancestry(
 ) -> LoadedHistory {
     let mut next = from;
     while let Some(from) = next.filter(|next| next.depth >= walk.oldest_wanted()) {
-        let Some((page, before)) =
-            ok_or_warn(load_page(deps, own, from).await, contracts::log::HISTORY_UNREADABLE)
-        else {
+        let page = load_page(deps, own, from, walk.token_budget()).await;
+        let Some((page, before)) = ok_or_warn(page, contracts::log::HISTORY_UNREADABLE) else {
             return walk.finish(Truncation::Unreadable);
         };
-        for (head, exchange) in page {
-            if head.depth() < walk.oldest_wanted() {
+        for EarlierTurn { depth, exchange } in page {
+            if depth < walk.oldest_wanted() {
                 break;
             }
-            let Some(exchange) = ok_or_warn(exchange, contracts::log::EARLIER_TURN_UNREADABLE) else {
-                walk.skip_unreadable(head.depth(), file_names_of(deps.store(), &head).await);
-                return walk.finish(Truncation::Unreadable);
+            let exchange = match exchange {
+                Ok(exchange) => exchange,
+                Err(unreadable) => {
+                    let UnreadableTurn { head, error } = *unreadable;
+                    tracing::warn!(error = %causes(&error), "{}", contracts::log::EARLIER_TURN_UNREADABLE);
+                    walk.skip_unreadable(depth, file_names_of(deps.store(), &head).await);
+                    return walk.finish(Truncation::Unreadable);
+                }
             };
             if exchange.is_some_and(|exchange| !walk.push(exchange)) {
                 return walk.finish(Truncation::TokenBudget);
@@ -77,15 +93,50 @@ pub(super) async fn walk_ancestry(
 }
 
 /// Reads one page of the ancestry, newest first, with each turn's exchange. Also returns the predecessor of the
-/// page.
+/// page. The page is as long as the snapshot of its newest completed turn, if there is one.
 async fn load_page(
     deps: &impl Deps,
     own: &SessionKey,
     from: ResolvedParent,
-) -> Result<(Vec<(Turn, ExchangeResult)>, Option<ResolvedParent>), Unavailable> {
+    token_budget: u32,
+) -> Result<(Vec<EarlierTurn>, Option<ResolvedParent>), Unavailable> {
     let (heads, before) = ancestry::page(deps.store(), own, from, MAX_CONCURRENT_READS).await?;
+    if let Some(exchanges) = load_snapshot(deps, &heads, token_budget).await {
+        let before = exchanges.last().and_then(|oldest| oldest.parent.clone());
+        let turns =
+            exchanges.into_iter().map(|one| EarlierTurn { depth: one.depth, exchange: Ok(Some(one)) });
+        return Ok((turns.collect(), before));
+    }
     let read = join_all(heads.iter().map(|head| load_exchange(deps, head))).await;
-    Ok((heads.into_iter().zip(read).collect(), before))
+    let turns = heads.into_iter().zip(read).map(|(head, exchange)| EarlierTurn {
+        depth: head.depth(),
+        exchange: exchange.map_err(|error| Box::new(UnreadableTurn { head, error })),
+    });
+    Ok((turns.collect(), before))
+}
+
+/// Loads the exchanges of the newest completed turn and of those before it, newest first, from the snapshot that this
+/// turn left. None if there is none to use.
+async fn load_snapshot(deps: &impl Deps, heads: &[Turn], token_budget: u32) -> Option<Vec<Exchange>> {
+    let (turn, writer) = heads.iter().find_map(|turn| Some((turn, completed_by(turn)?)))?;
+    if !snapshot::may_exist(turn) {
+        return None;
+    }
+    let payload = Payload { turn: turn.key.clone(), kind: Kind::History(writer.clone()) };
+    let read = deps.payloads().get(&payload).await;
+    let exchanges = read.and_then(|stored| {
+        let parsed = stored.map(|stored| snapshot::from_json(&stored, turn, token_budget)).transpose();
+        parsed.map_err(|error| Unavailable::unreadable("the history snapshot", error))
+    });
+    ok_or_warn(exchanges, contracts::log::HISTORY_SNAPSHOT_UNREADABLE).flatten().flatten()
+}
+
+/// Returns the attempt that answered a turn; none if the turn has no answer.
+fn completed_by(turn: &Turn) -> Option<&AttemptId> {
+    match &turn.settlement()?.verdict {
+        Verdict::Completed { writer } => Some(writer),
+        Verdict::Failed { .. } | Verdict::Ended(_) => None,
+    }
 }
 
 /// Returns the names of the files of a turn that can't be read otherwise.
@@ -97,7 +148,7 @@ async fn file_names_of(store: &impl Reads, turn: &Turn) -> Vec<String> {
 
 /// Loads the exchange of a completed turn; none if the turn has no answer.
 async fn load_exchange(deps: &impl Deps, turn: &Turn) -> Result<Option<Exchange>, Unavailable> {
-    let Some(Verdict::Completed { writer }) = turn.settlement().map(|settlement| &settlement.verdict) else {
+    let Some(writer) = completed_by(turn) else {
         return Ok(None);
     };
     let outcome_read = outcomes::load(deps.payloads(), &turn.key, writer);

@@ -2,6 +2,7 @@
 
 pub(super) mod agent_loop;
 pub(super) mod attempt;
+mod budget_check;
 mod compaction;
 mod compose;
 mod effects;

@@ -1,4 +1,4 @@
-//! Optional files of a turn: raw payloads and long values, which nothing depends on.
+//! Optional files of a turn: raw payloads, long values and the snapshot of the history, which nothing depends on.
 
 use agent::outcome::answer::File;
 use contracts::error::causes;

@@ -15,7 +15,7 @@ use crate::flow::{
     retrieval::excerpts::{join_search, retrieve},
     start::{
         closing,
-        initial_step::{InitialInputs, initial_step},
+        initial_step::{InitialInputs, TurnSettings, initial_step},
         mode_normalization::PreparedRetrieval,
         setup::{self, ResolvedTurn},
         turn_start::TurnStart,
@@ -34,10 +34,9 @@ impl<D: AgentDeps> TurnStart<'_, D> {
         snapshot: &Snapshot,
         open: Option<Turn>,
     ) -> Result<Option<(OwnedTurn, RecoveryPoint)>, Refusal> {
-        let Self { deps, caller, submission, request, .. } = *self;
+        let Self { deps, submission, request, .. } = *self;
         let before = snapshot.session.as_ref();
-        let resolved =
-            Box::pin(setup::resolve(deps, self.models, caller, before, submission, request, self.rerun));
+        let resolved = Box::pin(setup::resolve(self, before));
         let ResolvedTurn { effective, setup, mode, sources } = resolved.await?;
         let (org, scope) = (&submission.key.session.org, request.rag_scope.as_slice());
         let retrieval = Box::pin(retrieve(deps, self.question.as_ref(), org, scope, sources.as_ref()));
@@ -67,8 +66,15 @@ impl<D: AgentDeps> TurnStart<'_, D> {
         };
         let history_owner = setup.target.upstream_for(&session).history_owner;
         let inputs = InitialInputs { start: turn.chain.clone(), chain, files: setup.files, history_owner };
-        let step = initial_step(deps.config(), &turn, inputs, &session, &effective, request);
-        Ok(Some((OwnedTurn::new(turn, lease, self.scope), retrieval.apply_to(step, sources))))
+        let settings = TurnSettings { config: deps.config(), catalog: self.catalog(), effective: &effective };
+        let step = initial_step(settings, &turn, inputs, &session, request);
+        let (mut owned, mut step) =
+            (OwnedTurn::new(turn, lease, self.scope), retrieval.apply_to(step, sources));
+        if let Some(reservation) = self.reservation.get() {
+            owned.reserved = reservation.amounts;
+            reservation.warnings.iter().for_each(|warning| step.state.effects.warn(warning));
+        }
+        Ok(Some((owned, step)))
     }
 
     /// Commits the start of the turn; none if another writer changed the session first.
@@ -92,7 +98,9 @@ impl<D: AgentDeps> TurnStart<'_, D> {
         let newcomer = self.is_newcomer(before).await?;
         let (host, timing) = (deps.host(), deps.timing());
         let (requested, attempt) = (host.monotonic(), host.attempt_id());
-        let commit = begin::begin(before, closing, submission, setup, attempt, newcomer, host.now(), timing);
+        let meters = self.reservation.get().map(|reservation| reservation.meters.clone()).unwrap_or_default();
+        let commit = begin::begin(before, closing, submission, setup, attempt, newcomer, host.now(), timing)
+            .with_meters(meters);
         if let WriteOutcome::Superseded(_) = write::commit(deps, &commit).await? {
             return Ok(None);
         }

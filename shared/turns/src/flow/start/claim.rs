@@ -34,7 +34,8 @@ impl<D: AgentDeps> TurnStart<'_, D> {
         // Boxed: `join` and `select` copy their futures, and this one is large.
         let claiming = Box::pin(async {
             let staging = StagedRequest::stage(self.deps.payloads(), self.submission, self.request);
-            let (snapshot, mut staged) = join(self.load_snapshot(), staging).await;
+            // The table answers sooner than the bucket, so a reservation delays nothing.
+            let (snapshot, mut staged) = join(self.load_and_reserve(), staging).await;
             let claim = match snapshot {
                 Ok(snapshot) => self.decide(snapshot, &mut staged).await,
                 Err(refusal) => Err(refusal),
@@ -43,10 +44,15 @@ impl<D: AgentDeps> TurnStart<'_, D> {
         });
         let (claim, mut staged) = while_embedding(self.question.as_ref(), claiming).await;
         match claim {
-            Ok(claim) => Ok(claim),
+            Ok(claim @ Claim::Owned(..)) => Ok(claim),
+            Ok(replayed) => {
+                self.release().await;
+                Ok(replayed)
+            }
             // If a store is unreachable, a turn that needs the request may have been started.
             Err(refusal @ Refusal::Unavailable(_)) => Err(refusal),
             Err(refusal) => {
+                self.release().await;
                 staged.discard().await;
                 Err(refusal)
             }
@@ -55,7 +61,7 @@ impl<D: AgentDeps> TurnStart<'_, D> {
 
     /// Loads the session and the turn in one read, and then the session's open turn, if it has another one. A session
     /// that the caller may not see is refused before anything else, so that the refusal reveals nothing.
-    async fn load_snapshot(&self) -> Result<Snapshot, Refusal> {
+    pub(super) async fn load_snapshot(&self) -> Result<Snapshot, Refusal> {
         let (store, key) = (self.deps.store(), &self.submission.key);
         let (session, turn) = store.session_and_turn(key).await?;
         if let Some(session) = &session
@@ -88,10 +94,14 @@ impl<D: AgentDeps> TurnStart<'_, D> {
             self.check_conditions(&snapshot, &decision)?;
             let claimed = match decision {
                 Decision::Begin => {
+                    self.check_restrictions(&snapshot)?;
+                    self.reserve(&snapshot).await?;
                     staged.commit()?;
                     self.begin(&snapshot, None).await?
                 }
                 Decision::BeginClosing(open) => {
+                    self.check_restrictions(&snapshot)?;
+                    self.reserve(&snapshot).await?;
                     staged.commit()?;
                     self.begin(&snapshot, Some(open)).await?
                 }
@@ -130,7 +140,7 @@ impl<D: AgentDeps> TurnStart<'_, D> {
                 Decision::Busy { turn, wait } => {
                     return Err(Refusal::SessionBusy { turn, retry_after: wait });
                 }
-                Decision::Deleted => return Err(Refusal::SessionDeleted),
+                Decision::Closed(closed) => return Err(closed.into()),
                 Decision::ContextMismatch => return Err(Refusal::ContextMismatch),
             };
             if let Some((owned, step)) = claimed {
@@ -143,7 +153,7 @@ impl<D: AgentDeps> TurnStart<'_, D> {
 
     /// Refuses a decision that the request's conditions exclude. The start commits on the same snapshot.
     fn check_conditions(&self, snapshot: &Snapshot, decision: &Decision) -> Result<(), Refusal> {
-        let StartConditions { is_new, follows } = self.conditions;
+        let StartConditions { is_new, follows, .. } = self.conditions;
         match decision {
             Decision::Begin | Decision::BeginClosing(_) => {
                 let last = snapshot.session.as_ref().and_then(|session| session.last_turn.as_ref());

@@ -3,7 +3,8 @@
 use agent::{
     attachments,
     attempt::{AttemptState, RecoveryPoint},
-    context::{ResolvedContext, config::AgentConfig},
+    context::{ResolvedContext, config::AgentConfig, deprecation_warning},
+    mode::Catalog,
 };
 use contracts::{read::AgentSessionActiveFileRef, request::UserTurn};
 use protocol::{
@@ -11,6 +12,17 @@ use protocol::{
     session::{ChainHead, Session},
     turn::Turn,
 };
+
+/// The settings of a turn.
+#[derive(Clone, Copy)]
+pub(super) struct TurnSettings<'a> {
+    /// The deployment's configuration.
+    pub(super) config: &'a AgentConfig,
+    /// The modes.
+    pub(super) catalog: &'a Catalog,
+    /// The settings from its session's contexts.
+    pub(super) effective: &'a ResolvedContext,
+}
 
 /// The inputs of a turn's initial step.
 pub(super) struct InitialInputs<'a> {
@@ -24,21 +36,36 @@ pub(super) struct InitialInputs<'a> {
     pub(super) history_owner: HistoryOwner,
 }
 
+/// The sequence number of a session's first turn.
+const FIRST: u64 = 1;
+
+/// Returns the warnings of a new session about what is deprecated: its contexts, and the mode that it starts in.
+fn deprecations(effective: &ResolvedContext, catalog: &Catalog, mode: &str) -> Vec<String> {
+    let of_mode = catalog.get(mode).and_then(|mode| {
+        let text = mode.deprecated.as_ref()?;
+        Some(deprecation_warning("mode", &mode.display_name, text))
+    });
+    effective.deprecations.iter().cloned().chain(of_mode).collect()
+}
+
 /// Builds the initial step.
 pub(super) fn initial_step(
-    config: &AgentConfig,
+    settings: TurnSettings<'_>,
     turn: &Turn,
     InitialInputs { start, chain, files, history_owner }: InitialInputs<'_>,
     session: &Session,
-    effective: &ResolvedContext,
     request: &UserTurn,
 ) -> RecoveryPoint {
+    let TurnSettings { config, catalog, effective } = settings;
     let chain = chain.filter(|_| start.previous_response_id().is_some());
     let mut state = AttemptState::default();
     state.prompt.mode = chain.and_then(|chain| chain.mode.clone());
     state.prompt.solution = chain.and_then(|chain| chain.solution);
     state.effects.warnings = attachments::warnings(request, &files, &effective.budgets);
-    let mut spec = config.turn_spec(effective, &turn.mode, history_owner);
+    if turn.sequence == FIRST {
+        state.effects.warnings.extend(deprecations(effective, catalog, &turn.mode));
+    }
+    let mut spec = config.turn_spec(effective, catalog, &turn.mode, history_owner);
     spec.prompt.solution = session.solution.clone();
     spec.inputs.files = files;
     spec.history.cutoff_depth = session.cutoff_depth();

@@ -9,6 +9,8 @@ mod lost_ancestor;
 mod mode_normalization;
 pub(super) mod rerun;
 pub(super) mod rerun_parent;
+mod reservation;
+mod restrictions;
 pub(super) mod resumption;
 mod setup;
 mod staged_request;

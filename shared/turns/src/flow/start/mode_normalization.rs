@@ -39,7 +39,7 @@ impl<D: AgentDeps> TurnStart<'_, D> {
             "{}",
             contracts::log::MODE_OVERWRITTEN
         );
-        let current = self.deps.config().sources(effective, &session.hints, &turn.mode);
+        let current = self.deps.config().sources(effective, &session.hints, self.catalog(), &turn.mode);
         if current == sources {
             return (sources, retrieval);
         }

@@ -1,6 +1,6 @@
 //! The parent of a rerun: the completed turn that it continues from, instead of the session's latest turn.
 
-use agent::context::ResolvedContext;
+use agent::{context::ResolvedContext, mode::Catalog};
 use contracts::request::RerunRequest;
 use protocol::{
     ancestry::RerunOf,
@@ -15,7 +15,7 @@ use protocol::{
 
 use crate::flow::{ancestry, finish::report};
 use crate::{
-    ports::{AgentDeps, Deps, Reads, Unavailable},
+    ports::{Deps, Reads, Unavailable},
     refusal::Refusal,
 };
 
@@ -35,18 +35,18 @@ pub(crate) struct RerunParent {
 
 /// Resolves the parent, mode and model of a rerun. Also returns the parent's key.
 pub(crate) async fn prepare_rerun(
-    deps: &impl AgentDeps,
+    deps: &impl Deps,
+    catalog: &Catalog,
     RerunSource { original, request }: &RerunSource<'_>,
     cut: AncestryCut,
 ) -> Result<(Rerun, Option<TurnKey>), Refusal> {
-    let catalog = &deps.config().catalog;
     let mode = match &request.mode {
         None => original.mode.clone(),
         Some(requested) => {
             let offered = || catalog.modes().filter(|mode| mode.is_offered());
-            let offered_mode = offered().find(|mode| mode.key == *requested);
-            let not_offered = || Refusal::ModeNotOffered(offered().map(|mode| mode.key.clone()).collect());
-            offered_mode.ok_or_else(not_offered)?.key.clone()
+            let offered_mode = offered().find(|mode| mode.key.as_str() == requested);
+            let keys = || offered().map(|mode| mode.key.as_str().to_owned()).collect();
+            offered_mode.ok_or_else(|| Refusal::ModeNotOffered(keys()))?.key.as_str().to_owned()
         }
     };
     let RerunParent { turn, chain } = parent_of(deps, original, cut).await?;

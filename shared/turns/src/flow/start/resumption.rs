@@ -7,7 +7,7 @@ use agent::{
 };
 use bytes::Bytes;
 use contracts::ToolContinuation;
-use futures::future::join;
+use futures::future::{join, try_join};
 use protocol::{
     Caller,
     id::SessionKey,
@@ -24,12 +24,13 @@ use crate::flow::{
         replay::{self, WaitOutcome},
     },
     invocation::RequestScope,
+    meter,
     owned_turn::{Lease, OwnedTurn},
     start::{take_over::take_over, turn_start::Claim},
     write::{self, WriteOutcome},
 };
 use crate::{
-    ports::{Clock, Payloads, QueueDeps, Random, Timer},
+    ports::{AgentDeps, Clock, Payloads, Random, Timer},
     refusal::Refusal,
     stream::Writer,
 };
@@ -51,7 +52,7 @@ pub(crate) struct Resumption<'a, D> {
     pub(crate) stream: &'a Writer,
 }
 
-impl<D: QueueDeps> Resumption<'_, D> {
+impl<D: AgentDeps> Resumption<'_, D> {
     /// Claims the turn that awaits these results, or replays its outcome if they were accepted before.
     ///
     /// # Errors
@@ -61,7 +62,9 @@ impl<D: QueueDeps> Resumption<'_, D> {
         let session = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
         let key = session.turn(request.turn_id.clone());
         for _ in 0..MAX_TRIES {
-            let (session, turn) = access::load_turn(deps.store(), caller, &key).await?;
+            let modes = async { Ok(scope.load_catalog(deps, &caller.org).await?) };
+            let ((session, turn), ()) =
+                try_join(access::load_turn(deps.store(), caller, &key), modes).await?;
             if turn.requested_by != caller.user.id {
                 return Err(Refusal::AnotherUsersTurn);
             }
@@ -83,18 +86,20 @@ impl<D: QueueDeps> Resumption<'_, D> {
                     },
                 },
                 ResultsCheck::Matching(step) => self.accept(&turn, *step).await?,
-                // Results that were accepted before are answered above. A deleted session accepts no others.
-                ResultsCheck::Ended(_) | ResultsCheck::Unexpected | ResultsCheck::Mismatch(_)
-                    if session.deleted.is_some() =>
-                {
-                    return Err(Refusal::SessionDeleted);
-                }
+                // Results that were accepted before are answered above. A closed session accepts no others.
                 ResultsCheck::Ended(reason) => {
+                    session.ensure_open()?;
                     stream.set_round(&turn);
                     return Ok(Claim::Replayed(Response::from_end_reason(reason)));
                 }
-                ResultsCheck::Unexpected => return Err(Refusal::NotAwaitingTools),
-                ResultsCheck::Mismatch(mismatch) => return Err(Refusal::ToolResultsMismatch(mismatch)),
+                ResultsCheck::Unexpected => {
+                    session.ensure_open()?;
+                    return Err(Refusal::NotAwaitingTools);
+                }
+                ResultsCheck::Mismatch(mismatch) => {
+                    session.ensure_open()?;
+                    return Err(Refusal::ToolResultsMismatch(mismatch));
+                }
             };
             if let Some((owned, step)) = claimed {
                 return Ok(Claim::owned(owned, step));
@@ -166,7 +171,10 @@ impl<D: QueueDeps> Resumption<'_, D> {
         let Ok(change) = resume(turn, attempt, results, host.now(), timing) else {
             return Ok(None);
         };
-        if let WriteOutcome::Superseded(_) = write::turn(self.deps, &change).await? {
+        // Boxed: few orgs limit concurrent turns.
+        let rejoined = Box::pin(meter::rejoin(self.deps, turn));
+        let (written, ()) = join(write::turn(self.deps, &change), rejoined).await;
+        if let WriteOutcome::Superseded(_) = written? {
             return Ok(None);
         }
         let step = RecoveryPoint {

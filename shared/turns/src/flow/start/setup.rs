@@ -10,19 +10,12 @@ use agent::{
 };
 use contracts::{read::AgentSessionActiveFileRef, request::UserTurn};
 use futures::future::{OptionFuture, try_join};
-use protocol::{
-    Caller,
-    id::TurnKey,
-    session::Session,
-    transition::begin::{Setup, Submission},
-};
+use protocol::{id::TurnKey, session::Session, transition::begin::Setup};
 
-use crate::flow::{
-    run::models::Models,
-    start::{
-        contexts, lost_ancestor,
-        rerun_parent::{self, AncestryCut, RerunSource},
-    },
+use crate::flow::start::{
+    contexts, lost_ancestor,
+    rerun_parent::{self, AncestryCut},
+    turn_start::TurnStart,
 };
 use crate::{
     ports::{AgentDeps, Reads},
@@ -41,21 +34,18 @@ pub(super) struct ResolvedTurn {
     pub(super) sources: Option<Sources>,
 }
 
-/// Resolves the settings of the next turn of `session`, which is none if this turn creates it.
-pub(super) async fn resolve(
-    deps: &impl AgentDeps,
-    models: Models<'_>,
-    caller: &Caller,
+/// Resolves the settings of the next turn of `session`, which is none if this turn creates it. Refuses what the org
+/// doesn't allow.
+pub(super) async fn resolve<D: AgentDeps>(
+    start: &TurnStart<'_, D>,
     session: Option<&Session>,
-    submission: &Submission,
-    request: &UserTurn,
-    rerun_source: Option<&RerunSource<'_>>,
 ) -> Result<ResolvedTurn, Refusal> {
-    let org = &submission.key.session.org;
+    let TurnStart { deps, models, caller, submission, request, rerun: rerun_source, .. } = *start;
+    let key = &submission.key.session;
     let session_contexts = match session {
         Some(session) => session.contexts.clone(),
         None => {
-            contexts::first_contexts(deps.store(), org, &submission.contexts, &deps.config().defaults).await?
+            contexts::first_contexts(deps.store(), key, &submission.contexts, &deps.config().defaults).await?
         }
     };
     let fork = session.filter(|session| session.forked_from.is_some());
@@ -64,7 +54,7 @@ pub(super) async fn resolve(
         OptionFuture::from(fork.map(|session| Box::pin(lost_ancestor::find(deps.store(), caller, session))));
     let origin = async { Ok(origin.await.transpose()?.flatten()) };
     let (mut effective, cut) =
-        try_join(contexts::effective_settings(deps, org, &session_contexts), origin).await?;
+        try_join(contexts::effective_settings(deps, key, &session_contexts), origin).await?;
     effective = effective.with_options(request.options.as_deref()).map_err(Refusal::ModelNotOffered)?;
     let mut previous = session.and_then(|session| Some(session.key.turn(session.last_turn.clone()?.id)));
     let mut rerun = None;
@@ -75,24 +65,28 @@ pub(super) async fn resolve(
             .map_or(known, |lost| AncestryCut { cutoff_depth: u64::MAX, hidden_depth: lost.hidden_depth });
         // Boxed: few turns are reruns, and this future would enlarge that of every turn.
         let (rerun_setup, parent) =
-            Box::pin(rerun_parent::prepare_rerun(deps, rerun_source, ancestry_cut)).await?;
+            Box::pin(rerun_parent::prepare_rerun(deps, start.catalog(), rerun_source, ancestry_cut)).await?;
         if let Some(model) = &rerun_setup.rerun_of.model {
             effective = rerun_parent::with_model(effective, model)?;
         }
         (rerun, previous) = (Some(rerun_setup), parent);
     }
     let config = deps.config();
-    let first_mode = config.catalog.initial_mode(effective.initial_mode.as_deref()).key.clone();
+    let (org_settings, providers) = (start.org_settings(), &config.providers);
+    effective.check(org_settings, providers).map_err(Refusal::Restricted)?;
+    let effective = effective.restrict(org_settings, providers);
+    let first_mode = start.catalog().initial_mode(effective.initial_mode.as_deref()).key.as_str().to_owned();
     let mode = match &rerun {
         Some(rerun) => &rerun.parent.mode,
         None => session.map_or(&first_mode, |session| &session.mode),
     }
     .clone();
     let latched = session.map(|session| session.hints.clone()).unwrap_or_default();
-    let sources = config.sources(&effective, &submission.hints.clone().latched_over(&latched), &mode);
+    let hints = submission.hints.clone().latched_over(&latched);
+    let sources = config.sources(&effective, &hints, start.catalog(), &mode);
     let setup = Setup {
         contexts: session_contexts,
-        visibility: config.visibility.for_org(org),
+        visibility: org_settings.session_visibility.unwrap_or(config.visibility),
         initial_mode: first_mode,
         target: models.target(&effective),
         files: choose_files(deps.store(), previous.as_ref(), request, &effective.budgets).await?,

@@ -5,7 +5,7 @@ use contracts::{Fingerprint, request::UserTurn};
 use protocol::{
     Caller,
     id::{AttemptId, SessionKey},
-    session::{Contexts, Hints, SolutionChange, SolutionContext},
+    session::{ContextPins, Contexts, Hints, SolutionChange, SolutionContext},
     transition::begin::Submission,
 };
 
@@ -25,6 +25,7 @@ pub(crate) fn submission(
         contexts: Contexts {
             agent: request.agent_context_id.clone(),
             conversation: request.conversation_context_id.clone(),
+            pins: ContextPins::default(),
         },
         hints: Hints {
             workspace: request.workspace_id.clone(),

@@ -1,6 +1,7 @@
 //! Takes over a turn whose attempt died (I4, rules 5 and 9).
 
 use agent::attempt::RecoveryPoint;
+use futures::future::join;
 use protocol::{
     transition::take_over::{self, Purpose},
     turn::{State, Turn},
@@ -14,6 +15,7 @@ use crate::flow::{
         transition,
     },
     invocation::RequestScope,
+    meter,
     owned_turn::{Lease, OwnedTurn},
     write::{self, WriteOutcome},
 };
@@ -44,7 +46,10 @@ pub(crate) async fn take_over(
             take_over::TakeOverError::LeaseActive { .. } | take_over::TakeOverError::IllegalTransition(_),
         ) => return Ok(None),
     };
-    if let WriteOutcome::Superseded(_) = write::turn(deps, &fence).await? {
+    // Boxed: few orgs limit concurrent turns. A start that was refused meanwhile has removed the dead turn.
+    let rejoined = Box::pin(meter::rejoin(deps, dead));
+    let (written, ()) = join(write::turn(deps, &fence), rejoined).await;
+    if let WriteOutcome::Superseded(_) = written? {
         return Ok(None);
     }
     let lease = Lease::starting_at(requested, timing);
@@ -63,6 +68,7 @@ pub(crate) async fn take_over(
     // I4, I9: a durable answer is used, not paid for again.
     if let Ok(change) = transition::of_outcome(deps, &owned.turn, writer, &outcome) {
         write::turn(deps, &change).await?;
+        meter::leave(deps, &owned.turn).await;
         announce(deps, &owned.turn, scope.correlation.as_ref()).await;
     }
     Ok(None)

@@ -8,7 +8,7 @@ use crate::flow::{
     retrieval::excerpts::retrieve,
     start::{
         contexts::effective_settings,
-        initial_step::{InitialInputs, initial_step},
+        initial_step::{InitialInputs, TurnSettings, initial_step},
         rerun_parent::{AncestryCut, parent_of},
         turn_start::TurnStart,
     },
@@ -28,7 +28,7 @@ pub(super) async fn resolve_after_takeover<D: AgentDeps>(
     let (deps, models, request) = (start.deps, start.models, start.request);
     let session = session.ok_or(Refusal::SessionNotFound)?;
     let (mut effective, original) =
-        try_join(effective_settings(deps, &turn.key.session.org, &session.contexts), async {
+        try_join(effective_settings(deps, &turn.key.session, &session.contexts), async {
             Ok(deps.store().request_detail(&turn.key).await?)
         })
         .await?;
@@ -42,6 +42,8 @@ pub(super) async fn resolve_after_takeover<D: AgentDeps>(
     }
     // Nor does it end the turn if they no longer offer the model of its options.
     effective = effective.clone().with_options(request.options.as_deref()).unwrap_or(effective);
+    // The turn has started, so its model may answer. What it can do without is left out.
+    let effective = effective.restrict(start.org_settings(), &deps.config().providers);
     let chain = match &rerun_of {
         Some(_) => Box::pin(parent_of(deps, turn, AncestryCut::of(session))).await?.chain,
         None => session.chain.clone(),
@@ -49,7 +51,8 @@ pub(super) async fn resolve_after_takeover<D: AgentDeps>(
     let current_target = models.target(&effective).upstream_for(session);
     let with = original.unwrap_or_else(|| current_target.clone());
     let chain_start = chain::after_takeover(&turn.chain, &with, &current_target);
-    let sources = deps.config().sources(&effective, &session.hints, &turn.mode);
+    let catalog = start.catalog();
+    let sources = deps.config().sources(&effective, &session.hints, catalog, &turn.mode);
     let (org, scope) = (&turn.key.session.org, request.rag_scope.as_slice());
     let retrieval = Box::pin(retrieve(deps, start.question.as_ref(), org, scope, sources.as_ref())).await;
     let inputs = InitialInputs {
@@ -58,5 +61,6 @@ pub(super) async fn resolve_after_takeover<D: AgentDeps>(
         files,
         history_owner: current_target.history_owner,
     };
-    Ok(retrieval.apply_to(initial_step(deps.config(), turn, inputs, session, &effective, request), sources))
+    let settings = TurnSettings { config: deps.config(), catalog, effective: &effective };
+    Ok(retrieval.apply_to(initial_step(settings, turn, inputs, session, request), sources))
 }

@@ -1,23 +1,47 @@
 //! The start of a user turn.
 
-use agent::{attempt::RecoveryPoint, outcome::Response};
-use contracts::{id::TurnId, request::UserTurn};
-use protocol::{Caller, transition::begin::Submission};
+use std::sync::{Arc, OnceLock};
+
+use agent::{attempt::RecoveryPoint, mode::Catalog, outcome::Response};
+use contracts::{
+    id::TurnId,
+    request::{OrgSettings, UserTurn},
+};
+use protocol::{Caller, budget::RateLimits, transition::begin::Submission};
 
 use crate::flow::{
-    invocation::RequestScope, owned_turn::OwnedTurn, retrieval::question::Question, run::models::Models,
-    start::rerun_parent::RerunSource,
+    invocation::RequestScope, meter::Reservation, owned_turn::OwnedTurn, retrieval::question::Question,
+    run::models::Models, start::rerun_parent::RerunSource,
 };
-use crate::stream::Writer;
+use crate::{ports::AgentDeps, stream::Writer};
 
 /// Conditions on the start of a turn. Without them a repeated request gets its turn's outcome, and a new turn follows
 /// whatever turn is the session's last.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct StartConditions {
     /// Refuses a turn id that is in use, even for the same request.
     pub is_new: bool,
     /// Refuses a new turn unless this turn is the session's last.
     pub follows: Option<TurnId>,
+    /// Receives the rate limits that the start has counted against.
+    pub rate_limits: RateLimitCell,
+}
+
+/// A cell that a start fills with the rate limits of its caller, before the response begins.
+#[derive(Debug, Clone, Default)]
+pub struct RateLimitCell(Arc<OnceLock<RateLimits>>);
+
+impl RateLimitCell {
+    /// Returns the rate limits. Empty if the start counted against none.
+    #[must_use]
+    pub fn get(&self) -> RateLimits {
+        self.0.get().copied().unwrap_or_default()
+    }
+
+    /// Sets the rate limits. The first start of a request that counts wins.
+    pub(super) fn set(&self, rate_limits: RateLimits) {
+        let _ = self.0.set(rate_limits);
+    }
 }
 
 /// A user turn to start: sent by the client, or a rerun of another turn.
@@ -38,10 +62,21 @@ pub(crate) struct TurnStart<'a, D> {
     pub(crate) rerun: Option<&'a RerunSource<'a>>,
     /// The question to search for, if any.
     pub(crate) question: Option<Question<'a>>,
+    /// What the start has reserved of budgets, once it has.
+    pub(crate) reservation: OnceLock<Reservation>,
+    /// The settings of the org, once the start has read them.
+    pub(crate) org_settings: OnceLock<Arc<OrgSettings>>,
     /// The scope of the request.
     pub(crate) scope: &'a RequestScope,
     /// The stream of the answer.
     pub(crate) stream: &'a Writer,
+}
+
+impl<D: AgentDeps> TurnStart<'_, D> {
+    /// Returns the modes that the turn may use, as the start has read them with its first snapshot.
+    pub(super) fn catalog(&self) -> &Catalog {
+        self.scope.catalog(self.deps)
+    }
 }
 
 /// The result of claiming a turn.

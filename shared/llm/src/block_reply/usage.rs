@@ -1,7 +1,7 @@
-//! The token usage of a response.
+//! The token usage of a response, in the layouts of Anthropic's API and of Bedrock's Converse API.
 //!
-//! The API counts the input that was read from or written to the cache apart from the rest of the input. The port's
-//! prompt tokens are the sum.
+//! Both count the input that was read from or written to the cache apart from the rest of the input. The port's prompt
+//! tokens are the sum.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::usage::count;
 
 /// The counts so far. Later events repeat and correct them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Usage {
+pub(crate) struct Usage {
     input: Option<u64>,
     cache_reads: Option<u64>,
     cache_writes: Option<u64>,
@@ -19,17 +19,19 @@ pub(super) struct Usage {
 
 impl Usage {
     /// Updates the counts that the event has.
-    pub(super) fn update(&mut self, usage: Option<&Value>) {
-        let new = |pointer: &str| usage.and_then(|usage| usage.pointer(pointer)).and_then(count);
-        self.input = new("/input_tokens").or(self.input);
-        self.cache_reads = new("/cache_read_input_tokens").or(self.cache_reads);
-        self.cache_writes = new("/cache_creation_input_tokens").or(self.cache_writes);
-        self.output = new("/output_tokens").or(self.output);
-        self.thinking = new("/output_tokens_details/thinking_tokens").or(self.thinking);
+    pub(crate) fn update(&mut self, usage: Option<&Value>) {
+        let new = |names: [&str; 2]| names.iter().find_map(|name| count(usage?.get(*name)?));
+        self.input = new(["input_tokens", "inputTokens"]).or(self.input);
+        self.cache_reads = new(["cache_read_input_tokens", "cacheReadInputTokens"]).or(self.cache_reads);
+        self.cache_writes =
+            new(["cache_creation_input_tokens", "cacheWriteInputTokens"]).or(self.cache_writes);
+        self.output = new(["output_tokens", "outputTokens"]).or(self.output);
+        let thinking = usage.and_then(|usage| usage.pointer("/output_tokens_details/thinking_tokens"));
+        self.thinking = thinking.and_then(count).or(self.thinking);
     }
 
     /// Returns the counts, if there are any.
-    pub(super) fn counts(self) -> Option<contracts::Usage> {
+    pub(crate) fn counts(self) -> Option<contracts::Usage> {
         if self == Self::default() {
             return None;
         }

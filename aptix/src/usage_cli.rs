@@ -1,0 +1,181 @@
+//! `aptix usage` and `aptix budgets`: report what turns consumed, and limit it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use client::{Api, Request};
+use contracts::{
+    Day, paths,
+    read::{UsageGroup, UsageReport},
+};
+
+use crate::Failure;
+use crate::api_args::{ApiAccess, ApiArgs};
+use crate::escape::escape_line;
+
+#[derive(Debug, Args)]
+pub(crate) struct Usage {
+    /// First day, in UTC [default: 29 days before the last one]
+    #[arg(long, value_name = "DATE")]
+    from: Option<Day>,
+    /// Last day, in UTC [default: today]
+    #[arg(long, value_name = "DATE")]
+    to: Option<Day>,
+    /// Property to group by
+    #[arg(long, value_name = "PROPERTY", default_value = "day")]
+    by: Grouping,
+    /// Id of a user; others than your own need the operator role
+    #[arg(long, value_name = "ID")]
+    user: Option<String>,
+    /// Print CSV
+    #[arg(long)]
+    csv: bool,
+    #[command(flatten)]
+    api: ApiArgs,
+}
+
+/// A property of turns.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Grouping {
+    Day,
+    User,
+    Agent,
+    Model,
+}
+
+impl Grouping {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::User => "user",
+            Self::Agent => "agent",
+            Self::Model => "model",
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Budgets {
+    /// Print the budgets as JSON, in the format of `put`
+    Get {
+        #[command(flatten)]
+        api: ApiArgs,
+    },
+    /// Validate the budgets of a JSON file and replace those of the org
+    Put {
+        /// JSON file with `Budgets`, and with `Currency` if one is in money
+        file: PathBuf,
+        #[command(flatten)]
+        api: ApiArgs,
+    },
+}
+
+/// Reads or replaces the budgets of the caller's org, and returns them as text.
+pub(crate) async fn budgets(command: Budgets) -> Result<String, Failure> {
+    let (request, api) = match command {
+        Budgets::Get { api } => (Request::get(paths::BUDGETS), api),
+        Budgets::Put { file, api } => {
+            let text =
+                std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+            let body: serde_json::Value =
+                serde_json::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))?;
+            (Request::put(paths::BUDGETS, body.to_string()), api)
+        }
+    };
+    let ApiAccess { url, token } = api.require()?;
+    let budgets = Api::new(&url, token.into_client())?.call(&request).await?;
+    Ok(format!("{budgets:#}\n"))
+}
+
+/// Returns the report as text.
+pub(crate) async fn run(arguments: Usage) -> Result<String, Failure> {
+    let Usage { from, to, by, user, csv, api } = arguments;
+    let ApiAccess { url, token } = api.require()?;
+    let api = Api::new(&url, token.into_client())?;
+    let start = |day: Option<Day>| day.map(|day| day.start().to_string());
+    let parameters =
+        [("by", Some(by.name().to_owned())), ("userId", user), ("from", start(from)), ("to", start(to))];
+    let parameters: Vec<(&str, &str)> =
+        parameters.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?))).collect();
+    let request = Request::get(paths::USAGE).with_query(&parameters);
+    if csv {
+        return Ok(api.fetch_text(&request, "text/csv").await?);
+    }
+    Ok(table(&serde_json::from_value(api.call(&request).await?)?))
+}
+
+/// Formats a report for a terminal.
+fn table(report: &UsageReport) -> String {
+    let key = |group: &UsageGroup| group.key.as_deref().map_or_else(|| "-".to_owned(), escape_line);
+    let mut rows = vec![["", "TURNS", "CALLS", "INPUT", "OUTPUT", "TOTAL", "COST"].map(str::to_owned)];
+    rows.extend(report.groups.iter().map(|group| row(key(group), group)));
+    if report.omitted_groups > 0 {
+        rows.push(row(format!("and {} more", report.omitted_groups), &UsageGroup::default()));
+    }
+    rows.push(row("total".to_owned(), &report.total));
+    let width = |column: usize| {
+        rows.iter()
+            .filter_map(|row| row.get(column))
+            .map(|cell| cell.chars().count())
+            .max()
+            .unwrap_or_default()
+    };
+    let widths: [usize; 7] = std::array::from_fn(width);
+    let mut text = format!("{} to {}, by {}\n", report.from, report.to, grouping(report));
+    for row in &rows {
+        let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, width))| match column {
+            0 => format!("{cell:<width$}"),
+            _ => format!("{cell:>width$}"),
+        });
+        text += cells.collect::<Vec<_>>().join("  ").trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+fn grouping(report: &UsageReport) -> &'static str {
+    report.by.name()
+}
+
+fn row(key: String, group: &UsageGroup) -> [String; 7] {
+    let costs: Vec<String> =
+        group.costs.iter().map(|cost| format!("{} {}", cost.amount, cost.currency)).collect();
+    let usage = &group.usage;
+    [
+        key,
+        group.turns.to_string(),
+        group.model_calls.to_string(),
+        usage.prompt_tokens.to_string(),
+        usage.completion_tokens.to_string(),
+        usage.total_tokens.to_string(),
+        costs.join(", "),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn report_is_an_aligned_table_with_a_total() {
+        let group = |key: Option<&str>, turns: u64| UsageGroup {
+            key: key.map(str::to_owned),
+            turns,
+            ..UsageGroup::default()
+        };
+        let day: Day = "2026-01-31".parse().unwrap();
+        let report = UsageReport {
+            from: day,
+            to: day,
+            by: contracts::read::UsageGrouping::Model,
+            groups: vec![group(Some("a-model\u{1b}[0m"), 12), group(None, 1)],
+            omitted_groups: 0,
+            total: group(None, 13),
+        };
+        let text = table(&report);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "2026-01-31 to 2026-01-31, by model");
+        assert!(!text.contains('\u{1b}') && lines[2].contains("     12"), "{text}");
+        assert!(lines[3].starts_with("- ") && lines[4].starts_with("total "), "{text}");
+    }
+}

@@ -1,0 +1,219 @@
+/** Browser tests of what operators change in the console: budgets, and contexts in the form. */
+
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+
+import { skip as noBrowser } from '../../javascript/test/chromium.js'
+import { Cloud, skip as noCloud } from '../../javascript/test/cloud.js'
+import { script } from '../../javascript/src/testing.js'
+import { ConsolePage } from './pages.js'
+
+/** @type {Cloud} */
+let cloud
+/** @type {ConsolePage} */
+let ui
+
+const dialog = `document.querySelector('dialog form')`
+
+/**
+ * Sets a field as a user does.
+ * @param {string} field expression for the field
+ * @param {string} value
+ */
+const set = (field, value) =>
+  ui.page.run(`(() => {
+    const field = ${field}
+    field.value = ${JSON.stringify(value)}
+    for (const type of ['input', 'change']) field.dispatchEvent(new Event(type, { bubbles: true }))
+  })()`)
+
+/**
+ * Expression for the field of a member in the form of a context.
+ * @param {string} path
+ */
+const member = (path) => `[...document.querySelectorAll('[data-path]')].find((element) => element.dataset.path === ${JSON.stringify(path)})?.querySelector('input, select, textarea')`
+const source = `JSON.parse(document.querySelector('.code-input').value)`
+
+suite('console for operators', { skip: noCloud || noBrowser }, () => {
+  before(async () => {
+    ;[cloud, ui] = await Promise.all([Cloud.start(), ConsolePage.open()])
+    ui.key = cloud.consoleKey
+    const Prices = { PromptPerMillion: '100', CompletionPerMillion: '200', Currency: 'EUR' }
+    cloud.contexts([
+      { Kind: 'conversation', Id: 'priced', Name: 'Priced', System: 'You help.', Prices },
+      { Kind: 'agent', Id: 'seller', Name: 'Seller', DefaultConversationContextId: 'priced', ClientTools: [] },
+    ])
+  })
+  after(async () => {
+    await Promise.all([ui?.end(), cloud?.end()])
+  })
+
+  test('budgets are added, shown with their use, changed and removed', async () => {
+    const { page } = ui
+    await cloud.client().session(undefined, { agent: 'seller' }).send(script().usage(9_000, 1_000).say('Counted.')).final()
+    await ui.visit(cloud.api, '#/usage')
+    await page.until(`document.querySelector('.budgets')?.textContent.includes('Nothing limits')`)
+    const add = async (/** @type {Record<string, string>} */ values) => {
+      await ui.press('Add a budget')
+      for (const [name, value] of Object.entries(values)) await set(`${dialog}.elements.${name}`, value)
+      assert.deepEqual(await ui.violations(), [])
+      await page.run(`${dialog}.requestSubmit()`)
+    }
+    await add({ Id: 'daily', Limit: 'many', Window: 'day', Scope: 'user' })
+    await page.until(`document.querySelector('dialog [role=alert]')?.textContent.includes('whole number')`)
+    await set(`${dialog}.elements.Limit`, '20000')
+    await page.run(`${dialog}.requestSubmit()`)
+    const rows = `[...document.querySelectorAll('.budgets > li')].map((row) => row.textContent)`
+    await page.until(`!document.querySelector('dialog') && ${rows}[0]?.includes('50 %, 10,000 tokens by ada')`)
+    assert.match((await page.run(rows))[0], /daily20,000 tokens a day, each user.*resets/)
+    await add({ Id: 'money', Limit: '1.2', Unit: 'money', Window: 'month', Scope: 'org', Currency: 'eur', Action: 'warn' })
+    await page.until(`${rows}[1]?.includes('nearly used up: 1.1 EUR')`)
+    await add({ Id: 'daily', Limit: '1', Window: 'day' })
+    await page.until(`document.querySelector('dialog [role=alert]')?.textContent.includes('Budgets[2].Id')`)
+    await ui.press('Cancel', 'dialog')
+
+    // A change that somebody else made meanwhile isn't overwritten.
+    const headers = { authorization: `Bearer ${cloud.token('root-operator')}` }
+    assert.equal((await fetch(`${cloud.api}/api/ai/agent/budgets`, { headers })).status, 403, 'only operators read budgets')
+    await ui.press('Edit the budget daily')
+    await page.run(`(async () => {
+      const { Connection } = await import('/console/connection.js')
+      const connection = await Connection.open()
+      const { Currency, Budgets } = await connection.read('api/ai/agent/budgets')
+      await connection.send('PUT', 'api/ai/agent/budgets', JSON.stringify({ Currency, Budgets: Budgets.slice(1) }))
+    })()`)
+    await set(`${dialog}.elements.Limit`, '5000')
+    await page.run(`${dialog}.requestSubmit()`)
+    await page.until(`document.querySelector('dialog [role=alert]')?.textContent.includes('Somebody else') && ${rows}.length === 1`)
+    await ui.press('Cancel', 'dialog')
+
+    await ui.press('Edit the budget money')
+    assert.equal(await page.run(`${dialog}.elements.Limit.value`), '1.2')
+    await set(`${dialog}.elements.Limit`, '0.5')
+    await page.run(`${dialog}.requestSubmit()`)
+    await page.until(`${rows}[0]?.includes('220 %, used up')`)
+    assert.deepEqual(await ui.violations(), [])
+    await page.show({ width: 360, height: 740, scheme: 'dark' })
+    assert.deepEqual(await ui.violations(), [])
+    assert.ok((await ui.overflow) <= 0)
+    await page.show({})
+    await ui.press('Remove the budget money')
+    await ui.press('Remove', 'dialog')
+    await page.until(`${rows}[0]?.includes('Nothing limits')`)
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('users see no budgets of their organization', async () => {
+    const { page } = ui
+    await page.run(`sessionStorage.setItem('aptix-console:identity', JSON.stringify({ Operator: false }))`)
+    await ui.visit(cloud.api, '#/usage')
+    await page.until(`document.querySelectorAll('.usage tfoot td').length > 0`)
+    assert.equal(await page.run(`document.querySelector('[aria-label=Budgets]').checkVisibility()`), false)
+    await page.run(`sessionStorage.clear()`)
+  })
+
+  test('charts show tokens, cost, turns and failures by day, split by agent', async () => {
+    const { page } = ui
+    await cloud.client().session().send(script().usage(1_000, 0).say('Another agent.')).final()
+    await cloud
+      .client()
+      .session()
+      .send(script().status(401))
+      .final()
+      .catch(() => {})
+    await ui.visit(cloud.api, '#/usage')
+    const headings = `[...document.querySelectorAll('.chart h3')].map((heading) => heading.textContent).join()`
+    await page.until(`${headings} === 'Tokens,Cost in EUR,Turns,Turns without an answer'`)
+    const tables = `[...document.querySelectorAll('.chart table')].map((table) => [...table.querySelectorAll('tr')].map((row) => [...row.children].map((cell) => cell.textContent)))`
+    await page.run(`document.querySelectorAll('.chart details').forEach((element) => (element.open = true))`)
+    const [tokens, cost] = await page.run(tables)
+    assert.deepEqual([tokens[0], tokens[1][1], cost[1][1]], [['Day', 'all'], '11,000', '1.1 EUR'])
+    await set(`document.querySelector('[name=by]')`, 'agent')
+    await page.until(`[...document.querySelectorAll('.legend li')].map((item) => item.textContent).join() === 'seller,default'`)
+    const [split, , , failures] = await page.run(tables)
+    assert.deepEqual([split[0], split[1].slice(1)], [['Day', 'seller', 'default', 'Total'], ['10,000', '1,000', '11,000']])
+    assert.deepEqual([failures[0], failures[1][1]], [['Day', 'default'], '1'])
+    // The stack of the only day has a part for each agent, in proportion.
+    const parts = `[...document.querySelector('.chart').querySelectorAll('.stack span')].map((part) => part.getBoundingClientRect().height)`
+    const [seller, other] = await page.run(parts)
+    assert.ok(Math.abs(seller / other - 10) < 0.5, `${seller} and ${other} px`)
+    assert.match(await page.run(`document.querySelector('.chart .reading').textContent`), /^11,000 in all$/)
+    for (const scheme of /** @type {const} */ (['light', 'dark'])) {
+      await page.show({ width: 390, height: 844, scheme })
+      assert.deepEqual(await ui.violations(), [], scheme)
+      assert.ok((await ui.overflow) <= 0)
+    }
+    await page.show({})
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('form and JSON of a context change each other', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api, '#/agents')
+    await page.until(`!!document.querySelector('.choice')`)
+    await page.run(`[...document.querySelectorAll('.choice')].find((choice) => choice.dataset.key === 'conversation priced').click()`)
+    await page.until(`${member('System')}?.value === 'You help.'`)
+    await set(member('System'), 'You sell.')
+    await set(member('MaxRounds'), '3')
+    await set(member('Budgets.FileTokens'), '500')
+    await set(member('ReasoningEffort'), 'low')
+    await set(member('HistorySummary'), 'true')
+    const { System, MaxRounds, Budgets, ReasoningEffort, HistorySummary } = await page.run(source)
+    assert.deepEqual([System, MaxRounds, Budgets.FileTokens, ReasoningEffort, HistorySummary], ['You sell.', 3, 500, 'low', true])
+    await set(member('Budgets.FileTokens'), '')
+    assert.equal('FileTokens' in (await page.run(source)).Budgets, false, 'an empty field removes the member')
+    await ui.press('Add to Client tools')
+    await set(member('ClientTools[0].Name'), 'shelf_read')
+    await set(member('ClientTools[0].Description'), 'Reads a shelf.')
+    await set(member('ClientTools[0].Parameters'), '{ "type": "object", "properties": {} , "additionalProperties": false }')
+    assert.equal((await page.run(source)).ClientTools[0].ExecutedBy, 'client')
+    await set(`document.querySelector('.code-input')`, JSON.stringify({ ...(await page.run(source)), Name: 'Changed' }))
+    await page.until(`${member('Name')}.value === 'Changed'`)
+    await set(`document.querySelector('.code-input')`, '{')
+    assert.equal(await page.run(`document.querySelector('[aria-label=Form]').inert`), true, 'the form waits for valid JSON')
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('errors of a context are shown at their fields', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api, '#/agents')
+    await page.until(`!!${member('Name')}`)
+    await ui.press('New conversation')
+    await page.until(`${member('Id')}?.value === 'backend'`)
+    await set(member('Temperature'), '9')
+    await set(member('MaxRounds'), '0')
+    await ui.press('Save')
+    const error = (/** @type {string} */ path) => `[...document.querySelectorAll('[data-path]')].find((element) => element.dataset.path === ${JSON.stringify(path)})?.querySelector('.field-error')?.textContent`
+    await page.until(`${error('Temperature')}?.includes('2') && ${error('MaxRounds')}?.includes('64')`)
+    assert.equal(await page.run(`document.activeElement === ${member('Temperature')}`), true, 'the first field with an error has the focus')
+    assert.deepEqual(await ui.violations(), [])
+    await set(member('Temperature'), '')
+    await set(member('MaxRounds'), '2')
+    await ui.press('Save')
+    await page.until(`document.querySelector('#errors .success') && !document.querySelector('.field-error')`)
+    for (const scheme of /** @type {const} */ (['light', 'dark'])) {
+      await page.show({ width: 390, height: 844, scheme })
+      await page.run(`document.querySelectorAll('.schema-form details').forEach((element) => (element.open = true))`)
+      assert.deepEqual(await ui.violations(), [], scheme)
+      assert.ok((await ui.overflow) <= 0)
+    }
+    await page.show({})
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('a draft is saved and tested beside the editor', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api, '#/agents')
+    await page.until(`!!${member('Name')}`)
+    await ui.press('New conversation')
+    await page.until(`${member('Id')}?.value === 'backend'`)
+    await set(member('Id'), 'tested')
+    await set(`document.querySelector('[name=instruction]')`, String(script().usage(70, 7).say('**Tested.**')))
+    await ui.press('Save and send')
+    await page.until(`document.querySelector('.test-turns strong')?.textContent === 'Tested.' && document.querySelector('.test-foot').textContent.includes('77 tokens')`)
+    assert.deepEqual(await ui.violations(), [])
+    await page.run(`document.querySelector('.test-foot a').click()`)
+    await page.until(`document.querySelector('.about')?.textContent.includes('Backend')`)
+    assert.deepEqual(page.errors, [])
+  })
+})

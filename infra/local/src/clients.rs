@@ -1,0 +1,53 @@
+//! Manages the orgs of client applications in the table of a local cloud or of a deployment.
+//!
+//! It takes AWS credentials, since a client's org is the tenant of its tokens: no operator of an org may claim a client.
+
+use contracts::id::OrgId;
+use turns::ports::Unavailable;
+
+use crate::stores::Stores;
+
+/// Clients listed, at most.
+const MAX_LISTED: usize = 1_000;
+
+/// The table can't be reached.
+#[derive(Debug, thiserror::Error)]
+#[error("Can't reach {place}")]
+pub struct Error {
+    /// The deployment.
+    place: String,
+    /// The cause.
+    #[source]
+    source: Unavailable,
+}
+
+/// Lists clients, one line each with id and org.
+///
+/// # Errors
+/// Fails if the table does not respond.
+pub async fn list(stores: &Stores) -> Result<String, Error> {
+    let clients = stores.table.client_orgs(MAX_LISTED).await.map_err(unavailable(stores))?;
+    Ok(clients.into_iter().map(|(client, org)| format!("{client:<40}  {org}\n")).collect())
+}
+
+/// Maps a client to an org, in place of the one before.
+///
+/// # Errors
+/// Fails if the table does not respond.
+pub async fn put(stores: &Stores, client: &str, org: &OrgId) -> Result<String, Error> {
+    stores.table.put_client_org(client, org).await.map_err(unavailable(stores))?;
+    Ok(format!("Tokens of {client} that name no org are those of {org} within two minutes.\n"))
+}
+
+/// Removes the org of a client.
+///
+/// # Errors
+/// Fails if the table does not respond.
+pub async fn remove(stores: &Stores, client: &str) -> Result<String, Error> {
+    stores.table.remove_client_org(client).await.map_err(unavailable(stores))?;
+    Ok(format!("Tokens of {client} that name no org are refused within two minutes.\n"))
+}
+
+fn unavailable(stores: &Stores) -> impl Fn(Unavailable) -> Error {
+    |source| Error { place: stores.place.clone(), source }
+}

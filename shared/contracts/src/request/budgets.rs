@@ -1,0 +1,376 @@
+//! Budgets of an org: limits on what its turns may consume.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    body::{parse_body, validate},
+    field_table::{Field, Scenario, read_object},
+    json::Json,
+    limits::{MAX_BUDGET_ID_CHARS, MAX_BUDGETS, MAX_CONCURRENT_TURNS},
+    value::{line, list, word},
+    violations::{Location, Violations},
+};
+use crate::{
+    error::{Error, ErrorCode},
+    id::MAX_ID_CHARS,
+};
+
+/// The budgets of an org.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "PascalCase")]
+#[non_exhaustive]
+pub struct Budgets {
+    /// ISO 4217 code of the currency of budgets with the unit `money`. Costs in other currencies don't count.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub currency: Option<String>,
+    /// Budgets. The first one that is used up refuses a turn.
+    #[serde(default)]
+    pub budgets: Vec<Budget>,
+}
+
+/// A limit on what turns may consume.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "PascalCase")]
+pub struct Budget {
+    /// Name of the budget, unique in the org. Errors and warnings show it.
+    pub id: String,
+    /// Turns that share the limit: all of the org, or those of each user, agent or session.
+    pub scope: BudgetScope,
+    /// Id of the only user, agent or session that the budget is for. Absent: every one has a limit of its own.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub subject: Option<String>,
+    /// Time in which the limit holds, in UTC.
+    pub window: BudgetWindow,
+    /// Unit of the limit.
+    pub unit: BudgetUnit,
+    /// Limit: a number of tokens or turns, or of millionths of the currency.
+    #[cfg_attr(feature = "openapi", schema(minimum = 1))]
+    pub limit: u64,
+    /// What happens at the limit.
+    #[serde(default)]
+    pub action: BudgetAction,
+}
+
+/// The turns that share a budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum BudgetScope {
+    /// All turns of the org.
+    Org,
+    /// The turns of a user.
+    User,
+    /// The turns of an agent context.
+    Agent,
+    /// The turns of a session.
+    Session,
+}
+
+/// The time in which a budget holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum BudgetWindow {
+    /// One turn.
+    Turn,
+    /// No time: the turns that are being processed at the same moment.
+    Concurrent,
+    /// A minute.
+    Minute,
+    /// A day.
+    Day,
+    /// A calendar month.
+    Month,
+}
+
+/// The unit of a budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum BudgetUnit {
+    /// Input and output tokens.
+    Tokens,
+    /// Millionths of the currency.
+    Money,
+    /// Turns.
+    Turns,
+}
+
+/// The effect of a budget that is used up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum BudgetAction {
+    /// New turns are refused, and running ones stop before their next model call.
+    #[default]
+    Stop,
+    /// Turns get a warning.
+    Warn,
+}
+
+const SCOPES: &[(&str, BudgetScope)] = &[
+    ("org", BudgetScope::Org),
+    ("user", BudgetScope::User),
+    ("agent", BudgetScope::Agent),
+    ("session", BudgetScope::Session),
+];
+const WINDOWS: &[(&str, BudgetWindow)] = &[
+    ("turn", BudgetWindow::Turn),
+    ("concurrent", BudgetWindow::Concurrent),
+    ("minute", BudgetWindow::Minute),
+    ("day", BudgetWindow::Day),
+    ("month", BudgetWindow::Month),
+];
+const UNITS: &[(&str, BudgetUnit)] =
+    &[("tokens", BudgetUnit::Tokens), ("money", BudgetUnit::Money), ("turns", BudgetUnit::Turns)];
+const ACTIONS: &[(&str, BudgetAction)] = &[("stop", BudgetAction::Stop), ("warn", BudgetAction::Warn)];
+
+impl BudgetScope {
+    /// The name on the wire.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Org => "org",
+            Self::User => "user",
+            Self::Agent => "agent",
+            Self::Session => "session",
+        }
+    }
+}
+
+impl BudgetWindow {
+    /// The name on the wire.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Turn => "turn",
+            Self::Concurrent => "concurrent",
+            Self::Minute => "minute",
+            Self::Day => "day",
+            Self::Month => "month",
+        }
+    }
+}
+
+impl BudgetUnit {
+    /// The name on the wire.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tokens => "tokens",
+            Self::Money => "money",
+            Self::Turns => "turns",
+        }
+    }
+}
+
+#[derive(Default)]
+struct Draft {
+    currency: Option<String>,
+    budgets: Option<Vec<Budget>>,
+}
+
+const FIELDS: &[Field<Draft>] = &[
+    Field::optional("Currency", |json, at, draft, violations| {
+        draft.currency = currency(json, at, violations);
+    }),
+    Field::required("Budgets", |json, at, draft, violations| {
+        draft.budgets = list(json, MAX_BUDGETS, at, violations, budget);
+    }),
+];
+
+#[derive(Default)]
+struct BudgetDraft {
+    id: Option<String>,
+    scope: Option<BudgetScope>,
+    subject: Option<String>,
+    window: Option<BudgetWindow>,
+    unit: Option<BudgetUnit>,
+    limit: Option<u64>,
+    action: Option<BudgetAction>,
+}
+
+const BUDGET_FIELDS: &[Field<BudgetDraft>] = &[
+    Field::required("Id", |json, at, draft, violations| {
+        draft.id = line(json, MAX_BUDGET_ID_CHARS, at, violations).map(str::to_owned);
+    }),
+    Field::required("Scope", |json, at, draft, violations| {
+        draft.scope = word(json, SCOPES, at, violations);
+    }),
+    Field::optional("Subject", |json, at, draft, violations| {
+        draft.subject = line(json, MAX_ID_CHARS, at, violations).map(str::to_owned);
+    }),
+    Field::required("Window", |json, at, draft, violations| {
+        draft.window = word(json, WINDOWS, at, violations);
+    }),
+    Field::required("Unit", |json, at, draft, violations| {
+        draft.unit = word(json, UNITS, at, violations);
+    }),
+    Field::required("Limit", |json, at, draft, violations| {
+        draft.limit = limit(json, at, violations);
+    }),
+    Field::optional("Action", |json, at, draft, violations| {
+        draft.action = word(json, ACTIONS, at, violations);
+    }),
+];
+
+impl Budgets {
+    /// Parses a JSON body.
+    ///
+    /// # Errors
+    /// Every violation, in document order. Never empty.
+    ///
+    /// # Examples
+    /// ```
+    /// use contracts::request::Budgets;
+    ///
+    /// let body = br#"{"Budgets": [{"Id": "daily", "Scope": "user", "Window": "day", "Unit": "tokens", "Limit": 50000}]}"#;
+    /// let budgets = Budgets::parse(body).expect("a budget");
+    /// assert_eq!(budgets.budgets[0].limit, 50_000);
+    /// assert!(Budgets::parse(br#"{"Budgets": [{"Id": "daily"}]}"#).is_err());
+    /// ```
+    pub fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
+        validate(&parse_body(body)?, budgets)
+    }
+}
+
+fn budgets(json: &Json<'_>, violations: &mut Violations) -> Option<Budgets> {
+    let mut draft = Draft::default();
+    read_object(json, FIELDS, Scenario::UserTurn, &Location::ROOT, &mut draft, violations);
+    let budgets = draft.budgets?;
+    let at = Location::ROOT.member("Budgets");
+    for (index, budget) in budgets.iter().enumerate() {
+        if budgets.iter().take(index).any(|other| other.id == budget.id) {
+            violations.invalid(&at.item(index).member("Id"), "must be unique, and another budget has it");
+        }
+        if budget.unit == BudgetUnit::Money && draft.currency.is_none() && violations.is_clean() {
+            let rule = "is required with a budget of money";
+            violations.add(ErrorCode::MemberRequired, &Location::ROOT.member("Currency"), rule);
+        }
+    }
+    Some(Budgets { currency: draft.currency, budgets })
+}
+
+fn budget(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<Budget> {
+    let mut draft = BudgetDraft::default();
+    read_object(json, BUDGET_FIELDS, Scenario::UserTurn, at, &mut draft, violations);
+    let BudgetDraft { id, scope, subject, window, unit, limit, action } = draft;
+    if window == Some(BudgetWindow::Turn) && unit == Some(BudgetUnit::Turns) {
+        violations.invalid(&at.member("Unit"), "must be tokens or money with the window turn");
+    }
+    if window == Some(BudgetWindow::Concurrent) {
+        if unit.is_some_and(|unit| unit != BudgetUnit::Turns) {
+            violations.invalid(&at.member("Unit"), "must be turns with the window concurrent");
+        }
+        if scope == Some(BudgetScope::Session) {
+            let rule =
+                "must be org, user or agent with the window concurrent; a session has one turn at a time";
+            violations.invalid(&at.member("Scope"), rule);
+        }
+        if limit.is_some_and(|limit| limit > MAX_CONCURRENT_TURNS) {
+            let rule = format!("must be at most {MAX_CONCURRENT_TURNS} with the window concurrent");
+            violations.invalid(&at.member("Limit"), &rule);
+        }
+    }
+    if scope == Some(BudgetScope::Org) && subject.is_some() {
+        violations.invalid(&at.member("Subject"), "must be left out with the scope org");
+    }
+    Some(Budget {
+        id: id?,
+        scope: scope?,
+        subject,
+        window: window?,
+        unit: unit?,
+        limit: limit?,
+        action: action.unwrap_or_default(),
+    })
+}
+
+fn currency(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<String> {
+    let code = line(json, 3, at, violations)?;
+    if code.len() != 3 || !code.bytes().all(|letter| letter.is_ascii_uppercase()) {
+        violations.invalid(at, "must be an ISO 4217 code such as EUR");
+        return None;
+    }
+    Some(code.to_owned())
+}
+
+fn limit(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<u64> {
+    let limit = match json {
+        Json::Integer(number) => u64::try_from(*number).ok().filter(|number| *number > 0),
+        _ => None,
+    };
+    if limit.is_none() {
+        violations.invalid(at, "must be a whole number from 1 on; money is in millionths of the currency");
+    }
+    limit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn violations(body: &str) -> Vec<(ErrorCode, String)> {
+        let errors = Budgets::parse(body.as_bytes()).unwrap_err();
+        errors.into_iter().map(|error| (error.error_code, error.details.unwrap_or_default())).collect()
+    }
+
+    #[test]
+    fn budgets_round_trip_and_words_match_their_names() {
+        let body = r#"{"Currency":"EUR","Budgets":[{"Id":"m","Scope":"org","Window":"month","Unit":"money","Limit":5,"Action":"warn"},{"Id":"t","Scope":"agent","Subject":"a/1","Window":"turn","Unit":"tokens","Limit":9,"Action":"stop"}]}"#;
+        let budgets = Budgets::parse(body.as_bytes()).unwrap();
+        assert_eq!(serde_json::to_string(&budgets).unwrap(), body);
+        assert_eq!(serde_json::from_str::<Budgets>(body).unwrap(), budgets);
+        assert_eq!(Budgets::parse(br#"{"Budgets":[]}"#).unwrap(), Budgets::default());
+        assert!(SCOPES.iter().all(|(word, scope)| *word == scope.name()));
+        assert!(WINDOWS.iter().all(|(word, window)| *word == window.name()));
+        assert!(UNITS.iter().all(|(word, unit)| *word == unit.name()));
+    }
+
+    #[test]
+    fn budget_violations_reported_together() {
+        let faults = violations(
+            r#"{"Currency":"eur","Budgets":[
+                {"Id":"","Scope":"team","Window":"turn","Unit":"turns","Limit":0},
+                {"Id":"b","Scope":"org","Subject":"x","Window":"year","Unit":"tokens","Limit":1.5,"Colour":"red"}]}"#,
+        );
+        let members: Vec<&str> = faults.iter().map(|(_, at)| at.as_str()).collect();
+        assert_eq!(
+            members,
+            [
+                "Currency",
+                "Budgets[0].Id",
+                "Budgets[0].Scope",
+                "Budgets[0].Limit",
+                "Budgets[0].Unit",
+                "Budgets[1].Window",
+                "Budgets[1].Limit",
+                "Budgets[1].Colour",
+                "Budgets[1].Subject",
+            ]
+        );
+    }
+
+    #[test]
+    fn concurrent_turns_are_counted_per_org_user_or_agent() {
+        let faults = violations(
+            r#"{"Budgets":[{"Id":"c","Scope":"session","Window":"concurrent","Unit":"tokens","Limit":501}]}"#,
+        );
+        let members: Vec<&str> = faults.iter().map(|(_, at)| at.as_str()).collect();
+        assert_eq!(members, ["Budgets[0].Unit", "Budgets[0].Scope", "Budgets[0].Limit"]);
+        let most =
+            r#"{"Budgets":[{"Id":"c","Scope":"user","Window":"concurrent","Unit":"turns","Limit":500}]}"#;
+        assert!(Budgets::parse(most.as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn money_needs_a_currency_and_ids_are_unique() {
+        let money = r#"{"Id":"m","Scope":"org","Window":"day","Unit":"money","Limit":5}"#;
+        let faults = violations(&format!(r#"{{"Budgets":[{money}]}}"#));
+        assert_eq!(faults, [(ErrorCode::MemberRequired, "Currency".to_owned())]);
+        let faults = violations(&format!(r#"{{"Currency":"USD","Budgets":[{money},{money}]}}"#));
+        assert_eq!(faults, [(ErrorCode::MemberInvalid, "Budgets[1].Id".to_owned())]);
+    }
+}

@@ -1,0 +1,213 @@
+//! Settings of an org: defaults of its sessions, its policy, and what its operators have disabled.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    body::{parse_body, validate},
+    field_table::{Field, Scenario, read_object},
+    json::Json,
+    limits::{MAX_DISABLED, MAX_FILE_BYTES, MAX_POLICY_NAME_CHARS, MAX_POLICY_NAMES, MAX_RETENTION_DAYS},
+    value::{boolean, id, line, list, word},
+    violations::{Location, Violations},
+};
+use crate::{
+    error::Error,
+    id::{AgentContextId, OrgId, UserId},
+    read::Visibility,
+};
+
+/// The settings of an org. What it leaves out is as the deployment says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "PascalCase")]
+pub struct OrgSettings {
+    /// Id of the org. A write may leave it out; otherwise it must be the caller's.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub org: Option<OrgId>,
+    /// Entity tag of the settings. A write may leave it out; otherwise it must be the stored one.
+    #[serde(rename = "ETag", skip_serializing_if = "Option::is_none", default)]
+    pub etag: Option<String>,
+    /// Visibility of new sessions.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub session_visibility: Option<Visibility>,
+    /// Days from a session's deletion to its purge. A context's `RetentionDays` takes precedence.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub retention_days: Option<u32>,
+    /// What turns may use.
+    #[serde(default)]
+    pub policy: OrgPolicy,
+    /// What new turns are refused for.
+    #[serde(default)]
+    pub disabled: DisabledSubjects,
+}
+
+/// What the turns of an org may use. A list that is left out allows everything, an empty one nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "PascalCase")]
+pub struct OrgPolicy {
+    /// Ids of the models that may answer.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub models: Option<Vec<String>>,
+    /// Names of the model providers that may answer. The default provider without a name has that of its host.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub providers: Option<Vec<String>>,
+    /// Names of the server's tools and types of hosted tools. `agent_change_mode` is always allowed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tools: Option<Vec<String>>,
+    /// The largest file or image of a request, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub max_file_bytes: Option<u64>,
+}
+
+/// What the operators of an org have disabled. New turns are refused; running ones may finish, and reads work.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "PascalCase")]
+pub struct DisabledSubjects {
+    /// True if the whole org is disabled.
+    #[serde(default)]
+    pub org: bool,
+    /// Ids of users.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub users: Vec<UserId>,
+    /// Ids of agents; `default` is the built-in one.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub agents: Vec<AgentContextId>,
+    /// Ids of models.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub models: Vec<String>,
+}
+
+const FIELDS: &[Field<OrgSettings>] = &[
+    Field::optional("Org", |json, at, draft, violations| draft.org = id(json, at, violations)),
+    Field::optional("ETag", |json, at, draft, violations| {
+        draft.etag = line(json, MAX_POLICY_NAME_CHARS, at, violations).map(str::to_owned);
+    }),
+    Field::optional("SessionVisibility", |json, at, draft, violations| {
+        draft.session_visibility = word(json, &Visibility::ALL, at, violations);
+    }),
+    Field::optional("RetentionDays", |json, at, draft, violations| {
+        let days = number(json, MAX_RETENTION_DAYS, at, violations);
+        draft.retention_days = days.and_then(|days| u32::try_from(days).ok());
+    }),
+    Field::optional("Policy", |json, at, draft, violations| {
+        read_object(json, POLICY_FIELDS, Scenario::UserTurn, at, &mut draft.policy, violations);
+    }),
+    Field::optional("Disabled", |json, at, draft, violations| {
+        read_object(json, DISABLED_FIELDS, Scenario::UserTurn, at, &mut draft.disabled, violations);
+    }),
+];
+
+const POLICY_FIELDS: &[Field<OrgPolicy>] = &[
+    Field::optional("Models", |json, at, draft, violations| {
+        draft.models = list(json, MAX_POLICY_NAMES, at, violations, name);
+    }),
+    Field::optional("Providers", |json, at, draft, violations| {
+        draft.providers = list(json, MAX_POLICY_NAMES, at, violations, name);
+    }),
+    Field::optional("Tools", |json, at, draft, violations| {
+        draft.tools = list(json, MAX_POLICY_NAMES, at, violations, name);
+    }),
+    Field::optional("MaxFileBytes", |json, at, draft, violations| {
+        draft.max_file_bytes = number(json, MAX_FILE_BYTES, at, violations);
+    }),
+];
+
+const DISABLED_FIELDS: &[Field<DisabledSubjects>] = &[
+    Field::optional("Org", |json, at, draft, violations| {
+        draft.org = boolean(json, at, violations).unwrap_or_default();
+    }),
+    Field::optional("Users", |json, at, draft, violations| {
+        draft.users = list(json, MAX_DISABLED, at, violations, id).unwrap_or_default();
+    }),
+    Field::optional("Agents", |json, at, draft, violations| {
+        draft.agents = list(json, MAX_DISABLED, at, violations, id).unwrap_or_default();
+    }),
+    Field::optional("Models", |json, at, draft, violations| {
+        draft.models = list(json, MAX_DISABLED, at, violations, name).unwrap_or_default();
+    }),
+];
+
+impl OrgSettings {
+    /// Parses a JSON body.
+    ///
+    /// # Errors
+    /// Every violation, in document order. Never empty.
+    ///
+    /// # Examples
+    /// ```
+    /// use contracts::request::OrgSettings;
+    ///
+    /// let body = br#"{"Policy": {"Models": ["gpt-5"]}, "Disabled": {"Users": ["eve"]}}"#;
+    /// let settings = OrgSettings::parse(body).expect("settings");
+    /// assert_eq!(settings.disabled.users[0].as_str(), "eve");
+    /// assert!(OrgSettings::parse(br#"{"Disabled": {"Users": "eve"}}"#).is_err());
+    /// ```
+    pub fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
+        validate(&parse_body(body)?, settings)
+    }
+}
+
+fn settings(json: &Json<'_>, violations: &mut Violations) -> Option<OrgSettings> {
+    let mut draft = OrgSettings::default();
+    read_object(json, FIELDS, Scenario::UserTurn, &Location::ROOT, &mut draft, violations);
+    Some(draft)
+}
+
+fn name(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<String> {
+    line(json, MAX_POLICY_NAME_CHARS, at, violations).map(str::to_owned)
+}
+
+fn number(json: &Json<'_>, max: i64, at: &Location<'_>, violations: &mut Violations) -> Option<u64> {
+    let number = match json {
+        Json::Integer(number) if *number <= max => u64::try_from(*number).ok(),
+        _ => None,
+    };
+    if number.is_none() {
+        violations.invalid(at, format_args!("must be a whole number from 0 to {max}"));
+    }
+    number
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorCode;
+
+    fn violations(body: &str) -> Vec<(ErrorCode, String)> {
+        let errors = OrgSettings::parse(body.as_bytes()).unwrap_err();
+        errors.into_iter().map(|error| (error.error_code, error.details.unwrap_or_default())).collect()
+    }
+
+    #[test]
+    fn settings_round_trip_and_absent_lists_differ_from_empty_ones() {
+        let full = r#"{"Org":"acme","ETag":"t","SessionVisibility":"participants","RetentionDays":7,"Policy":{"Models":[],"Providers":["bedrock"],"Tools":["publish_file"],"MaxFileBytes":9},"Disabled":{"Org":true,"Users":["eve"],"Agents":["support"],"Models":["m"]}}"#;
+        let settings = OrgSettings::parse(full.as_bytes()).unwrap();
+        assert_eq!(serde_json::to_string(&settings).unwrap(), full);
+        assert_eq!(settings.policy.models, Some(Vec::new()));
+        assert_eq!(OrgSettings::parse(b"{}").unwrap(), OrgSettings::default());
+        assert_eq!(serde_json::from_str::<OrgSettings>("{}").unwrap(), OrgSettings::default());
+    }
+
+    #[test]
+    fn violations_name_their_member() {
+        use ErrorCode::{MemberInvalid, MemberTooLarge, MemberUnknown};
+        let many = vec!["\"m\""; MAX_POLICY_NAMES + 1].join(",");
+        let many = format!(r#"{{"Policy":{{"Models":[{many}]}}}}"#);
+        for (body, code, at) in [
+            (r#"{"SessionVisibility":"all"}"#, MemberInvalid, "SessionVisibility"),
+            (r#"{"RetentionDays":3651}"#, MemberInvalid, "RetentionDays"),
+            (r#"{"RetentionDays":1.5}"#, MemberInvalid, "RetentionDays"),
+            (r#"{"Policy":[]}"#, MemberInvalid, "Policy"),
+            (r#"{"Policy":{"Models":["a","b\n"]}}"#, MemberInvalid, "Policy.Models[1]"),
+            (r#"{"Policy":{"MaxFileBytes":-1}}"#, MemberInvalid, "Policy.MaxFileBytes"),
+            (r#"{"Policy":{"Sizes":1}}"#, MemberUnknown, "Policy.Sizes"),
+            (r#"{"Disabled":{"Org":"true"}}"#, MemberInvalid, "Disabled.Org"),
+            (r#"{"Disabled":{"Users":[".."]}}"#, MemberInvalid, "Disabled.Users[0]"),
+            (many.as_str(), MemberTooLarge, "Policy.Models"),
+        ] {
+            assert_eq!(violations(body), [(code, at.to_owned())], "{body}");
+        }
+    }
+}

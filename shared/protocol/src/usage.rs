@@ -1,0 +1,95 @@
+//! Usage of an org: what its turns consumed, by day, user, agent and model.
+//!
+//! The transaction that makes a turn terminal adds its usage, so every turn counts exactly once.
+
+use contracts::{
+    Day, Usage,
+    id::{OrgId, SessionId, UserId},
+};
+
+use crate::{
+    cost::Cost,
+    detail::Report,
+    session::{Session, add_cost},
+    turn::{Settlement, Turn, Verdict},
+};
+
+/// The properties by which usage is kept apart.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct UsageKey {
+    /// The org.
+    pub org: OrgId,
+    /// The day on which the turns ended.
+    pub day: Day,
+    /// The user who sent them.
+    pub user: UserId,
+    /// The agent context of their sessions.
+    pub agent: String,
+    /// The model that answered, or `None` if none did.
+    pub model: Option<String>,
+}
+
+/// Amounts of usage.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UsageAmounts {
+    /// The number of turns.
+    pub turns: u64,
+    /// The number of those that completed.
+    pub completed: u64,
+    /// The number of model calls.
+    pub model_calls: u64,
+    /// The tokens.
+    pub usage: Usage,
+    /// The cost, with one entry per currency.
+    pub costs: Vec<Cost>,
+}
+
+/// The usage of one turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsageEntry {
+    /// The properties of the turn.
+    pub key: UsageKey,
+    /// The turn's session, which spreads the writes of a busy user.
+    pub session: SessionId,
+    /// The amounts.
+    pub amounts: UsageAmounts,
+}
+
+impl UsageEntry {
+    /// Returns the usage of a settled turn.
+    #[must_use]
+    pub(crate) fn new(session: &Session, turn: &Turn, settlement: &Settlement, report: &Report) -> Self {
+        let agent = session.contexts.agent_id();
+        Self {
+            key: UsageKey {
+                org: turn.key.session.org.clone(),
+                day: Day::from(settlement.at),
+                user: turn.requested_by.clone(),
+                agent: agent.to_owned(),
+                model: report.model.clone(),
+            },
+            session: turn.key.session.session.clone(),
+            amounts: UsageAmounts {
+                turns: 1,
+                completed: u64::from(matches!(settlement.verdict, Verdict::Completed { .. })),
+                model_calls: report.model_calls.unwrap_or_default().into(),
+                usage: report.usage.unwrap_or_default(),
+                costs: report.cost.iter().cloned().collect(),
+            },
+        }
+    }
+}
+
+impl UsageAmounts {
+    /// Adds other amounts.
+    #[must_use]
+    pub fn plus(self, other: &Self) -> Self {
+        Self {
+            turns: self.turns.saturating_add(other.turns),
+            completed: self.completed.saturating_add(other.completed),
+            model_calls: self.model_calls.saturating_add(other.model_calls),
+            usage: self.usage.saturating_add(other.usage),
+            costs: other.costs.iter().fold(self.costs, |costs, cost| add_cost(costs, Some(cost))),
+        }
+    }
+}

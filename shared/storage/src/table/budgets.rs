@@ -1,0 +1,187 @@
+//! The budgets of orgs, and their meters.
+
+use std::time::{Duration, Instant};
+
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
+use contracts::{Timestamp, error::JsonError, id::OrgId, request::Budgets};
+use protocol::{
+    budget::{self, Amounts, Entry, EntryId, MeterChange, MeterKey, amounts},
+    id::{SessionKey, TurnKey},
+};
+use turns::ports::{Meter, MeterReads, Unavailable, WriteError};
+
+use super::{
+    RESOURCE, Table,
+    read::{primary, text, unreadable},
+    ttl_cache::TtlCache,
+};
+use crate::{
+    failure,
+    item::{Attributes, VERSION, check_version},
+    key::{Item, decode_part, encode_part},
+};
+
+/// The most time that cached budgets may be stale.
+const TTL: Duration = Duration::from_secs(10);
+/// The most orgs to cache. Beyond that the cache is cleared.
+const MAX_ORGS: usize = 1_000;
+/// The time for which a meter is stored after its window, in seconds.
+const RETENTION_SECONDS: i64 = 31 * 24 * 60 * 60;
+
+/// Recently read budgets. Their absence is cached too, so an org without budgets pays for no read per turn.
+pub(super) type BudgetCache = TtlCache<OrgId, Budgets>;
+
+pub(super) fn new_cache() -> BudgetCache {
+    TtlCache::new(TTL, MAX_ORGS)
+}
+
+impl MeterReads for Table {
+    async fn budgets(&self, org: &OrgId) -> Result<Budgets, Unavailable> {
+        match self.budget_cache.get(org) {
+            Some(budgets) => Ok(budgets),
+            None => self.stored_budgets(org).await,
+        }
+    }
+
+    async fn stored_budgets(&self, org: &OrgId) -> Result<Budgets, Unavailable> {
+        let read_from = Instant::now();
+        let budgets = match self.get(&Item::Budgets(org)).await? {
+            None => Budgets::default(),
+            Some(item) => {
+                check_version(&item).map_err(unreadable)?;
+                let document = text(&item, "Document").unwrap_or_default();
+                serde_json::from_str(document).map_err(|error| malformed(&error))?
+            }
+        };
+        self.budget_cache.put(org.clone(), budgets.clone(), read_from);
+        Ok(budgets)
+    }
+
+    async fn meter(&self, key: &MeterKey, turn: &TurnKey) -> Result<budget::Meter, Unavailable> {
+        let Some(item) = self.get(&Item::Meter(key)).await? else { return Ok(budget::Meter::default()) };
+        check_version(&item).map_err(unreadable)?;
+        Ok(meter(&item, turn))
+    }
+
+    async fn meter_entries(&self, meter: &MeterKey) -> Result<Vec<(TurnKey, Entry)>, Unavailable> {
+        let Some(item) = self.get(&Item::Meter(meter)).await? else { return Ok(Vec::new()) };
+        check_version(&item).map_err(unreadable)?;
+        let entry = |name: &String| {
+            Some((parse_entry_name(&meter.org, name)?, text(&item, name).and_then(parse_entry)?))
+        };
+        Ok(item.keys().filter_map(entry).collect())
+    }
+}
+
+impl Meter for Table {
+    async fn put_budgets(&self, org: &OrgId, budgets: &Budgets) -> Result<(), Unavailable> {
+        let document = serde_json::to_string(budgets).map_err(|error| malformed(&error))?;
+        let put = self.put_item(&Item::Budgets(org)).item("Document", AttributeValue::S(document));
+        put.send().await.map_err(|error| failure::unavailable(RESOURCE, error))?;
+        self.budget_cache.put(org.clone(), budgets.clone(), Instant::now());
+        Ok(())
+    }
+
+    async fn write_meter(&self, change: &MeterChange) -> Result<budget::Meter, WriteError> {
+        let MeterChange { meter: key, turn, before, after, ceiling, .. } = change;
+        let (old, new) = (amounts(*before), amounts(*after));
+        let turns = i128::from(after.is_some()) - i128::from(before.is_some());
+        let added = [
+            ("Tokens", i128::from(new.tokens) - i128::from(old.tokens), ceiling.tokens),
+            ("Micros", i128::from(new.micros) - i128::from(old.micros), ceiling.micros),
+            ("Turns", turns, ceiling.turns),
+        ];
+        let mut request = self
+            .client
+            .update_item()
+            .table_name(&self.name)
+            .set_key(Some(primary(&Item::Meter(key))))
+            .expression_attribute_names("#entry", entry_name(turn));
+        let mut conditions = Vec::new();
+        match before {
+            Some(before) => {
+                conditions.push("#entry = :before".to_owned());
+                request = request.expression_attribute_values(":before", entry(*before));
+            }
+            None => conditions.push("attribute_not_exists(#entry)".to_owned()),
+        }
+        let mut adds = Vec::new();
+        for (index, (name, by, most)) in added.into_iter().enumerate() {
+            adds.push(format!("#a{index} :a{index}"));
+            request = request
+                .expression_attribute_names(format!("#a{index}"), name)
+                .expression_attribute_values(format!(":a{index}"), AttributeValue::N(by.to_string()));
+            if let Some(most) = most {
+                conditions.push(format!("(attribute_not_exists(#a{index}) OR #a{index} <= :m{index})"));
+                let most = AttributeValue::N(most.to_string());
+                request = request.expression_attribute_values(format!(":m{index}"), most);
+            }
+        }
+        let update = match change.stored_entry() {
+            Some(after) => {
+                let end = key.end().map_or(after.since, |end| end.max(after.since));
+                let expires = (end.as_millis() / 1_000).saturating_add(RETENTION_SECONDS);
+                request = request
+                    .expression_attribute_names("#v", "V")
+                    .expression_attribute_names("#expires", "ExpiresAt")
+                    .expression_attribute_values(":v", AttributeValue::N(VERSION.to_string()))
+                    .expression_attribute_values(":expires", AttributeValue::N(expires.to_string()))
+                    .expression_attribute_values(":after", entry(after));
+                "SET #entry = :after, #v = :v, #expires = :expires"
+            }
+            None => "REMOVE #entry",
+        };
+        request
+            .update_expression(format!("{update} ADD {}", adds.join(", ")))
+            .condition_expression(conditions.join(" AND "))
+            .return_values(ReturnValue::UpdatedNew)
+            .send()
+            .await
+            .map(|updated| meter(&updated.attributes.unwrap_or_default(), turn))
+            .map_err(failure::write_error)
+    }
+}
+
+/// Reads a meter, with the entry of one turn.
+fn meter(item: &Attributes, turn: &TurnKey) -> budget::Meter {
+    budget::Meter {
+        sum: Amounts { tokens: number(item, "Tokens"), micros: number(item, "Micros") },
+        turns: number(item, "Turns"),
+        entry: text(item, &entry_name(turn)).and_then(parse_entry),
+    }
+}
+
+/// The attribute of a turn's entry.
+fn entry_name(turn: &TurnKey) -> String {
+    format!("T#{}#{}", encode_part(turn.session.session.as_str()), encode_part(turn.turn.as_str()))
+}
+
+fn parse_entry_name(org: &OrgId, name: &str) -> Option<TurnKey> {
+    let (session, turn) = name.strip_prefix("T#")?.split_once('#')?;
+    let session = decode_part(session)?.parse().ok()?;
+    let turn = decode_part(turn)?.parse().ok()?;
+    Some(SessionKey { org: org.clone(), session }.turn(turn))
+}
+
+/// An entry: tokens, millionths, the time of the turn's start in milliseconds, and the id.
+fn entry(Entry { amounts, since, id }: Entry) -> AttributeValue {
+    AttributeValue::S(format!("{} {} {} {}", amounts.tokens, amounts.micros, since.as_millis(), id.0))
+}
+
+fn parse_entry(text: &str) -> Option<Entry> {
+    let mut parts = text.split(' ');
+    let amounts = Amounts { tokens: parts.next()?.parse().ok()?, micros: parts.next()?.parse().ok()? };
+    let since = Timestamp::from_millis(parts.next()?.parse().ok()?);
+    let id = EntryId(parts.next()?.parse().ok()?);
+    Some(Entry { amounts, since, id })
+}
+
+fn number(item: &Attributes, name: &str) -> u64 {
+    let number = item.get(name).and_then(|value| value.as_n().ok());
+    number.and_then(|number| number.parse().ok()).unwrap_or_default()
+}
+
+/// The error gives the location in the document but never its content (I14).
+fn malformed(error: &serde_json::Error) -> Unavailable {
+    Unavailable { what: "the org's budgets", source: JsonError::from(error).into() }
+}

@@ -1,0 +1,139 @@
+//! The usage of an org or a user over a range of days.
+
+use std::{cmp::Reverse, collections::BTreeMap, future::ready};
+
+use contracts::{
+    Day,
+    id::{OrgId, UserId},
+    read::{UsageGroup, UsageGrouping, UsageReport},
+    request::limits::MAX_USAGE_GROUPS,
+};
+use futures::{StreamExt, TryStreamExt, stream};
+use protocol::{
+    Caller,
+    usage::{UsageAmounts, UsageKey},
+};
+
+use crate::flow::read::{paging::MAX_CONCURRENT_READS, session_reader::SessionReader};
+use crate::{
+    ports::{PayloadReads, Reads, Unavailable, UsageReads},
+    refusal::Refusal,
+    view,
+};
+
+/// The usage to report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsageQuery {
+    /// The first day.
+    pub from: Day,
+    /// The last day.
+    pub to: Day,
+    /// The property to group by.
+    pub by: UsageGrouping,
+    /// Only the turns of this user.
+    pub user: Option<UserId>,
+}
+
+type Groups = BTreeMap<Option<String>, UsageAmounts>;
+
+impl<R: Reads + UsageReads, P: PayloadReads> SessionReader<R, P> {
+    /// Reports usage: the org's or a user's to operators, and to others their own.
+    ///
+    /// # Errors
+    /// If the caller isn't an operator and asks for another user's usage.
+    pub async fn usage(&self, caller: &Caller, query: &UsageQuery) -> Result<UsageReport, Refusal> {
+        let UsageQuery { from, to, by, user } = query;
+        let user = match user {
+            _ if caller.operator => user.as_ref(),
+            Some(user) if *user != caller.user.id => return Err(Refusal::OperatorRequired),
+            _ => Some(&caller.user.id),
+        };
+        let days: Vec<_> =
+            from.through(*to).map(|day| self.usage_of_day(&caller.org, day, user, *by)).collect();
+        let days = stream::iter(days).buffer_unordered(MAX_CONCURRENT_READS);
+        let groups = days.try_fold(Groups::new(), |sum, day| ready(Ok(merge(sum, day)))).await?;
+        Ok(report(query, groups))
+    }
+
+    async fn usage_of_day(
+        &self,
+        org: &OrgId,
+        day: Day,
+        user: Option<&UserId>,
+        by: UsageGrouping,
+    ) -> Result<Groups, Unavailable> {
+        let (mut groups, mut after) = (Groups::new(), None);
+        loop {
+            let page = self.store.usage(org, day, user, after).await?;
+            for (key, amounts) in &page.items {
+                add(&mut groups, group_of(key, by), amounts);
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(groups);
+            }
+        }
+    }
+}
+
+fn group_of(key: &UsageKey, by: UsageGrouping) -> Option<String> {
+    match by {
+        UsageGrouping::Day => Some(key.day.to_string()),
+        UsageGrouping::User => Some(key.user.to_string()),
+        UsageGrouping::Agent => Some(key.agent.clone()),
+        UsageGrouping::Model => key.model.clone(),
+    }
+}
+
+fn add(groups: &mut Groups, key: Option<String>, amounts: &UsageAmounts) {
+    let group = groups.entry(key).or_default();
+    *group = std::mem::take(group).plus(amounts);
+}
+
+fn merge(mut sum: Groups, day: Groups) -> Groups {
+    for (key, amounts) in day {
+        add(&mut sum, key, &amounts);
+    }
+    sum
+}
+
+fn report(query: &UsageQuery, groups: Groups) -> UsageReport {
+    let total = groups.values().fold(UsageAmounts::default(), UsageAmounts::plus);
+    let mut groups: Vec<UsageGroup> =
+        groups.into_iter().map(|(key, amounts)| view::usage_group(key, &amounts)).collect();
+    if query.by != UsageGrouping::Day {
+        groups.sort_by_key(|group| Reverse(group.usage.total_tokens));
+    }
+    let omitted_groups = groups.len().saturating_sub(MAX_USAGE_GROUPS) as u64;
+    groups.truncate(MAX_USAGE_GROUPS);
+    UsageReport {
+        from: query.from,
+        to: query.to,
+        by: query.by,
+        groups,
+        omitted_groups,
+        total: view::usage_group(None, &total),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_beyond_the_limit_count_in_the_total_only() {
+        let day: Day = "2026-01-31".parse().unwrap();
+        let query = UsageQuery { from: day, to: day, by: UsageGrouping::User, user: None };
+        let mut groups = Groups::new();
+        for number in 0..MAX_USAGE_GROUPS + 2 {
+            let mut amounts = UsageAmounts { turns: 1, ..UsageAmounts::default() };
+            amounts.usage.total_tokens = number as u64;
+            add(&mut groups, Some(format!("u{number}")), &amounts);
+        }
+        let report = report(&query, groups);
+        let largest = format!("u{}", MAX_USAGE_GROUPS + 1);
+        assert_eq!(report.groups[0].key.as_deref(), Some(largest.as_str()));
+        assert_eq!((report.groups.len(), report.omitted_groups), (MAX_USAGE_GROUPS, 2));
+        assert_eq!(report.total.turns, MAX_USAGE_GROUPS as u64 + 2);
+    }
+}

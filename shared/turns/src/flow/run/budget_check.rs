@@ -1,0 +1,74 @@
+//! Checks a running turn against budgets before each model call after the first.
+
+use agent::attempt::{Totals, TurnSpec};
+use contracts::{
+    id::BUILT_IN_CONTEXT,
+    request::{BudgetScope, BudgetWindow, Budgets},
+};
+use protocol::{
+    budget::{self, Amounts, Subjects},
+    turn::Turn,
+};
+
+use crate::flow::meter::{self, ExceededBudget};
+use crate::ports::{Deps, MeterReads, Reads, Unavailable};
+
+/// Returns what a turn has used, whatever the currency of its cost.
+pub(super) fn used(totals: &Totals, spec: &TurnSpec) -> Amounts {
+    let tokens = totals.usage.map_or(0, |usage| usage.total_tokens);
+    let micros = totals.cost(spec.route.prices.as_ref()).map_or(0, |cost| cost.amount.micros());
+    Amounts { tokens, micros }
+}
+
+/// Returns the budget that the next model call of a turn would exceed, if any. Within its reservation, a turn reads
+/// nothing of the table.
+pub(super) async fn check(
+    deps: &impl Deps,
+    turn: &Turn,
+    spec: &TurnSpec,
+    reserved: &mut Amounts,
+    (used, next): (Amounts, Amounts),
+) -> Result<Option<ExceededBudget>, Unavailable> {
+    let budgets = deps.store().budgets(&turn.key.session.org).await?;
+    if budgets.budgets.is_empty() {
+        return Ok(None);
+    }
+    let currency = spec.route.prices.as_ref().map(|prices| &prices.currency);
+    let counted = |amounts: Amounts| match currency == budgets.currency.as_ref() {
+        true => amounts,
+        false => Amounts { micros: 0, ..amounts },
+    };
+    let (used, next) = (counted(used), counted(next));
+    let subjects = subjects(deps, turn, &budgets).await?;
+    if let Some(exceeded) = budget::exceeded_by_turn(&budgets, &subjects, used, next) {
+        return Ok(Some(ExceededBudget::of_turn(&budgets, exceeded)));
+    }
+    let needed = used.plus(next);
+    if needed.beyond(*reserved) == Amounts::default() {
+        return Ok(None);
+    }
+    let exceeded = meter::raise(deps, &budgets, &subjects, turn, needed).await?;
+    *reserved = reserved.max(needed);
+    Ok(exceeded)
+}
+
+/// Returns the subjects of a turn. Its agent is in its session, which is read only if a budget of single turns names an
+/// agent.
+async fn subjects(deps: &impl Deps, turn: &Turn, budgets: &Budgets) -> Result<Subjects, Unavailable> {
+    let known = turn.meters.iter().find_map(|meter| meter.agent.clone());
+    let needs_agent = budgets.budgets.iter().any(|budget| {
+        (budget.scope, budget.window) == (BudgetScope::Agent, BudgetWindow::Turn) && budget.subject.is_some()
+    });
+    let agent = match known {
+        None if needs_agent => {
+            let session = deps.store().session(&turn.key.session).await?;
+            session.and_then(|session| session.contexts.agent).map(|agent| agent.to_string())
+        }
+        known => known,
+    };
+    Ok(Subjects {
+        user: turn.requested_by.clone(),
+        agent: agent.unwrap_or_else(|| BUILT_IN_CONTEXT.to_owned()),
+        session: turn.key.session.session.clone(),
+    })
+}
