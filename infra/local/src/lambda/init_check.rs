@@ -54,6 +54,17 @@ impl InitError {
         }
         Self { function, reasons, log: log.to_owned() }
     }
+
+    /// Adds the reasons of another function. An error without reasons is left out if the other has some.
+    pub(super) fn merge(self, other: Self) -> Self {
+        let (mut error, other) = if self.reasons.is_empty() { (other, self) } else { (self, other) };
+        for reason in other.reasons {
+            if !error.reasons.contains(&reason) {
+                error.reasons.push(reason);
+            }
+        }
+        error
+    }
 }
 
 fn text_after(log: &Path, offset: u64) -> std::io::Result<String> {

@@ -58,10 +58,14 @@ impl Lambda {
         }
     }
 
-    /// Starts a process of each of these functions, and waits until their inits have succeeded.
+    /// Starts a process of each of these functions, and waits until their inits have ended. The error has the reasons of all.
     pub(crate) async fn check_inits(&self, functions: &[Function]) -> Result<(), InitError> {
         let pools = functions.iter().filter_map(|function| self.pools.get(function));
-        futures::future::try_join_all(pools.map(Pool::check_init)).await.map(drop)
+        let inits = futures::future::join_all(pools.map(Pool::check_init)).await;
+        match inits.into_iter().filter_map(Result::err).reduce(InitError::merge) {
+            None => Ok(()),
+            Some(error) => Err(error),
+        }
     }
 
     /// Returns the number of processes of a function.
