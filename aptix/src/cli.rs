@@ -4,7 +4,6 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bench::Part;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use local::{Data, Function, Logs, Oidc, Options, Vectors};
@@ -13,6 +12,8 @@ use crate::Failure;
 use crate::admin_cli::Admin;
 use crate::agents_cli::Agents;
 use crate::api_args::ApiArgs;
+pub(crate) use crate::bench_args::Bench;
+use crate::budgets_cli::Budgets;
 pub(crate) use crate::chat::Chat;
 use crate::clients_cli::Clients;
 pub(crate) use crate::doctor::Doctor;
@@ -23,7 +24,7 @@ use crate::modes_cli::Modes;
 pub(crate) use crate::sign_in_cli::{CreateUser, SignInArgs, SignOutArgs};
 pub(crate) use crate::sources_cli::{Evaluate, Index, Search};
 use crate::store_args::{StoreArgs, TableArgs};
-pub(crate) use crate::usage_cli::{Budgets, Usage};
+pub(crate) use crate::usage_cli::Usage;
 use crate::vector_args::VectorArgs;
 
 /// Run a serverless backend for AI agents on this machine, and talk to any deployment of it
@@ -112,7 +113,7 @@ pub(crate) enum Command {
     Smoke(Smoke),
     /// Report turns, tokens and costs of your org, or your own
     Usage(Usage),
-    /// Read or replace the budgets of your org
+    /// Read or replace the budgets of your org, or show their use
     Budgets {
         #[command(subcommand)]
         command: Budgets,
@@ -135,56 +136,6 @@ pub(crate) enum Command {
         /// Folder of the pages
         folder: PathBuf,
     },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Bench {
-    /// Parts to run; `scaling` and `history` take minutes
-    #[arg(long, value_delimiter = ',', value_name = "PART", default_values = ["turns", "calls", "start"])]
-    pub(crate) only: Vec<BenchPart>,
-    /// Turns per load and round; loads with model latency run a tenth of them
-    #[arg(long, default_value_t = 200)]
-    pub(crate) turns: usize,
-    /// Number of rounds; the median is reported
-    #[arg(long, default_value_t = 3)]
-    pub(crate) rounds: usize,
-    /// Another build of this program to compare with
-    #[arg(long, value_name = "PROGRAM")]
-    pub(crate) baseline: Option<PathBuf>,
-    /// File for the metrics as JSON Lines
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// Folder with the functions' executables, to measure their start (`target/lambda` after
-    /// `scripts/zips`)
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) functions: Option<PathBuf>,
-}
-
-/// A part of the benchmark.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum BenchPart {
-    /// Turns under several loads: time, CPU and memory
-    Turns,
-    /// AWS calls of a turn and their cost
-    Calls,
-    /// Time from the start of a function to its first poll
-    Start,
-    /// Late turns compared with early ones, reads over much data compared with little
-    Scaling,
-    /// Turns 2 to 500 of a session, with its history at the provider and without
-    History,
-}
-
-impl From<BenchPart> for Part {
-    fn from(part: BenchPart) -> Self {
-        match part {
-            BenchPart::Turns => Self::Turns,
-            BenchPart::Calls => Self::Calls,
-            BenchPart::Start => Self::Start,
-            BenchPart::Scaling => Self::Scaling,
-            BenchPart::History => Self::History,
-        }
-    }
 }
 
 #[derive(Debug, Args)]
@@ -215,6 +166,9 @@ pub(crate) struct Serve {
     /// Requests that a process serves at a time, as on Lambda Managed Instances; 1 starts a process for each
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     concurrency_per_process: u16,
+    /// Program to start as the functions, in place of this one; benchmarks run their floor so
+    #[arg(long, value_name = "PROGRAM")]
+    function_program: Option<PathBuf>,
     /// Folder in which to record every event for a function, one file each
     #[arg(long, value_name = "FOLDER")]
     record_events: Option<PathBuf>,
@@ -399,6 +353,7 @@ impl Serve {
             services_host: self.services_host,
             services_port: self.services_port,
             data: if self.ephemeral { Data::Ephemeral } else { Data::Folder(self.folder.data) },
+            executable: self.function_program,
             concurrency: usize::from(self.concurrency),
             concurrency_per_process: usize::from(self.concurrency_per_process),
             lease: self.lease_seconds.map(Duration::from_secs),

@@ -5,6 +5,8 @@
 mod admin_cli;
 mod agents_cli;
 mod api_args;
+mod bench_args;
+mod budgets_cli;
 mod chat;
 mod cli;
 mod clients_cli;
@@ -21,6 +23,7 @@ mod sign_in_cli;
 mod sources_cli;
 mod stack_servers;
 mod store_args;
+mod text_table;
 mod usage_cli;
 mod vector_args;
 mod workspace;
@@ -30,7 +33,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use bench::smoke::Deployment;
+use bench::{SoakOptions, smoke::Deployment};
 use clap::{CommandFactory, Parser};
 use contracts::id::OrgId;
 use deployment::Store;
@@ -120,7 +123,7 @@ async fn run_command(command: Command) -> Result<ExitCode, Failure> {
         Command::SamEnv(arguments) => write_sam_env(arguments).await?,
         Command::Doctor(arguments) => return doctor::run(arguments).await,
         Command::Smoke(arguments) => return smoke(arguments).await,
-        Command::Budgets { command } => print(&usage_cli::budgets(command).await?)?,
+        Command::Budgets { command } => print(&budgets_cli::run(command).await?)?,
         Command::Usage(arguments) => print(&usage_cli::run(arguments).await?)?,
         Command::Bench(arguments) => bench(arguments).await?,
         Command::Openapi { openapi_version: OpenapiVersion::V3_1 } => print(&local::docs::openapi()?)?,
@@ -152,6 +155,11 @@ async fn bench(arguments: Bench) -> Result<(), Failure> {
         rounds: arguments.rounds,
         program: std::env::current_exe()?,
         baseline: arguments.baseline,
+        floor: arguments.floor,
+        soak: SoakOptions {
+            concurrency: usize::from(arguments.concurrency),
+            max_growth: arguments.max_growth,
+        },
         functions: arguments.functions,
     };
     // The file is created first, so that an error shows before the benchmark has run for minutes.
@@ -274,12 +282,14 @@ async fn serve(arguments: Serve) -> Result<(), Failure> {
 async fn console(arguments: Console) -> Result<(), Failure> {
     let mut signals = ShutdownSignals::listen()?;
     let Console { api_url, stack, token, port, folder } = arguments;
+    let queues = stack.clone().map(store_args::queue_source);
     let Some((api_url, token)) = console_target(api_url, stack, token)? else {
         let url = local::api_url(&folder.data).ok_or_else(|| local::NotRunning::on(&folder.data))?;
         let key = local::data_folder::console_key(&folder.data)?;
         return Ok(print(&format!("{}\n", local::console::page_url(&url, &key)))?);
     };
-    let server = match local::console::serve(&api_url, token.map(ApiToken::into_console), port).await {
+    let token = token.map(ApiToken::into_console);
+    let server = match local::console::serve(&api_url, token, queues, port).await {
         Err(error @ local::console::Error::Url(_)) => return Err(InvalidOption::new(error).into()),
         served => served?,
     };

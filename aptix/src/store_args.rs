@@ -1,7 +1,10 @@
 //! Options that select the table, the bucket or the queues that a command works on.
 
+use std::sync::Arc;
+
 use clap::Args;
 use deployment::{Aws, Stack, queue_age};
+use local::console::QueueSource;
 use local::{Queues, Resources, Stores};
 
 use crate::Failure;
@@ -93,13 +96,30 @@ impl QueueArgs {
         };
         let aws = Aws::load().await?;
         let stack = Stack::describe(&aws, &name).await?;
-        let (queue, dead_letters) =
-            (stack.require("FinalizeQueueUrl")?, stack.require("FinalizeDeadLetterQueueUrl")?);
-        let oldest_message_seconds = queue_age::oldest_message_seconds(&aws, queue).await?;
-        let resources = resources_of(&stack)?;
-        let queues = Queues::of_deployment(resources, queue.to_owned(), dead_letters.to_owned()).await;
-        Ok(OpenQueues { queues, oldest_message_seconds })
+        let oldest_message_seconds =
+            queue_age::oldest_message_seconds(&aws, stack.require("FinalizeQueueUrl")?).await?;
+        Ok(OpenQueues { queues: queues_of(&stack).await?, oldest_message_seconds })
     }
+}
+
+/// Returns the function with which a console connects to the queues of a stack, with the AWS credentials of this process.
+pub(crate) fn queue_source(stack: String) -> QueueSource {
+    Arc::new(move || {
+        let stack = stack.clone();
+        Box::pin(async move {
+            let opened = async {
+                let stack = Stack::describe(&Aws::load().await?, &stack).await?;
+                queues_of(&stack).await
+            };
+            opened.await.map_err(|error: Failure| crate::with_sources(error.as_ref()))
+        })
+    })
+}
+
+async fn queues_of(stack: &Stack) -> Result<Queues, Failure> {
+    let (queue, dead_letters) =
+        (stack.require("FinalizeQueueUrl")?, stack.require("FinalizeDeadLetterQueueUrl")?);
+    Ok(Queues::of_deployment(resources_of(stack)?, queue.to_owned(), dead_letters.to_owned()).await)
 }
 
 /// Connects to the table and the bucket of a stack.

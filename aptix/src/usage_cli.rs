@@ -1,8 +1,6 @@
-//! `aptix usage` and `aptix budgets`: report what turns consumed, and limit it.
+//! `aptix usage`: reports what turns consumed.
 
-use std::path::PathBuf;
-
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 use client::{Api, Request};
 use contracts::{
     Day, paths,
@@ -12,6 +10,7 @@ use contracts::{
 use crate::Failure;
 use crate::api_args::{ApiAccess, ApiArgs};
 use crate::escape::escape_line;
+use crate::text_table::aligned;
 
 #[derive(Debug, Args)]
 pub(crate) struct Usage {
@@ -54,39 +53,6 @@ impl Grouping {
     }
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum Budgets {
-    /// Print the budgets as JSON, in the format of `put`
-    Get {
-        #[command(flatten)]
-        api: ApiArgs,
-    },
-    /// Validate the budgets of a JSON file and replace those of the org
-    Put {
-        /// JSON file with `Budgets`, and with `Currency` if one is in money
-        file: PathBuf,
-        #[command(flatten)]
-        api: ApiArgs,
-    },
-}
-
-/// Reads or replaces the budgets of the caller's org, and returns them as text.
-pub(crate) async fn budgets(command: Budgets) -> Result<String, Failure> {
-    let (request, api) = match command {
-        Budgets::Get { api } => (Request::get(paths::BUDGETS), api),
-        Budgets::Put { file, api } => {
-            let text =
-                std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
-            let body: serde_json::Value =
-                serde_json::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))?;
-            (Request::put(paths::BUDGETS, body.to_string()), api)
-        }
-    };
-    let ApiAccess { url, token } = api.require()?;
-    let budgets = Api::new(&url, token.into_client())?.call(&request).await?;
-    Ok(format!("{budgets:#}\n"))
-}
-
 /// Returns the report as text.
 pub(crate) async fn run(arguments: Usage) -> Result<String, Failure> {
     let Usage { from, to, by, user, csv, api } = arguments;
@@ -113,24 +79,7 @@ fn table(report: &UsageReport) -> String {
         rows.push(row(format!("and {} more", report.omitted_groups), &UsageGroup::default()));
     }
     rows.push(row("total".to_owned(), &report.total));
-    let width = |column: usize| {
-        rows.iter()
-            .filter_map(|row| row.get(column))
-            .map(|cell| cell.chars().count())
-            .max()
-            .unwrap_or_default()
-    };
-    let widths: [usize; 7] = std::array::from_fn(width);
-    let mut text = format!("{} to {}, by {}\n", report.from, report.to, grouping(report));
-    for row in &rows {
-        let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, width))| match column {
-            0 => format!("{cell:<width$}"),
-            _ => format!("{cell:>width$}"),
-        });
-        text += cells.collect::<Vec<_>>().join("  ").trim_end();
-        text.push('\n');
-    }
-    text
+    format!("{} to {}, by {}\n{}", report.from, report.to, grouping(report), aligned(&rows, 1))
 }
 
 fn grouping(report: &UsageReport) -> &'static str {

@@ -8,7 +8,7 @@ import { el, labelledField, openDialog } from './dom.js'
 
 const MICROS = 1_000_000
 const SCOPES = { org: 'all turns together', user: 'each user', agent: 'each agent', session: 'each session' }
-const WINDOWS = { turn: 'a turn', minute: 'a minute', day: 'a day', month: 'a month' }
+const WINDOWS = { turn: 'a turn', concurrent: 'at once', minute: 'a minute', day: 'a day', month: 'a month' }
 const UNITS = { tokens: 'tokens', money: 'money', turns: 'turns' }
 const ACTIONS = { stop: 'refuse new turns, stop running ones', warn: 'warn' }
 

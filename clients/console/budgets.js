@@ -1,5 +1,6 @@
 /**
- * The budgets of the organization: how far each is used, when its window ends, and their changes. For operators.
+ * The budgets of the organization: how far each is used, when its window ends, and their changes by operators. Users see the budgets that
+ * limit each user, with their own figures.
  *
  * @module
  */
@@ -12,20 +13,18 @@ const PATH = 'api/ai/agent/budgets'
 const MICROS = 1_000_000
 /** Share of a limit from which on its bar warns. */
 const NEAR_LIMIT = 0.8
+/** Meters of a budget with a bar. */
+const MAX_BARS = 3
 
 /**
- * @typedef {{ Id: string, Scope: 'org' | 'user' | 'agent' | 'session', Subject?: string, Window: 'turn' | 'minute' | 'day' | 'month',
- *   Unit: 'tokens' | 'money' | 'turns', Limit: number, Action?: 'stop' | 'warn' }} Budget
- * @typedef {{ Currency?: string, Budgets: Budget[] }} Budgets
- * @typedef {import('./usage.js').Report} Report
- * @typedef {import('./usage.js').Group} Group
+ * @typedef {import('../javascript/src/wire.js').Budget} Budget
+ * @typedef {import('../javascript/src/wire.js').BudgetUse} BudgetUse
+ * @typedef {import('../javascript/src/wire.js').BudgetUseReport} BudgetUseReport
+ * @typedef {{ ETag?: string, Currency?: string, Budgets: Budget[] }} Budgets
  */
 
-/**
- * @param {import('./connection.js').Connection} connection
- * @param {(query: Record<string, string>) => Promise<Report>} readUsage
- */
-export function budgetSection(connection, readUsage) {
+/** @param {import('./connection.js').Connection} connection */
+export function budgetSection(connection) {
   const problem = el('div', {})
   const list = el('ul', { class: 'budgets' })
   const add = button('Add a budget', () => edit())
@@ -39,37 +38,45 @@ export function budgetSection(connection, readUsage) {
   /** @type {Budgets} */
   let current = { Budgets: [] }
 
-  /** @returns {Promise<Budgets>} */
-  const stored = () => connection.read(PATH)
+  /**
+   * Returns the budgets, or undefined if the caller isn't an operator.
+   * @returns {Promise<Budgets | undefined>}
+   */
+  const editable = () => connection.read(PATH).catch((error) => (error.status === 403 ? undefined : Promise.reject(error)))
 
   async function show() {
-    current = await stored()
-    node.hidden = false
-    const rows = await Promise.all(current.Budgets.map(async (budget) => row(budget, await usageOf(budget, current.Currency, readUsage))))
+    const [budgets, report] = await Promise.all([editable(), /** @type {Promise<BudgetUseReport>} */ (connection.read(`${PATH}/use`))])
+    if (budgets) current = budgets
+    add.hidden = !budgets
+    // Others than operators can't add the first one.
+    node.hidden = !budgets && !report.Budgets.length
     fill(problem)
+    const rows = report.Budgets.map((use) => row(use, report.Currency, Boolean(budgets)))
     fill(list, rows.length ? rows : el('li', { class: 'muted' }, 'Nothing limits the turns of this organization. A budget limits tokens, money or turns.'))
   }
 
   /**
-   * @param {Budget} budget
-   * @param {Group | undefined} group the usage that counts, of the one who used most
+   * @param {BudgetUse} use
+   * @param {string | undefined} currency
+   * @param {boolean} isEditable
    */
-  function row(budget, group) {
-    const { Id, Action } = budget
-    const actions = [
-      button('Edit', () => edit(budget), { 'aria-label': `Edit the budget ${Id}` }),
-      button('Remove', () => confirmRemoval(budget), { 'aria-label': `Remove the budget ${Id}`, class: 'danger ghost' }),
+  function row(use, currency, isEditable) {
+    const { Id, Action } = use.Budget
+    const actions = isEditable && [
+      button('Edit', () => edit(Id), { 'aria-label': `Edit the budget ${Id}` }),
+      button('Remove', () => confirmRemoval(Id), { 'aria-label': `Remove the budget ${Id}`, class: 'danger ghost' }),
     ]
     return el(
       'li',
       {},
-      el('div', { class: 'row' }, el('strong', {}, Id), Action === 'warn' && el('span', { class: 'tag' }, 'warns'), el('span', { class: 'muted' }, description(budget, current.Currency)), el('span', { class: 'spacer' }), actions),
-      consumption(budget, group, current.Currency),
+      el('div', { class: 'row' }, el('strong', {}, Id), Action === 'warn' && el('span', { class: 'tag' }, 'warns'), el('span', { class: 'muted' }, description(use.Budget, currency)), el('span', { class: 'spacer' }), actions || ''),
+      ...consumption(use, currency),
     )
   }
 
-  /** @param {Budget} [budget] */
-  function edit(budget) {
+  /** @param {string} [id] the budget to change */
+  function edit(id) {
+    const budget = current.Budgets.find(({ Id }) => Id === id)
     openBudget(budget, current.Currency, async (changed, currency) => {
       const { Budgets } = current
       const at = budget ? Budgets.indexOf(budget) : Budgets.length
@@ -78,12 +85,12 @@ export function budgetSection(connection, readUsage) {
     })
   }
 
-  /** @param {Budget} budget */
-  function confirmRemoval(budget) {
+  /** @param {string} id */
+  function confirmRemoval(id) {
     const hint = el('p', {}, 'Turns are no longer limited by it. This takes effect within ten seconds.')
-    openDialog({ title: `Remove the budget ${budget.Id}?`, fields: [hint], submit: 'Remove', isDangerous: true }, async () => {
-      await replace({ ...current, Budgets: current.Budgets.filter((other) => other !== budget) })
-      announce(`Removed the budget ${budget.Id}.`)
+    openDialog({ title: `Remove the budget ${id}?`, fields: [hint], submit: 'Remove', isDangerous: true }, async () => {
+      await replace({ ...current, Budgets: current.Budgets.filter(({ Id }) => Id !== id) })
+      announce(`Removed the budget ${id}.`)
     })
   }
 
@@ -92,47 +99,21 @@ export function budgetSection(connection, readUsage) {
    * @param {Budgets} budgets
    */
   async function replace(budgets) {
-    if (JSON.stringify(await stored()) !== JSON.stringify(current)) {
+    try {
+      await connection.send('PUT', PATH, JSON.stringify(budgets), { 'if-match': current.ETag ?? '*' })
+    } catch (error) {
+      if (/** @type {{ status?: number }} */ (error).status !== 412) throw error
       await show()
       throw new Error('Somebody else changed the budgets. The page shows them now: close this dialog and repeat your change.')
     }
-    await connection.send('PUT', PATH, JSON.stringify(budgets))
     await show()
   }
 
-  // Others than operators don't see the budgets.
-  show().catch((error) => error.status !== 403 && (fill(problem, errorMessage(error)), (node.hidden = false)))
+  show().catch((error) => {
+    node.hidden = false
+    fill(problem, errorMessage(error))
+  })
   return node
-}
-
-/**
- * Returns the usage that counts against a budget, of the user or agent who used most of it. Minutes, turns and sessions have none: usage is
- * counted by day.
- * @param {Budget} budget
- * @param {string | undefined} currency
- * @param {(query: Record<string, string>) => Promise<Report>} readUsage
- * @returns {Promise<Group | undefined>}
- */
-async function usageOf({ Scope, Subject, Window, Unit }, currency, readUsage) {
-  if (Scope === 'session' || (Window !== 'day' && Window !== 'month')) return undefined
-  const to = new Date().toISOString().slice(0, 10)
-  const from = Window === 'month' ? `${to.slice(0, 8)}01` : to
-  const { Groups, Total } = await readUsage({ by: Scope === 'org' ? 'day' : Scope, from, to })
-  if (Scope === 'org') return Total
-  if (Subject !== undefined) return Groups.find(({ Key }) => Key === Subject) ?? { ...Total, Key: Subject, Turns: 0, Usage: { ...Total.Usage, TotalTokens: 0 }, Costs: [] }
-  const unit = (/** @type {Group} */ group) => used(group, Unit, currency)
-  return [...Groups].sort((one, other) => unit(other) - unit(one))[0] ?? Total
-}
-
-/**
- * @param {Group} group
- * @param {Budget['Unit']} unit
- * @param {string | undefined} currency
- */
-function used({ Turns, Usage, Costs = [] }, unit, currency) {
-  if (unit === 'turns') return Turns
-  if (unit === 'tokens') return Usage.TotalTokens
-  return Math.round(MICROS * Number(Costs.find(({ Currency }) => Currency === currency)?.Amount ?? 0))
 }
 
 /**
@@ -148,32 +129,47 @@ const amountText = (amount, unit, currency) => (unit === 'money' ? `${formatAmou
  */
 function description({ Scope, Subject, Window, Unit, Limit }, currency) {
   const subject = Scope === 'org' ? 'all turns together' : Subject ? `${Scope} ${Subject}` : `each ${Scope}`
-  return `${amountText(Limit, Unit, currency)} a ${Window}, ${subject}`
+  return `${amountText(Limit, Unit, currency)} ${Window === 'concurrent' ? 'at once' : `a ${Window}`}, ${subject}`
+}
+
+/**
+ * Returns the bars of a budget, of those who used most.
+ * @param {BudgetUse} use
+ * @param {string | undefined} currency
+ */
+function consumption({ Budget, WindowEndDate, Meters, OmittedMeters }, currency) {
+  if (!Meters.length) return [el('p', { class: 'muted' }, unused(Budget))]
+  const bars = Meters.slice(0, MAX_BARS).map((meter) => bar(Budget, meter, currency, WindowEndDate))
+  const more = Meters.length - bars.length + OmittedMeters
+  return [...bars, more > 0 && el('small', { class: 'muted' }, `and ${formatNumber(more)} more, who used less`)]
+}
+
+/**
+ * Returns the reason why a budget has no bar.
+ * @param {Budget} budget
+ */
+function unused({ Window, Scope, Subject }) {
+  if (Window === 'turn') return 'Each turn has this limit of its own.'
+  if (Scope === 'session' && !Subject) return 'Each session has this limit of its own. A warning or an error of its turns says when it is used up.'
+  return 'Not used yet.'
 }
 
 /**
  * @param {Budget} budget
- * @param {Group | undefined} group
+ * @param {BudgetUse['Meters'][number]} meter
  * @param {string | undefined} currency
+ * @param {string | undefined} end end of the window
  */
-function consumption({ Scope, Window, Unit, Limit }, group, currency) {
-  if (!group) return el('p', { class: 'muted' }, 'Usage is recorded by day for users and agents, so this page can’t show how far it is used.')
-  const amount = used(group, Unit, currency)
-  const share = amount / Limit
-  const bar = el('span', { class: `share ${share >= 1 ? 'over' : share >= NEAR_LIMIT ? 'near' : ''}`, 'aria-hidden': 'true' })
-  bar.style.setProperty('--share', `${Math.min(100, 100 * share)}%`)
-  const whose = Scope === 'org' || !group.Key ? '' : ` by ${group.Key}`
+function bar({ Unit, Limit, Window }, { Subject, Used, Reserved }, currency, end) {
+  const share = (Used + Reserved) / Limit
+  const line = el('span', { class: `share ${share >= 1 ? 'over' : share >= NEAR_LIMIT ? 'near' : ''}`, 'aria-hidden': 'true' })
+  const percentage = (/** @type {number} */ amount) => `${Math.min(100, (100 * amount) / Limit)}%`
+  line.style.setProperty('--share', percentage(Used))
+  line.style.setProperty('--taken', percentage(Used + Reserved))
   const state = share >= 1 ? 'used up: ' : share >= NEAR_LIMIT ? 'nearly used up: ' : ''
-  const text = `${Math.floor(100 * share)} %, ${state}${amountText(amount, Unit, currency)}${whose}`
-  return el('div', { class: 'consumption' }, bar, el('span', {}, text), el('small', {}, 'resets ', timestamp(windowEnd(Window, new Date()))))
-}
-
-/**
- * Returns the end of the calendar window in UTC that contains a time.
- * @param {Budget['Window']} window
- * @param {Date} now
- */
-export function windowEnd(window, now) {
-  const [year, month, day] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()]
-  return new Date(window === 'month' ? Date.UTC(year, month + 1) : Date.UTC(year, month, day + 1)).toISOString()
+  // All concurrent turns are ones that haven't ended.
+  const amount = amountText(Window === 'concurrent' ? Reserved : Used, Unit, currency)
+  const reserved = Reserved > 0 && Window !== 'concurrent' ? `, and ${amountText(Reserved, Unit, currency)} reserved` : ''
+  const text = `${Math.floor(100 * share)} %, ${state}${amount}${reserved}${Subject === undefined ? '' : ` by ${Subject}`}`
+  return el('div', { class: 'consumption' }, line, el('span', {}, text), end && el('small', {}, 'resets ', timestamp(end)))
 }

@@ -9,7 +9,10 @@ import { el, errorMessage, fill, labelledField } from './dom.js'
 import { withValue } from './json-path.js'
 import { SchemaForm } from './schema-form.js'
 
-/** Sections of the form. The last one also has the members that no section names. */
+/**
+ * Sections of the form, by kind. The last one also has the members that no section names.
+ * @type {Record<string, import('./schema-form.js').Section[]>}
+ */
 const SECTIONS = {
   agent: [
     { title: 'Main', members: ['Id', 'Name', 'DefaultConversationContextId', 'Deprecated'], isOpen: true },
@@ -23,14 +26,26 @@ const SECTIONS = {
     { title: 'Prices and fallbacks', members: ['Prices', 'Fallbacks'] },
     { title: 'More', members: [] },
   ],
+  mode: [
+    { title: 'Main', members: ['Key', 'DisplayName', 'Description', 'WhenToUse', 'Status', 'Deprecated', 'Version'], isOpen: true },
+    { title: 'Prompt', members: ['ModeInstructions', 'BehaviorHints', 'HumanRoleHints'], isOpen: true },
+    { title: 'Tools', members: ['AssociatedToolIds', 'ClientTools', 'ToolGroupHints'] },
+    { title: 'Signals and retrieval', members: ['ExampleUtterances', 'StrongSignals', 'WeakSignals', 'RagScopeHints'] },
+    { title: 'More', members: [] },
+  ],
 }
-const DEFINITIONS = { agent: 'AgentContext', conversation: 'ConversationContext' }
+const DEFINITIONS = /** @type {Record<string, string>} */ ({ agent: 'AgentContext', conversation: 'ConversationContext', mode: 'Mode' })
+/** Members at the beginning of the JSON. */
+const FIRST_MEMBERS = ['Kind', 'Id', 'Key', 'Name', 'DisplayName']
 const SUGGESTIONS = 'conversation-contexts'
 
-/** @typedef {import('./agents.js').Content} Content */
+/** @typedef {import('./context-page.js').Content} Content */
 
-/** @param {(isChanged: boolean) => void} onChange called after each change */
-export function contextEditor(onChange) {
+/**
+ * @param {(isChanged: boolean) => void} onChange called after each change
+ * @param {(content: Content) => string} kindOf returns the kind whose fields the form has
+ */
+export function contextEditor(onChange, kindOf) {
   const field = el('textarea', { rows: 16, spellcheck: 'false', class: 'code-input', 'aria-describedby': 'errors' })
   const errors = el('div', { id: 'errors' })
   const suggestions = el('datalist', { id: SUGGESTIONS })
@@ -66,8 +81,8 @@ export function contextEditor(onChange) {
     card.inert = !content
     card.hidden = false
     if (!content) return
-    const kind = content.Kind === 'conversation' ? 'conversation' : 'agent'
-    form.show(root?.$defs?.[DEFINITIONS[kind]] ?? {}, content, SECTIONS[kind])
+    const kind = kindOf(content)
+    form.show(root?.$defs?.[DEFINITIONS[kind] ?? ''] ?? {}, content, SECTIONS[kind] ?? [])
   }
 
   /**
@@ -104,10 +119,19 @@ export function contextEditor(onChange) {
     isChanged,
     showErrors,
     /** @param {Content} content */
-    show({ Kind, Id, Name, ...rest }) {
-      field.value = saved = JSON.stringify({ Kind, Id, Name, ...rest }, undefined, 2)
+    show(content) {
+      field.value = saved = ordered(content)
       fill(errors)
       showForm()
+    },
+    /**
+     * Changes the content without saving it.
+     * @param {Content} content
+     */
+    edit(content) {
+      field.value = ordered(content)
+      showForm()
+      onChange(isChanged())
     },
     showSaved() {
       fill(errors, el('p', { class: 'success' }, 'Saved.'))
@@ -129,4 +153,13 @@ export function contextEditor(onChange) {
     /** @param {string[]} ids ids of conversation contexts */
     suggest: (ids) => fill(suggestions, ids.map((id) => el('option', { value: id }))),
   }
+}
+
+/**
+ * Formats a content with its id and name first.
+ * @param {Content} content
+ */
+function ordered(content) {
+  const first = FIRST_MEMBERS.filter((name) => name in content).map((name) => [name, content[name]])
+  return JSON.stringify({ ...Object.fromEntries(first), ...content }, undefined, 2)
 }

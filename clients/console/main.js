@@ -12,6 +12,7 @@ import { button, el, errorMessage, fill } from './dom.js'
 import { pageUrl } from './format.js'
 import { icon } from './icons.js'
 import { local } from './local.js'
+import { modes } from './modes.js'
 import { operations } from './operations.js'
 import { openPalette, openShortcuts } from './palette.js'
 import { playground } from './playground.js'
@@ -39,6 +40,7 @@ const PAGES = {
   compare: { label: 'Compare', page: compare, isAvailable: () => false },
   usage: { label: 'Usage', page: usage },
   agents: { label: 'Agents', page: agents },
+  modes: { label: 'Modes', page: modes },
   operations: { label: 'Operations', page: operations },
   playground: { label: 'Playground', page: playground, isAvailable: ({ IsMock }) => IsMock },
   local: { label: 'Local', page: local, isAvailable: ({ IsLocal }) => IsLocal },

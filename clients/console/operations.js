@@ -1,9 +1,11 @@
 /**
- * The operations page: turns of the organization that have not ended, and what an operator can do about one that blocks its session.
+ * The operations page: turns of the organization that have not ended, and what an operator can do about one that blocks its session. For
+ * whoever runs the deployment, its queue and the dead letters too.
  *
  * @module
  */
 
+import { deadLetterSection } from './dead-letters.js'
 import { announce, button, el, errorMessage, fill, openDialog } from './dom.js'
 import { duration, formatNumber, pageUrl, timestamp } from './format.js'
 import { displayTitle } from './title.js'
@@ -24,10 +26,12 @@ export function operations(connection) {
   const { aptix } = connection
   const problem = el('div', {})
   const result = el('div', { class: 'scroll-x' })
+  const queue = deadLetterSection()
+  const refresh = () => Promise.all([start(), queue.refresh()])
   const node = el(
     'div',
     {},
-    el('div', { class: 'row head' }, el('h1', {}, 'Operations'), el('span', { class: 'spacer' }), button('Refresh', () => start())),
+    el('div', { class: 'row head' }, el('h1', {}, 'Operations'), el('span', { class: 'spacer' }), button('Refresh', refresh)),
     el(
       'p',
       { class: 'muted' },
@@ -39,6 +43,7 @@ export function operations(connection) {
     ),
     problem,
     result,
+    queue.node,
   )
   let isDisposed = false
 

@@ -9,7 +9,7 @@ import { button, el, fill, labelledField } from './dom.js'
 import { pathText, valueAt } from './json-path.js'
 
 /** Members with long texts. */
-const LONG_TEXTS = ['System', 'Usage', 'Description', 'ServerDescription']
+const LONG_TEXTS = ['System', 'Usage', 'Description', 'ServerDescription', 'WhenToUse']
 /** Labels that differ from the name of the member. */
 const LABELS = /** @type {Record<string, string>} */ ({ System: 'Instructions', TopP: 'Top P', ServerUrl: 'Server URL', DefaultConversationContextId: 'Conversation context', ModelName: 'Model' })
 

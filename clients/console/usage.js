@@ -33,7 +33,7 @@ export function usage(connection) {
     {},
     el('h1', {}, 'Usage'),
     el('p', { class: 'muted' }, 'Turns count on the day on which they ended, in UTC. Operators see their whole organization.'),
-    budgetSection(connection, readReport),
+    budgetSection(connection),
     form,
     problem,
     charts,

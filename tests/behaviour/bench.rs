@@ -42,6 +42,15 @@ fn ordinary_turn_waits_for_two_aws_calls_before_and_after_the_model() {
 }
 
 #[test]
+fn time_until_the_model_is_asked_is_measured() {
+    let figures = figures(&["--only", "first-token", "--turns", "2"]);
+    let of = "request to model call, with a whole core";
+    for name in ["first turn of the process", "later turns, p50", "later turns, p99"] {
+        assert!(value(&figures, of, name) > 0.0, "{figures:?}");
+    }
+}
+
+#[test]
 fn every_load_is_compared_with_another_build() {
     let program = env!("CARGO_BIN_EXE_aptix");
     let figures = figures(&["--only", "turns", "--turns", "2", "--baseline", program]);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use contracts::paths::{BUDGETS, USAGE};
 use futures::future::join_all;
-use local::Options;
+use local::{Function, Options};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -22,6 +22,12 @@ use crate::{
 
 async fn put(client: &Client, body: &Value) -> Answer {
     client.send(Method::PUT, BUDGETS, Some(body.to_string())).await
+}
+
+/// Returns a document without its entity tag.
+fn without_tag(mut document: Value) -> Value {
+    assert!(document.as_object_mut().unwrap().remove("ETag").is_some_and(|tag| tag.is_string()));
+    document
 }
 
 /// Gives the org `acme` one budget.
@@ -259,14 +265,15 @@ async fn budget_that_warns_adds_a_warning_and_refuses_nothing() {
 async fn budgets_are_read_and_replaced_by_operators_alone() {
     let system = System::start().await;
     let (op, ada) = (operator(&system, "acme"), system.client("acme", "ada"));
-    assert_eq!(op.get(BUDGETS).await.result(), json!({"Budgets": []}));
+    assert_eq!(without_tag(op.get(BUDGETS).await.result()), json!({"Budgets": []}));
     let body = json!({"Budgets": [budget(json!({"Action": "stop"}))]});
     for refused in [put(&ada, &body).await, ada.get(BUDGETS).await] {
         assert_eq!((refused.status, refused.error().as_str()), (403, "Forbidden"));
     }
-    assert_eq!(put(&op, &body).await.result(), body);
-    assert_eq!(op.get(BUDGETS).await.result(), body);
-    assert_eq!(operator(&system, "rival").get(BUDGETS).await.result(), json!({"Budgets": []}));
+    assert_eq!(without_tag(put(&op, &body).await.result()), body);
+    assert_eq!(without_tag(op.get(BUDGETS).await.result()), body);
+    let rival = operator(&system, "rival");
+    assert_eq!(without_tag(rival.get(BUDGETS).await.result()), json!({"Budgets": []}));
     for (body, code, member) in [
         (json!({}), "MemberRequired", "Budgets"),
         (json!({"Budgets": [budget(json!({"Limit": 0}))]}), "MemberInvalid", "Budgets[0].Limit"),
@@ -278,7 +285,8 @@ async fn budgets_are_read_and_replaced_by_operators_alone() {
         assert_eq!((refused.status, refused.error().as_str()), (400, code), "{}", refused.text);
         assert_eq!(refused.errors()[0]["Details"], member);
     }
-    assert_eq!(op.get(BUDGETS).await.result(), body, "what was invalid changed nothing");
+    let stored = op.get(BUDGETS).await.result();
+    assert_eq!(without_tag(stored), body, "what was invalid changed nothing");
     let identity = local::token::Identity { operator: true, ..local::token::Identity::user("acme", "op") };
     let token = system.cloud.token(&identity).unwrap();
     let file = system.cloud.data_folder().join("budgets.json");
@@ -287,11 +295,92 @@ async fn budgets_are_read_and_replaced_by_operators_alone() {
         let access = ["--api-url", system.cloud.url(), "--token", &token];
         let all = [&["budgets"], arguments, &access].concat();
         let done = tokio::time::timeout(PATIENCE, aptix(&all, &[]).output()).await.expect("an end").unwrap();
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        serde_json::from_slice::<Value>(&done.stdout).unwrap()
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (done.status.code(), text(done.stdout), text(done.stderr))
     };
-    let stored = run(&["put", file.to_str().unwrap()]).await;
-    assert_eq!((&stored["Budgets"][0]["Id"], &stored), (&json!("cli"), &run(&["get"]).await));
+    let json = |(status, output, errors): (Option<i32>, String, String)| {
+        assert_eq!(status, Some(0), "{errors}");
+        serde_json::from_str::<Value>(&output).unwrap()
+    };
+    let put = ["put", file.to_str().unwrap()];
+    let mut stored = json(run(&put).await);
+    assert_eq!((&stored["Budgets"][0]["Id"], &stored), (&json!("cli"), &json(run(&["get"]).await)));
+    // A file that was read before another change doesn't replace it.
+    stored["Budgets"][0]["Limit"] = json!(7);
+    std::fs::write(&file, stored.to_string()).unwrap();
+    assert_eq!(json(run(&put).await)["Budgets"][0]["Limit"], 7);
+    stored["Budgets"][0]["Limit"] = json!(8);
+    std::fs::write(&file, stored.to_string()).unwrap();
+    let (status, _, errors) = run(&put).await;
+    assert_eq!(status, Some(1));
+    assert!(errors.contains("Read them, then send the change again."), "{errors}");
+}
+
+async fn put_if(client: &Client, header: (&str, &str), budgets: &Value) -> Answer {
+    let headers = [("content-type", "application/json"), header];
+    client.raw(Method::PUT, BUDGETS, &headers, budgets.to_string().into_bytes()).await
+}
+
+#[tokio::test]
+async fn budgets_are_replaced_in_the_required_state_alone() {
+    let system = System::start().await;
+    let op = operator(&system, "acme");
+    let first = op.get(BUDGETS).await;
+    let empty = first.result();
+    let tag = format!("\"{}\"", empty["ETag"].as_str().unwrap());
+    assert_eq!(first.header("etag"), Some(tag.as_str()));
+    let unchanged = op.raw(Method::GET, BUDGETS, &[("if-none-match", &tag)], Vec::new()).await;
+    assert_eq!((unchanged.status, unchanged.text.as_str()), (304, ""));
+
+    let budgets = json!({"Budgets": [budget(json!({}))]});
+    let answer = put_if(&op, ("if-match", &tag), &budgets).await;
+    let written = answer.result();
+    let next = format!("\"{}\"", written["ETag"].as_str().unwrap());
+    assert_eq!(answer.header("etag"), Some(next.as_str()));
+    assert_ne!(next, tag);
+    assert_eq!(op.get(BUDGETS).await.result(), written);
+
+    // A repeated request succeeds. A change on an older state doesn't, whichever way names the state.
+    assert_eq!(put_if(&op, ("if-match", &tag), &budgets).await.result(), written);
+    for stale in [
+        put_if(&op, ("if-match", &tag), &json!({"Budgets": []})).await,
+        put_if(&op, ("if-none-match", "*"), &json!({"Budgets": []})).await,
+        put(&op, &empty).await,
+    ] {
+        assert_eq!((stale.status, stale.error().as_str()), (412, "PreconditionFailed"), "{}", stale.text);
+        assert_eq!(stale.errors()[0]["Details"], written["ETag"]);
+    }
+    assert_eq!(op.get(BUDGETS).await.result(), written, "nothing was changed");
+    let audited = |line: &Value| line["message"] == "audit" && line["action"] == "budgets";
+    assert_eq!(
+        system.logged(Function::Execute, "audit", audited).await.len(),
+        1,
+        "the repetition is no change"
+    );
+
+    // The budgets always exist, so any state is one that `*` accepts.
+    put_if(&op, ("if-match", "*"), &json!({"Budgets": []})).await.result();
+    put_if(&op, ("if-match", &format!("\"other\", {tag}")), &budgets).await.result();
+    let both = [("content-type", "application/json"), ("if-match", "*"), ("if-none-match", "*")];
+    let both = op.raw(Method::PUT, BUDGETS, &both, budgets.to_string().into_bytes()).await;
+    assert_eq!((both.status, both.error().as_str()), (400, "ParameterInvalid"));
+}
+
+#[tokio::test]
+async fn one_of_several_changes_on_the_same_state_applies() {
+    let system = System::start().await;
+    let op = operator(&system, "acme");
+    let tag = op.get(BUDGETS).await.result()["ETag"].as_str().unwrap().to_owned();
+    let change = |limit: u64| {
+        let (op, tag) = (&op, &tag);
+        async move {
+            let budgets = json!({"Budgets": [budget(json!({"Limit": limit}))]});
+            put_if(op, ("if-match", tag.as_str()), &budgets).await.status
+        }
+    };
+    let mut statuses = join_all([change(1), change(2), change(3)]).await;
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 412, 412]);
 }
 
 #[tokio::test]

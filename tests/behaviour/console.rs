@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::{Answer, Client, System, turn};
 
 /// A request as the console's own page sends it.
-async fn page(system: &System, method: Method, path: &str, body: String) -> Answer {
+pub async fn page(system: &System, method: Method, path: &str, body: String) -> Answer {
     let headers = [
         ("x-aptix-console", system.cloud.console_key()),
         ("origin", system.cloud.url()),

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use local::Options;
+use local::{Function, Options};
+use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::console::page;
 use crate::provider_start::aptix;
 use crate::session_edits::session_of;
 use crate::support::{PATIENCE, STACK, System, UserPool, options, turn};
@@ -104,6 +106,56 @@ async fn dead_letters_have_reasons_and_are_redriven_and_dropped() {
         "Messages moved to the finalize queue: 2.\n"
     );
     assert_eq!(system.admin(&["dead-letters", "list"]).await, "");
+}
+
+#[tokio::test]
+async fn console_lists_dead_letters_and_redrives_one_with_a_reason() {
+    let system = System::start().await;
+    let done = turn("done");
+    system.client("acme", "ada").execute(&done).await.result();
+    system.until_finalized(session_of(&done), 1).await;
+    let (finished, sweep) =
+        (system.bury(&settled(&done)).await, system.bury(&json!({"Kind": "sweep"})).await);
+
+    let state = page(&system, Method::GET, "/console/api/queues", String::new()).await.result();
+    assert_eq!(state["DeadLetters"], json!({"Waiting": 2, "Delayed": 0, "InFlight": 0}));
+    let path = "/console/api/dead-letters";
+    let listed = page(&system, Method::GET, path, String::new()).await.result();
+    assert_eq!((listed["Items"].as_array().unwrap().len(), &listed["Omitted"]), (2, &json!(0)));
+    let find =
+        |id: &str| listed["Items"].as_array().unwrap().iter().find(|letter| letter["Id"] == id).unwrap();
+    let letter = find(&finished);
+    assert_eq!((&letter["Org"], &letter["Session"]), (&json!("acme"), &done["SessionId"]));
+    assert!(letter["Reason"].as_str().unwrap().starts_with("its turn is finalized"), "{letter}");
+    assert_eq!(find(&sweep).get("Org"), None);
+
+    let redrive = async |body: Value| {
+        page(&system, Method::POST, "/console/api/dead-letters/redrive", body.to_string()).await
+    };
+    for reason in [json!(null), json!(""), json!("two\nlines"), json!("x".repeat(201))] {
+        let refused = redrive(json!({"Message": finished, "Reason": reason})).await;
+        assert_eq!((refused.status, refused.error().as_str()), (400, "MemberInvalid"), "{}", refused.text);
+    }
+    let reason = "The index is back.";
+    let moved = redrive(json!({"Message": finished, "Reason": reason})).await.result();
+    assert_eq!(moved["Count"], 1);
+    assert_eq!(redrive(json!({"Message": finished, "Reason": reason})).await.result()["Count"], 0);
+    let audited = |line: &Value| line["message"] == "audit" && line["action"] == "redrive";
+    let lines = system.logged(Function::TurnFinalizer, "audit", audited).await;
+    assert_eq!(
+        (&lines[0]["reason"], &lines[0]["session"], &lines[0]["operator"]),
+        (&json!(reason), &done["SessionId"], &json!(true))
+    );
+    let left = page(&system, Method::GET, path, String::new()).await.result();
+    assert_eq!(left["Items"].as_array().unwrap().len(), 1);
+
+    // Pages of others and other users of the machine have no access, and the API has no such route.
+    for path in ["/console/api/queues", path] {
+        let other = [("x-aptix-console", "1"), ("origin", system.cloud.url())];
+        assert_eq!(system.anonymous().raw(Method::GET, path, &other, Vec::new()).await.status, 403);
+    }
+    let op = crate::export::operator(&system, "acme");
+    assert_eq!(op.get("/api/ai/agent/dead-letters").await.error(), "RouteNotFound");
 }
 
 #[tokio::test]

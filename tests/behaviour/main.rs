@@ -18,6 +18,7 @@ mod bedrock;
 mod bench;
 mod budget_chaos;
 mod budget_limits;
+mod budget_use;
 mod budgets;
 mod cancel;
 mod capacity;

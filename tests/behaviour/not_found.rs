@@ -36,9 +36,8 @@ fn asked(operation: &str, turn: &Value) -> (Names, Option<Value>) {
             (Names::Nothing, None)
         }
         // Of the caller's own org; see `usage.rs`, `budgets.rs` and `org_settings.rs`.
-        "readUsage" | "readBudgets" | "setBudgets" | "readOrgSettings" | "setOrgSettings" => {
-            (Names::Nothing, None)
-        }
+        "readUsage" | "readBudgets" | "readBudgetUse" | "setBudgets" | "readOrgSettings"
+        | "setOrgSettings" => (Names::Nothing, None),
         // For operators and agent editors; see `agents.rs` and `org_modes.rs`.
         contexts if contexts.contains("Agent") || contexts.contains("ConversationContext") => {
             (Names::Nothing, None)

@@ -83,6 +83,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("bench", &["contracts", "protocol", "local", "mock-model"]),
     ("deployment", &["storage", "tls"]),
+    // For the settings of their HTTP clients alone.
+    ("floor", &["llm", "storage"]),
     ("aptix-client", &[]),
     (
         "aptix",
@@ -103,9 +105,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
 
 /// Libraries that only these crates may use.
 const RESERVED: &[(&str, &[&str])] = &[
-    ("aws-sdk-dynamodb", &["storage", "local", "bench"]),
-    ("aws-sdk-s3", &["storage", "local"]),
-    ("aws-sdk-sqs", &["storage", "local", "bench"]),
+    ("aws-sdk-dynamodb", &["storage", "local", "bench", "floor"]),
+    ("aws-sdk-s3", &["storage", "local", "floor"]),
+    ("aws-sdk-sqs", &["storage", "local", "bench", "floor"]),
     ("aws-sdk-secretsmanager", &["storage"]),
     // `storage`, `aptix` and `deployment` know where credentials come from. `llm` and `deployment` sign requests that no SDK sends, and `local` verifies
     // those to its services and serves a developer's credentials.
@@ -125,6 +127,7 @@ const RESERVED: &[(&str, &[&str])] = &[
             "local",
             "bench",
             "deployment",
+            "floor",
         ],
     ),
     ("qdrant-client", &["retrieval", "indexing"]),

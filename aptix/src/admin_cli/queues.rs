@@ -5,7 +5,7 @@ use std::fmt::Write;
 use clap::{Args, Subcommand};
 use contracts::id::{OrgId, SessionId, TurnId};
 use local::QueueReport;
-use local::dead_letters::{DeadLetter, Selection};
+use local::dead_letters::{DeadLetter, RedriveReason, Selection};
 
 use crate::Failure;
 use crate::escape::escape_line;
@@ -22,6 +22,9 @@ pub(crate) enum DeadLetters {
     },
     /// Move messages back to the finalize queue
     Redrive {
+        /// Reason for the audit log: one line of at most 200 characters
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<RedriveReason>,
         #[command(flatten)]
         selection: SelectionArgs,
         #[command(flatten)]
@@ -71,9 +74,9 @@ pub(super) async fn run(command: DeadLetters) -> Result<String, Failure> {
             }
             Ok(text)
         }
-        DeadLetters::Redrive { selection, queues } => {
+        DeadLetters::Redrive { reason, selection, queues } => {
             let OpenQueues { queues, .. } = queues.open().await?;
-            let count = queues.redrive(&selection.into()).await?;
+            let count = queues.redrive(&selection.into(), reason.as_ref()).await?;
             Ok(format!("Messages moved to the finalize queue: {count}.\n"))
         }
         DeadLetters::Drop { selection, queues } => {

@@ -398,6 +398,7 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
       `#/trace/${session.id}/${turn.id}`,
       '#/usage',
       '#/agents',
+      '#/modes',
       '#/operations',
       '#/playground',
       '#/local',

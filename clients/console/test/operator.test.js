@@ -34,6 +34,22 @@ const set = (field, value) =>
 const member = (path) => `[...document.querySelectorAll('[data-path]')].find((element) => element.dataset.path === ${JSON.stringify(path)})?.querySelector('input, select, textarea')`
 const source = `JSON.parse(document.querySelector('.code-input').value)`
 
+/** Expression for the texts of the budgets. */
+const rows = `[...document.querySelectorAll('.budgets > li')].map((row) => row.textContent)`
+
+/**
+ * Reads the usage page until a budget has this text: meters count a turn soon after its answer.
+ * @param {string} text
+ */
+async function untilShown(text) {
+  for (let tries = 0; tries < 100; tries += 1) {
+    await ui.visit(cloud.api, '#/usage')
+    await ui.page.until(`!!${rows}[0]`)
+    if ((await ui.page.run(rows)).some((/** @type {string} */ row) => row.includes(text))) return
+  }
+  assert.fail(`no budget shows: ${text}`)
+}
+
 suite('console for operators', { skip: noCloud || noBrowser }, () => {
   before(async () => {
     ;[cloud, ui] = await Promise.all([Cloud.start(), ConsolePage.open()])
@@ -50,7 +66,6 @@ suite('console for operators', { skip: noCloud || noBrowser }, () => {
 
   test('budgets are added, shown with their use, changed and removed', async () => {
     const { page } = ui
-    await cloud.client().session(undefined, { agent: 'seller' }).send(script().usage(9_000, 1_000).say('Counted.')).final()
     await ui.visit(cloud.api, '#/usage')
     await page.until(`document.querySelector('.budgets')?.textContent.includes('Nothing limits')`)
     const add = async (/** @type {Record<string, string>} */ values) => {
@@ -63,11 +78,13 @@ suite('console for operators', { skip: noCloud || noBrowser }, () => {
     await page.until(`document.querySelector('dialog [role=alert]')?.textContent.includes('whole number')`)
     await set(`${dialog}.elements.Limit`, '20000')
     await page.run(`${dialog}.requestSubmit()`)
-    const rows = `[...document.querySelectorAll('.budgets > li')].map((row) => row.textContent)`
-    await page.until(`!document.querySelector('dialog') && ${rows}[0]?.includes('50 %, 10,000 tokens by ada')`)
-    assert.match((await page.run(rows))[0], /daily20,000 tokens a day, each user.*resets/)
+    await page.until(`!document.querySelector('dialog') && ${rows}[0]?.includes('Not used yet')`)
     await add({ Id: 'money', Limit: '1.2', Unit: 'money', Window: 'month', Scope: 'org', Currency: 'eur', Action: 'warn' })
-    await page.until(`${rows}[1]?.includes('nearly used up: 1.1 EUR')`)
+    await page.until(`${rows}[1]?.includes('0 %, 0 EUR')`)
+    await cloud.client().session(undefined, { agent: 'seller' }).send(script().usage(9_000, 1_000).say('Counted.')).final()
+    await untilShown('50 %, 10,000 tokens by ada')
+    assert.match((await page.run(rows))[0], /daily20,000 tokens a day, each user.*resets/)
+    assert.match((await page.run(rows))[1], /nearly used up: 1.1 EUR/)
     await add({ Id: 'daily', Limit: '1', Window: 'day' })
     await page.until(`document.querySelector('dialog [role=alert]')?.textContent.includes('Budgets[2].Id')`)
     await ui.press('Cancel', 'dialog')
@@ -103,13 +120,32 @@ suite('console for operators', { skip: noCloud || noBrowser }, () => {
     assert.deepEqual(page.errors, [])
   })
 
-  test('users see no budgets of their organization', async () => {
+  test('users see the budgets that limit each user, and change none', async () => {
     const { page } = ui
+    const setBudgets = (/** @type {unknown[]} */ budgets) =>
+      page.run(`(async () => {
+        const { Connection } = await import('/console/connection.js')
+        const connection = await Connection.open()
+        await connection.send('PUT', 'api/ai/agent/budgets', ${JSON.stringify(JSON.stringify({ Budgets: budgets }))})
+      })()`)
     await page.run(`sessionStorage.setItem('aptix-console:identity', JSON.stringify({ Operator: false }))`)
     await ui.visit(cloud.api, '#/usage')
     await page.until(`document.querySelectorAll('.usage tfoot td').length > 0`)
     assert.equal(await page.run(`document.querySelector('[aria-label=Budgets]').checkVisibility()`), false)
     await page.run(`sessionStorage.clear()`)
+    await setBudgets([
+      { Id: 'all', Scope: 'org', Window: 'day', Unit: 'turns', Limit: 1_000 },
+      { Id: 'own', Scope: 'user', Window: 'day', Unit: 'turns', Limit: 1_000 },
+    ])
+    await page.run(`sessionStorage.setItem('aptix-console:identity', JSON.stringify({ Operator: false }))`)
+    await ui.visit(cloud.api, '#/usage')
+    await page.until(`${rows}.length === 1 && ${rows}[0].includes('own')`)
+    const buttons = `[...document.querySelector('[aria-label=Budgets]').querySelectorAll('button')].filter((button) => button.checkVisibility()).length`
+    assert.equal(await page.run(buttons), 0)
+    assert.deepEqual(await ui.violations(), [])
+    await page.run(`sessionStorage.clear()`)
+    await setBudgets([])
+    assert.deepEqual(page.errors, [])
   })
 
   test('charts show tokens, cost, turns and failures by day, split by agent', async () => {
@@ -198,6 +234,121 @@ suite('console for operators', { skip: noCloud || noBrowser }, () => {
       assert.ok((await ui.overflow) <= 0)
     }
     await page.show({})
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('dead letters are listed and redriven with a reason', async () => {
+    const { page } = ui
+    const letter = { Id: 'm-1', SentDate: '2026-11-01T10:00:00.000Z', Receives: 6, Org: 'acme', Session: 's1', Turn: 't1', Reason: 'its turn is settled and not finalized: redrive it' }
+    const { identifier } = await page.send('Page.addScriptToEvaluateOnNewDocument', {
+      source: `{
+        const letters = [${JSON.stringify(letter)}]
+        const send = window.fetch
+        window.redriven = []
+        window.fetch = async (url, options) => {
+          const { pathname } = new URL(url, location.href)
+          if (!pathname.startsWith('/console/api/dead-letters')) return send(url, options)
+          if (options.method === 'POST') window.redriven.push(options.body, letters.pop())
+          const Result = options.method === 'POST' ? { Count: 1 } : { Items: letters, Omitted: 0 }
+          return new Response(JSON.stringify({ Successful: true, Result, Errors: [] }), { headers: { 'content-type': 'application/json' } })
+        }
+      }`,
+    })
+    await ui.visit(cloud.api, '#/operations')
+    const section = `document.querySelector('[aria-label=Queue]')`
+    await page.until(`${section}.checkVisibility() && ${section}.textContent.includes('Dead letters: 0 waiting')`)
+    await ui.press('List dead letters')
+    await page.until(`${section}.querySelector('tbody')?.textContent.includes('its turn is settled')`)
+    for (const scheme of /** @type {const} */ (['light', 'dark'])) {
+      for (const width of [390, 1200]) {
+        await page.show({ width, height: 844, scheme })
+        assert.deepEqual(await ui.violations(), [], `${scheme}, ${width}`)
+        assert.ok((await ui.overflow) <= 0)
+      }
+    }
+    await page.show({})
+    await ui.press('Redrive the message m-1')
+    await set(`${dialog}.elements.Reason`, 'The index is back.')
+    assert.deepEqual(await ui.violations(), [])
+    await ui.press('Redrive', 'dialog')
+    await page.until(`!document.querySelector('dialog') && ${section}.textContent.includes('There are no dead letters.')`)
+    assert.deepEqual(JSON.parse((await page.run('window.redriven'))[0]), { Message: 'm-1', Reason: 'The index is back.' })
+    await page.send('Page.removeScriptToEvaluateOnNewDocument', { identifier })
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('modes are written in the form, compared, rolled back, deprecated and deleted', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api, '#/modes')
+    const choices = `[...document.querySelectorAll('.choice')].map((element) => element.textContent)`
+    await page.until(`${choices}.includes('Generalmode · general · built in')`)
+    const before = await page.run(`${choices}.length`)
+    await ui.press('New mode')
+    await page.until(`${member('Key')}?.value === 'release_notes'`)
+    await set(member('Key'), 'No key')
+    await ui.press('Save')
+    await page.until(`!!document.querySelector('#errors [role=alert]')`)
+    await set(member('Key'), 'release_notes')
+    await set(member('ModeInstructions'), 'Group the changes.\nLeave internal changes out.')
+    assert.deepEqual((await page.run(source)).ModeInstructions, ['Group the changes.', 'Leave internal changes out.'])
+    await ui.press('Save')
+    const versions = `[...document.querySelectorAll('.versions strong')].map((element) => element.textContent).join()`
+    await page.until(`${choices}.length === ${before + 1} && ${versions} === 'Version 1'`)
+    await set(member('DisplayName'), 'Notes of a release')
+    await ui.press('Save')
+    await page.until(`${versions} === 'Version 2,Version 1' && document.querySelector('.editor-head h2').textContent === 'Notes of a release'`)
+    await ui.press('Compare version 1')
+    await page.until(`document.querySelector('.payload del')?.textContent.includes('Release notes')`)
+    await ui.press('Roll back to version 1')
+    await page.until(`${versions} === 'Version 3,Version 2,Version 1' && ${member('DisplayName')}.value === 'Release notes'`)
+
+    await ui.press('Deprecate')
+    await set(`${dialog}.elements.Replacement`, 'Use general instead.')
+    assert.deepEqual(await ui.violations(), [])
+    await ui.press('Deprecate', 'dialog')
+    await page.until(`!document.querySelector('dialog') && document.querySelector('.choice[aria-pressed=true]')?.textContent.endsWith('deprecated')`)
+    const { Status, Deprecated } = await page.run(source)
+    assert.deepEqual([Status, Deprecated], ['deprecated', 'Use general instead.'])
+    for (const scheme of /** @type {const} */ (['light', 'dark'])) {
+      await page.show({ width: 390, height: 844, scheme })
+      await page.run(`document.querySelectorAll('.schema-form details').forEach((element) => (element.open = true))`)
+      assert.deepEqual(await ui.violations(), [], scheme)
+      assert.ok((await ui.overflow) <= 0)
+    }
+    await page.show({})
+    await ui.press('Delete')
+    await ui.press('Delete', 'dialog')
+    await page.until(`!document.querySelector('dialog') && ${choices}.length === ${before}`)
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('a built-in mode is replaced and comes back, and a stale change is refused', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api, '#/modes')
+    await page.until(`!!document.querySelector('.choice')`)
+    const choose = (/** @type {string} */ key) => page.run(`[...document.querySelectorAll('.choice')].find((choice) => choice.dataset.key === 'mode ${key}').click()`)
+    const note = `document.querySelector('.editor-head small').textContent`
+    await choose('ddr_authoring')
+    await page.until(`${member('Key')}?.value === 'ddr_authoring' && ${note}.startsWith('Built in.')`)
+    await set(member('Description'), 'Our own.')
+    await ui.press('Save')
+    await page.until(`${note} === 'Version 1'`)
+    await page.run(`(async () => {
+      const { Connection } = await import('/console/connection.js')
+      const connection = await Connection.open()
+      const { Content } = await connection.read('api/ai/agent/modes/ddr_authoring')
+      await connection.send('PUT', 'api/ai/agent/modes/ddr_authoring', JSON.stringify({ ...Content, Description: 'Theirs.' }))
+    })()`)
+    await set(member('Description'), 'Ours again.')
+    await ui.press('Save')
+    await page.until(`document.querySelector('#errors [role=alert]')?.textContent.includes('Nothing was changed')`)
+    await choose('ddr_authoring')
+    await page.until(`${member('Description')}?.value === 'Theirs.'`)
+    await ui.press('Delete')
+    await ui.press('Delete', 'dialog')
+    await page.until(`!document.querySelector('dialog')`)
+    await choose('ddr_authoring')
+    await page.until(`${note}.startsWith('Built in.')`)
     assert.deepEqual(page.errors, [])
   })
 

@@ -32,6 +32,17 @@ const BUDGETS = {
   ],
 }
 
+/** The use of the budgets. */
+const BUDGET_USE = {
+  Currency: 'EUR',
+  Budgets: BUDGETS.Budgets.map((Budget, at) => ({
+    Budget,
+    WindowEndDate: '2026-12-01T00:00:00.000Z',
+    Meters: at === 0 ? [{ Used: 3_100_000, Reserved: 60_000 }] : [{ Subject: 'engineer', Used: 88_000, Reserved: 1_000 }],
+    OmittedMeters: 0,
+  })),
+}
+
 /**
  * Returns a group of usage.
  * @param {string | undefined} Key
@@ -81,8 +92,10 @@ export async function takePagePictures(cloud, save) {
       const send = window.fetch
       window.fetch = async (url, options) => {
         const target = new URL(url, location.href)
-        if (!target.pathname.endsWith('/agent/usage')) return send(url, options)
-        return new Response(JSON.stringify({ Successful: true, Result: report(target), Errors: [] }), { headers: { 'content-type': 'application/json' } })
+        const results = { usage: () => report(target), use: () => (${JSON.stringify(BUDGET_USE)}) }
+        const result = /\\/agent\\/(?:budgets\\/)?(usage|use)$/.exec(target.pathname)
+        if (!result) return send(url, options)
+        return new Response(JSON.stringify({ Successful: true, Result: results[result[1]](), Errors: [] }), { headers: { 'content-type': 'application/json' } })
       }
     }`,
   })

@@ -116,6 +116,21 @@
  */
 
 /**
+ * A limit on what turns may consume.
+ * @typedef {{
+ *   Id: string, Scope: 'org' | 'user' | 'agent' | 'session', Subject?: string, Window: 'turn' | 'concurrent' | 'minute' | 'day' | 'month',
+ *   Unit: 'tokens' | 'money' | 'turns', Limit: number, Action?: 'stop' | 'warn',
+ * }} Budget
+ *
+ * The use of a budget in its current window. The limit compares the sum of `Used` and `Reserved`.
+ * @typedef {{
+ *   Budget: Budget, WindowEndDate?: string, Meters: { Subject?: string, Used: number, Reserved: number }[], OmittedMeters: number,
+ * }} BudgetUse
+ *
+ * @typedef {{ Currency?: string, Budgets: BudgetUse[] }} BudgetUseReport
+ */
+
+/**
  * One page of a list.
  * @template T
  * @typedef {{ Items: T[], PageSize: number, HasMore: boolean, ContinuationToken?: string }} Page

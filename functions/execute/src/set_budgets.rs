@@ -2,13 +2,19 @@
 
 use axum::extract::State;
 use contracts::request::Budgets;
-use runtime::{AuthenticatedCaller, Reply, request_body::JsonBody};
+use runtime::{AuthenticatedCaller, CachePolicy, IfNoneMatch, Reply, WriteCondition, request_body::JsonBody};
 use service::app::{App, error_reply};
+
+use crate::contexts::precondition;
 
 pub(crate) async fn set_budgets(
     State(app): State<App>,
     AuthenticatedCaller(caller): AuthenticatedCaller,
+    required: WriteCondition,
     JsonBody(budgets): JsonBody<Budgets>,
 ) -> Result<Reply, Reply> {
-    app.budgets.replace(&caller, budgets).await.map(Reply::ok).map_err(error_reply)
+    let written = app.budgets.replace(&caller, budgets, &precondition(required)).await;
+    let written = written.map_err(error_reply)?;
+    let tag = written.etag.clone().unwrap_or_default();
+    Ok(Reply::ok(written).with_entity_tag(&tag, CachePolicy::Revalidate, &IfNoneMatch::default()))
 }

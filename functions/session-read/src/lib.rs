@@ -38,6 +38,7 @@ fn routes() -> Router<app::App> {
         .route(paths::SEARCH, get(sessions::search))
         .route(paths::SESSION.template(), get(sessions::session))
         .route(paths::BUDGETS, get(usage::budgets))
+        .route(paths::BUDGET_USE, get(usage::budget_use))
         .route(paths::ORG_SETTINGS, get(org_settings::org_settings))
         .route(paths::USAGE, get(usage::report))
         .route(paths::EXPORT, get(exports::all))

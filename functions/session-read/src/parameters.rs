@@ -82,6 +82,13 @@ pub(crate) struct UsageParameters {
     pub(crate) ended: TimeRange,
 }
 
+/// The parameters of a report of budgets.
+#[derive(Debug, Deserialize)]
+pub(crate) struct BudgetUseParameters {
+    #[serde(rename = "userId")]
+    pub(crate) user: Option<UserId>,
+}
+
 /// The parameters of a payload.
 #[derive(Debug, Deserialize)]
 pub(crate) struct PayloadQuery {

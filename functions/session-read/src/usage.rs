@@ -1,5 +1,5 @@
 //! `GET /api/ai/agent/usage`: the usage of an org or a user, as JSON or CSV. `GET /api/ai/agent/budgets`: the budgets that
-//! limit it.
+//! limit it. `GET /api/ai/agent/budgets/use`: the part of them that is used.
 
 use std::future::ready;
 
@@ -15,7 +15,7 @@ use contracts::{
 };
 use futures::stream;
 use http::{HeaderMap, header::ACCEPT};
-use runtime::{AuthenticatedCaller, Reply, download::Download, query::Query};
+use runtime::{AuthenticatedCaller, CachePolicy, IfNoneMatch, Reply, download::Download, query::Query};
 use turns::{
     flow::UsageQuery,
     ports::{Clock, TimeRange},
@@ -24,7 +24,7 @@ use turns::{
 
 use crate::{
     app::{App, error_reply},
-    parameters::UsageParameters,
+    parameters::{BudgetUseParameters, UsageParameters},
 };
 
 /// The number of days of a report that names no first day.
@@ -54,8 +54,20 @@ pub(crate) async fn report(
 pub(crate) async fn budgets(
     State(app): State<App>,
     AuthenticatedCaller(caller): AuthenticatedCaller,
+    had: IfNoneMatch,
 ) -> Result<Reply, Reply> {
-    app.reader.budgets(&caller).await.map(Reply::ok).map_err(error_reply)
+    let budgets = app.reader.budgets(&caller).await.map_err(error_reply)?;
+    let tag = budgets.etag.clone().unwrap_or_default();
+    Ok(Reply::ok(budgets).with_entity_tag(&tag, CachePolicy::Revalidate, &had))
+}
+
+pub(crate) async fn budget_use(
+    State(app): State<App>,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
+    Query(BudgetUseParameters { user }): Query<BudgetUseParameters>,
+) -> Result<Reply, Reply> {
+    let report = app.reader.budget_use(&caller, user.as_ref(), System::new().now()).await;
+    report.map(Reply::ok).map_err(error_reply)
 }
 
 /// Returns the first and the last day of a range, whose ends may be missing.

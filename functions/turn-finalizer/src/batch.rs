@@ -12,7 +12,10 @@ use contracts::{
 };
 use futures::{StreamExt, stream};
 use lambda_runtime::LambdaEvent;
-use protocol::{id::SessionKey, queue_message::FinalizeMessage};
+use protocol::{
+    id::SessionKey,
+    queue_message::{FinalizeMessage, REDRIVE_REASON},
+};
 use runtime::{Invocation, telemetry::traces};
 use tracing::{Instrument, Span, field::Empty};
 use turns::ports::Unavailable;
@@ -101,14 +104,21 @@ fn message_span(message: &SqsMessage, request_id: &str) -> Span {
         session = Empty,
         turn = Empty,
     );
-    let traceparent = message.message_attributes.get("traceparent");
-    let traceparent = traceparent.and_then(|attribute| attribute.string_value.as_deref());
-    traces::join(&span, traces::message_context(traceparent));
+    traces::join(&span, traces::message_context(attribute(message, "traceparent")));
     span
+}
+
+/// Returns the text of a message attribute.
+fn attribute<'a>(message: &'a SqsMessage, name: &str) -> Option<&'a str> {
+    message.message_attributes.get(name)?.string_value.as_deref()
 }
 
 async fn handle_one(app: &App, message: SqsMessage, budget: Duration) -> MessageResult {
     let result = dispatch(app, message.body.as_deref().unwrap_or_default(), budget).await;
+    // The span has the org, the session and the turn by now.
+    if let Some(reason) = attribute(&message, REDRIVE_REASON) {
+        tracing::info!(action = "redrive", operator = true, reason, "{}", contracts::log::AUDIT);
+    }
     let (failed, message) = (result.is_err(), message.message_id.unwrap_or_default());
     let changes = result.unwrap_or_else(|failure| {
         tracing::error!(error = %causes(&failure), "{}", contracts::log::QUEUE_MESSAGE_FAILED);

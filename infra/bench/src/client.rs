@@ -59,7 +59,7 @@ impl Client {
     }
 
     /// Requests immediate finalization, since a turn's own announcement takes a second.
-    async fn finalize(&self, session: &str, turn: &str) -> Result<(), Failure> {
+    pub(crate) async fn finalize(&self, session: &str, turn: &str) -> Result<(), Failure> {
         let message = FinalizeMessage::TurnSettled {
             org: self.org.parse()?,
             session: session.parse()?,
@@ -85,8 +85,7 @@ impl Client {
             }
             Shape::ToolRound => format!("call workspace_read_file {{\"path\":\"a.rs\"}}; then; {ANSWER}"),
         };
-        let mut instruction = format!("Write [[script: {script}]] ");
-        instruction.extend(std::iter::repeat_n("text ", (INSTRUCTION_BYTES - instruction.len()) / 5));
+        let instruction = instruction(&script);
         if matches!(shape, Shape::OpenAi | Shape::OpenAiStreamed) {
             return self.openai_turn(session, shape, &instruction).await;
         }
@@ -136,6 +135,14 @@ impl Client {
         Ok(request.header("content-type", "application/json").body(body).send().await?.text().await?)
     }
 
+    /// Asks the model for an ordinary turn's answer, without a program in between.
+    pub(crate) async fn ask_model(&self, base_url: &str) -> Result<(), Failure> {
+        let body = json!({"model": "scripted", "input": instruction(ANSWER), "stream": true});
+        let request = self.http.post(format!("{base_url}/responses")).bearer_auth("scripted");
+        let request = request.header("content-type", "application/json").body(body.to_string());
+        expect_contains("response.completed", &request.send().await?.text().await?)
+    }
+
     /// Runs a turn with a file of this size.
     pub(crate) async fn turn_with_file(&self, bytes: usize) -> Result<(), Failure> {
         let file = json!({"RelativePath": "large.txt", "FileName": "large.txt", "Origin": "ide",
@@ -172,6 +179,13 @@ impl Client {
         }
         Err("a turn was not finalized within a minute".into())
     }
+}
+
+/// Returns an instruction of the ordinary length, with a script for the model.
+fn instruction(script: &str) -> String {
+    let mut instruction = format!("Write [[script: {script}]] ");
+    instruction.extend(std::iter::repeat_n("text ", (INSTRUCTION_BYTES - instruction.len()) / 5));
+    instruction
 }
 
 fn expect_contains(what: &str, answer: &str) -> Result<(), Failure> {

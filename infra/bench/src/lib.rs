@@ -6,8 +6,11 @@
 
 mod call_proxy;
 mod client;
+mod cpu_quota;
 mod deployed;
 mod failure;
+mod first_token;
+mod floor;
 mod hardware;
 mod history_growth;
 mod load;
@@ -18,6 +21,7 @@ mod prices;
 mod scaling;
 mod shape;
 pub mod smoke;
+mod soak;
 mod start;
 mod system;
 mod turn_calls;
@@ -28,3 +32,4 @@ pub use failure::Failure;
 pub use hardware::machine;
 pub use measure::{Options, Part, measure};
 pub use metric::Metrics;
+pub use soak::SoakOptions;

@@ -8,7 +8,7 @@ use contracts::request::limits::MAX_BODY_BYTES;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::failure::Failure;
-use crate::metric::{Metric, count, millis, percentile};
+use crate::metric::{Metric, count, mib, millis, percentile};
 use crate::shape::Shape;
 use crate::system::System;
 use crate::usage::Usage;
@@ -106,7 +106,6 @@ fn cpu_metrics(
 }
 
 fn memory_metrics(group: &str, usage: &BTreeMap<String, Usage>) -> Vec<Metric> {
-    let mib = |bytes: u64| count(usize::try_from(bytes >> 10).unwrap_or(usize::MAX)) / 1024.0;
     usage
         .iter()
         .map(|(function, usage)| {

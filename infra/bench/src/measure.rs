@@ -15,8 +15,9 @@ use crate::failure::Failure;
 use crate::load::Load;
 use crate::metric::Metrics;
 use crate::shape::Shape;
+use crate::soak::{self, SoakOptions};
 use crate::system::System;
-use crate::{deployed, history_growth, load, scaling, start, turn_calls};
+use crate::{deployed, first_token, floor, history_growth, load, scaling, start, turn_calls};
 
 /// A part of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +33,12 @@ pub enum Part {
     /// Turns 2 to 500 of a session whose history the provider stores, and of one whose history the service replays. Takes
     /// minutes.
     History,
+    /// Turns compared with the floor: a program that makes their calls and nothing else.
+    Floor,
+    /// Time from a request's arrival at `execute` until the model has the turn's request.
+    FirstToken,
+    /// Many turns in few processes, whose memory must not grow.
+    Soak,
 }
 
 /// Options of the benchmark.
@@ -39,7 +46,7 @@ pub enum Part {
 pub struct Options {
     /// Parts to run.
     pub parts: Vec<Part>,
-    /// Turns per load and round; loads with model latency run a tenth of them.
+    /// Turns per load and round; loads with model latency run a tenth of them. All turns of a soak.
     pub turns: usize,
     /// Number of rounds; the median is reported.
     pub rounds: usize,
@@ -47,6 +54,10 @@ pub struct Options {
     pub program: PathBuf,
     /// Another build of the program, as a baseline.
     pub baseline: Option<PathBuf>,
+    /// Program of the floor (`infra/floor`).
+    pub floor: Option<PathBuf>,
+    /// Options of the soak.
+    pub soak: SoakOptions,
     /// Folder with the functions' own executables, in the layout of `cargo lambda`.
     pub functions: Option<PathBuf>,
 }
@@ -73,6 +84,8 @@ pub async fn measure(options: &Options, report: impl Fn(&str)) -> Result<Metrics
         programs: std::iter::once(&options.program).chain(&options.baseline).collect(),
         turns: options.turns.max(1),
         rounds: options.rounds.max(1),
+        floor: options.floor.as_ref(),
+        soak: options.soak,
         functions: options.functions.as_deref(),
         report,
     };
@@ -84,6 +97,9 @@ pub async fn measure(options: &Options, report: impl Fn(&str)) -> Result<Metrics
             Part::Start => bench.starts(&mut metrics).await?,
             Part::Scaling => bench.scaling(&mut metrics).await?,
             Part::History => bench.history(&mut metrics).await?,
+            Part::Floor => bench.floor(&mut metrics).await?,
+            Part::FirstToken => bench.first_token(&mut metrics).await?,
+            Part::Soak => bench.soak(&mut metrics).await?,
         }
     }
     Ok(metrics)
@@ -92,6 +108,8 @@ pub async fn measure(options: &Options, report: impl Fn(&str)) -> Result<Metrics
 struct Bench<'a, T> {
     /// The program, and the baseline if there is one.
     programs: Vec<&'a PathBuf>,
+    floor: Option<&'a PathBuf>,
+    soak: SoakOptions,
     turns: usize,
     rounds: usize,
     functions: Option<&'a Path>,
@@ -154,6 +172,48 @@ impl<T: Fn(&str)> Bench<'_, T> {
     async fn history(&self, metrics: &mut Metrics) -> Result<(), Failure> {
         for (number, program) in self.programs.iter().enumerate() {
             metrics.add(number, history_growth::measure(program, number, &self.report).await?);
+        }
+        Ok(())
+    }
+
+    /// Compares the program with the floor, which takes the place of the baseline.
+    async fn floor(&self, metrics: &mut Metrics) -> Result<(), Failure> {
+        let baseline = self.floor.ok_or("no floor to compare with: name its program with --floor")?;
+        let mut systems = Vec::new();
+        for (number, program) in self.programs.iter().take(1).copied().chain([baseline]).enumerate() {
+            systems.push((number, program, System::start(program, number).await?));
+        }
+        for round in 1..=self.rounds {
+            for load in &floor::LOADS {
+                self.report_round(round, load);
+                for (number, _, system) in &systems {
+                    metrics.add(*number, floor::run(system, load, self.turns).await?);
+                }
+                // Alternate which program goes first.
+                systems.reverse();
+            }
+        }
+        (self.report)("AWS calls");
+        for (number, program, system) in systems {
+            system.shutdown().await;
+            metrics.add(number, turn_calls::measure(program, number).await?);
+        }
+        Ok(())
+    }
+
+    async fn first_token(&self, metrics: &mut Metrics) -> Result<(), Failure> {
+        for round in 1..=self.rounds {
+            self.report_round(round, "first token");
+            for (number, program) in self.programs.iter().enumerate() {
+                metrics.add(number, first_token::measure(program, number, self.turns, &self.report).await?);
+            }
+        }
+        Ok(())
+    }
+
+    async fn soak(&self, metrics: &mut Metrics) -> Result<(), Failure> {
+        for (number, program) in self.programs.iter().enumerate() {
+            metrics.add(number, soak::measure(program, number, self.turns, self.soak, &self.report).await?);
         }
         Ok(())
     }

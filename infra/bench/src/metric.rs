@@ -12,11 +12,18 @@ pub(crate) struct Metric {
     pub(crate) name: String,
     pub(crate) unit: &'static str,
     pub(crate) value: f64,
+    /// The largest ratio to the baseline that is aimed at.
+    pub(crate) goal: Option<f64>,
 }
 
 impl Metric {
     pub(crate) fn new(group: &str, name: &str, unit: &'static str, value: f64) -> Self {
-        Self { group: group.to_owned(), name: name.to_owned(), unit, value }
+        Self { group: group.to_owned(), name: name.to_owned(), unit, value, goal: None }
+    }
+
+    /// Sets the largest ratio to the baseline that is aimed at.
+    pub(crate) fn with_goal(self, ratio: f64) -> Self {
+        Self { goal: Some(ratio), ..self }
     }
 }
 
@@ -29,6 +36,7 @@ struct Row {
     group: String,
     name: String,
     unit: &'static str,
+    goal: Option<f64>,
     values: [Vec<f64>; 2],
 }
 
@@ -48,10 +56,10 @@ impl Row {
 impl Metrics {
     /// Adds a round of a program: 0 is this one, 1 the baseline.
     pub(crate) fn add(&mut self, program: usize, metrics: Vec<Metric>) {
-        for Metric { group, name, unit, value } in metrics {
+        for Metric { group, name, unit, value, goal } in metrics {
             let at = self.0.iter().position(|row| row.group == group && row.name == name);
             let at = at.unwrap_or_else(|| {
-                self.0.push(Row { group, name, unit, values: Default::default() });
+                self.0.push(Row { group, name, unit, goal, values: Default::default() });
                 self.0.len() - 1
             });
             if let Some(values) = self.0.get_mut(at).and_then(|row| row.values.get_mut(program)) {
@@ -60,14 +68,14 @@ impl Metrics {
         }
     }
 
-    /// Returns a line of JSON for each metric: `group`, `name`, `unit`, `value`, and `baseline` and `ratio`, which
+    /// Returns a line of JSON for each metric: `group`, `name`, `unit`, `value`, and `baseline`, `ratio` and `goal`, which
     /// are null without a baseline. `rounds` and `baselineRounds` hold the values of every round.
     pub fn json_lines(&self) -> String {
         let line = |row: &Row| {
             let [rounds, baseline] = &row.values;
             let line = json!({"group": row.group, "name": row.name, "unit": row.unit, "value": row.median(0),
                               "rounds": rounds, "baseline": row.median(1), "baselineRounds": baseline,
-                              "ratio": row.ratio()});
+                              "ratio": row.ratio(), "goal": row.goal});
             format!("{line}\n")
         };
         self.0.iter().map(line).collect()
@@ -91,9 +99,13 @@ impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |program| self.median(program).map_or_else(|| "-".to_owned(), format_value);
         write!(f, "  {:<44} {:>10} {:<8}", self.name, text(0), self.unit)?;
-        match self.ratio() {
-            Some(ratio) => write!(f, " baseline {:>10}  × {ratio:.2}", text(1)),
-            None => Ok(()),
+        match (self.ratio(), self.goal) {
+            (Some(ratio), Some(goal)) => {
+                let verdict = if ratio <= goal { "met" } else { "missed" };
+                write!(f, " baseline {:>10}  × {ratio:.2} (goal × {goal}: {verdict})", text(1))
+            }
+            (Some(ratio), None) => write!(f, " baseline {:>10}  × {ratio:.2}", text(1)),
+            (None, _) => Ok(()),
         }
     }
 }
@@ -117,6 +129,11 @@ pub(crate) fn percentile(sorted: &[f64], percent: usize) -> f64 {
 /// Converts a duration to milliseconds.
 pub(crate) fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
+}
+
+/// Converts bytes to MiB.
+pub(crate) fn mib(bytes: u64) -> f64 {
+    count(usize::try_from(bytes >> 10).unwrap_or(usize::MAX)) / 1024.0
 }
 
 /// Converts a count to a float. No count comes near the precision limit.
@@ -143,6 +160,18 @@ mod tests {
         let line: Value = serde_json::from_str(&metrics.json_lines()).unwrap();
         assert_eq!(line["rounds"], json!([3.0, 1.0, 2.0]));
         assert_eq!((&line["value"], &line["ratio"]), (&json!(2.0), &json!(0.5)));
+    }
+
+    #[test]
+    fn goal_is_shown_with_its_verdict() {
+        let mut metrics = Metrics::default();
+        let round = |value| vec![Metric::new("a load", "CPU", "ms", value).with_goal(1.5)];
+        metrics.add(0, round(6.0));
+        metrics.add(1, round(3.0));
+        assert!(metrics.to_string().ends_with("× 2.00 (goal × 1.5: missed)\n"), "{metrics}");
+        metrics.add(1, round(4.0));
+        metrics.add(1, round(4.0));
+        assert!(metrics.to_string().ends_with("× 1.50 (goal × 1.5: met)\n"), "{metrics}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use local::{Cloud, Options};
 use crate::call_proxy::{CallProxy, ProxyOptions};
 use crate::client::Client;
 use crate::failure::Failure;
-use crate::usage::{self, Usage};
+use crate::usage::{self, Process, Usage};
 
 /// Variable that marks the processes of one system.
 const MARKER_VARIABLE: &str = "APTIX_BENCH";
@@ -39,20 +39,24 @@ impl System {
     pub(crate) async fn with_environment(
         program: &Path,
         number: usize,
-        mut environment: BTreeMap<String, String>,
+        environment: BTreeMap<String, String>,
+    ) -> Result<Self, Failure> {
+        // Twice the highest number of concurrent turns, since a process becomes idle slightly after its response was
+        // read.
+        let options = Options { concurrency: 32, environment, ..Options::default() };
+        Self::with_options(program, number, options).await
+    }
+
+    /// Starts such a cloud with these options, without sweeps.
+    pub(crate) async fn with_options(
+        program: &Path,
+        number: usize,
+        mut options: Options,
     ) -> Result<Self, Failure> {
         let value = format!("{}-{number}", std::process::id());
         let marker = format!("{MARKER_VARIABLE}={value}");
-        environment.insert(MARKER_VARIABLE.to_owned(), value);
-        let options = Options {
-            executable: Some(program.to_owned()),
-            // Twice the highest number of concurrent turns, since a process becomes idle slightly after its response
-            // was read.
-            concurrency: 32,
-            sweep: None,
-            environment,
-            ..Options::default()
-        };
+        options.environment.insert(MARKER_VARIABLE.to_owned(), value);
+        let options = Options { executable: Some(program.to_owned()), sweep: None, ..options };
         let cloud = Cloud::start(options).await?;
         let client = Client::new(&cloud, "bench")?;
         Ok(Self { cloud, client, marker })
@@ -66,6 +70,11 @@ impl System {
     /// Returns the functions' resource usage so far, by name.
     pub(crate) fn usage(&self) -> BTreeMap<String, Usage> {
         usage::of_functions(&self.marker)
+    }
+
+    /// Returns the processes of the functions.
+    pub(crate) fn processes(&self) -> Vec<Process> {
+        usage::processes(&self.marker)
     }
 
     /// Returns the CPU time that all functions have used so far.

@@ -44,7 +44,7 @@ async fn metrics(system: &System, proxy: &CallProxy) -> Result<Vec<Metric>, Fail
     }
     let counted = fewest.filter(|counted| !counted.calls.is_empty()).ok_or("no call was recorded")?;
     let (before, after) = counted.sequential();
-    let CountedTurn { calls, took, .. } = counted;
+    let CountedTurn { calls, took, model_bytes, .. } = counted;
     let group = "AWS calls of an ordinary turn";
     let mut metrics = Vec::new();
     let mut add = |name: &str, value: f64| metrics.push(Metric::new(group, name, "", value));
@@ -59,6 +59,11 @@ async fn metrics(system: &System, proxy: &CallProxy) -> Result<Vec<Metric>, Fail
         }
     }
     add("total", count(calls.len()));
+    for function in ["execute", "turn-finalizer"] {
+        let of_function = calls.iter().filter(|call| call.function == function);
+        add(&format!("{function}: bytes of all requests"), count(of_function.map(|call| call.bytes).sum()));
+    }
+    add("bytes of the request to the model", count(model_bytes));
     let units =
         |reads: bool| calls.iter().filter(|call| call.is_read() == reads).map(|call| call.units).sum::<f64>();
     let (writes, reads) = (units(false), units(true));
@@ -84,6 +89,8 @@ struct CountedTurn {
     calls: Vec<Call>,
     /// Times at which the model was called and at which its response was complete.
     model: (Instant, Instant),
+    /// Length of the request to the model.
+    model_bytes: usize,
     took: Duration,
 }
 
@@ -96,12 +103,15 @@ impl CountedTurn {
         // The last call is recorded after its response is forwarded, slightly later than its effect shows in the
         // table.
         tokio::time::sleep(CALL_DELAY).await;
-        let moments = system.cloud.model().map(|model| model.moments()).unwrap_or_default();
+        let model = system.cloud.model();
+        let moments = model.map(|model| model.moments()).unwrap_or_default();
+        let model_bytes =
+            model.map(|model| model.texts().iter().map(String::len).sum::<usize>()).unwrap_or_default();
         let at = |expected: Moment| {
             moments.iter().filter(move |(moment, _)| *moment == expected).map(|(_, at)| *at)
         };
         let model = at(Moment::Received).next().zip(at(Moment::TextSent).next_back());
-        Ok(Self { calls: proxy.take(), model: model.ok_or("the model was not called")?, took })
+        Ok(Self { calls: proxy.take(), model: model.ok_or("the model was not called")?, model_bytes, took })
     }
 
     /// Returns the numbers of sequential calls of `execute` before and after the model call.
@@ -145,6 +155,7 @@ mod tests {
             service: Service::Table,
             operation: "GetItem".to_owned(),
             sort_key: None,
+            bytes: 0,
             started: start + Duration::from_millis(from),
             finished: start + Duration::from_millis(to),
             units: 0.5,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mock_model::Recorder;
 use tokio::task::JoinSet;
@@ -231,6 +231,12 @@ impl Cloud {
         self.lambda.processes(function)
     }
 
+    /// Returns the time at which a process of a function last received an invocation, for benchmarks. A process that has
+    /// exited does not count.
+    pub fn last_delivery(&self, function: Function) -> Option<Instant> {
+        self.lambda.last_delivery(function)
+    }
+
     /// Stops everything and waits until every function process has exited.
     pub async fn shutdown(self) {
         self.lambda.shutdown(SHUTDOWN_TIMEOUT).await;
@@ -333,6 +339,7 @@ impl Parts<'_> {
                 logs: self.folder.logs(),
                 is_mock: matches!(self.options.model, Model::Mock(_)),
             }),
+            queues: None,
         });
         Ok(listener.serve(docs::router().merge(console).merge(gateway::router(gateway))))
     }

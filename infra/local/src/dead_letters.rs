@@ -6,14 +6,15 @@
 //! read, and become visible again at the end.
 
 use std::collections::HashSet;
+use std::str::FromStr;
 
-use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
+use aws_sdk_sqs::types::{Message, MessageAttributeValue, MessageSystemAttributeName};
 use contracts::Timestamp;
 use contracts::id::{OrgId, SessionId, TurnId};
 use protocol::id::SessionKey;
 use protocol::payload::{Kind, Payload};
 use protocol::purge::Stage;
-use protocol::queue_message::FinalizeMessage;
+use protocol::queue_message::{FinalizeMessage, REDRIVE_REASON};
 use protocol::turn::State;
 use storage::key;
 use turns::ports::{PayloadReads, Reads, Unavailable};
@@ -27,6 +28,10 @@ const MAX_MESSAGES: usize = 1_000;
 const BATCH: i32 = 10;
 /// Wait of a receive. Long enough that SQS asks all its servers.
 const WAIT_SECONDS: i32 = 1;
+/// The reason in the audit log if the operator states none.
+const UNSTATED_REASON: &str = "none";
+/// Characters of an operator's reason, at most.
+const MAX_REASON_CHARS: usize = 200;
 /// Time for which a message that is being read stays invisible to others.
 const VISIBILITY_SECONDS: i32 = 120;
 
@@ -41,6 +46,26 @@ pub struct Selection {
     pub session: Option<SessionId>,
     /// The turn.
     pub turn: Option<TurnId>,
+}
+
+/// A sentence of an operator about a redrive, for the audit log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RedriveReason(String);
+
+/// The text is no reason for a redrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be one line of at most {MAX_REASON_CHARS} characters")]
+pub struct InvalidReason;
+
+impl FromStr for RedriveReason {
+    type Err = InvalidReason;
+
+    fn from_str(text: &str) -> Result<Self, InvalidReason> {
+        let text = text.trim();
+        let is_valid =
+            (1..=MAX_REASON_CHARS).contains(&text.chars().count()) && !text.contains(char::is_control);
+        is_valid.then(|| Self(text.to_owned())).ok_or(InvalidReason)
+    }
 }
 
 /// The reason that a message is a dead letter, as far as its turn's state tells.
@@ -143,6 +168,14 @@ impl DeadLetter {
     }
 }
 
+/// A way to remove dead letters from their queue.
+enum Removal<'a> {
+    /// Delete them.
+    Drop,
+    /// Send them to the finalize queue before.
+    Redrive { reason: &'a str },
+}
+
 impl Queues {
     /// Returns the selected dead letters with their reasons, of the first 1,000.
     ///
@@ -156,12 +189,18 @@ impl Queues {
         Ok(letters.into_iter().filter(|letter| letter.is_selected(selection)).collect())
     }
 
-    /// Moves the selected dead letters back to the finalize queue. Returns how many.
+    /// Moves the selected dead letters back to the finalize queue. Returns how many. The finalizer logs each with the
+    /// reason.
     ///
     /// # Errors
     /// Fails if a queue or a store does not respond. What was moved until then stays moved.
-    pub async fn redrive(&self, selection: &Selection) -> Result<usize, Error> {
-        self.take_out(|letter| letter.is_selected(selection), true).await
+    pub async fn redrive(
+        &self,
+        selection: &Selection,
+        reason: Option<&RedriveReason>,
+    ) -> Result<usize, Error> {
+        let removal = Removal::Redrive { reason: reason.map_or(UNSTATED_REASON, |reason| reason.0.as_str()) };
+        self.take_out(|letter| letter.is_selected(selection), &removal).await
     }
 
     /// Deletes the selected dead letters whose session was purged. If the selection names a message, deletes it whatever
@@ -174,15 +213,15 @@ impl Queues {
             let is_obsolete = matches!(letter.reason, Reason::SessionGone | Reason::PurgeDone);
             letter.is_selected(selection) && (is_obsolete || selection.message.is_some())
         };
-        self.take_out(droppable, false).await
+        self.take_out(droppable, &Removal::Drop).await
     }
 
-    /// Removes dead letters from their queue, and sends them to the finalize queue before if `redrives` is set. A crash in
-    /// between leaves a message in both queues, which the finalizer tolerates.
+    /// Removes dead letters from their queue. A crash during a redrive leaves a message in both queues, which the finalizer
+    /// tolerates.
     async fn take_out(
         &self,
         is_wanted: impl Fn(&DeadLetter) -> bool,
-        redrives: bool,
+        removal: &Removal<'_>,
     ) -> Result<usize, Error> {
         let mut count = 0;
         for letter in self.receive().await? {
@@ -190,13 +229,18 @@ impl Queues {
                 self.make_visible(&letter).await?;
                 continue;
             }
-            if redrives {
+            if let Removal::Redrive { reason } = removal {
+                let mut attributes = letter.received.message_attributes.clone().unwrap_or_default();
+                let reason =
+                    MessageAttributeValue::builder().data_type("String").string_value(*reason).build();
+                let reason = reason.map_err(|error| Error::queue(&self.queue_url, error))?;
+                attributes.insert(REDRIVE_REASON.to_owned(), reason);
                 let sent = self
                     .sqs
                     .send_message()
                     .queue_url(&self.queue_url)
                     .message_body(letter.received.body().unwrap_or_default())
-                    .set_message_attributes(letter.received.message_attributes.clone())
+                    .set_message_attributes(Some(attributes))
                     .send();
                 sent.await.map_err(|error| Error::queue(&self.queue_url, error))?;
             }
@@ -268,29 +312,26 @@ impl Queues {
 
 /// Finds the reason in the stored state.
 async fn reason(stores: &Stores, message: &FinalizeMessage) -> Result<Reason, Unavailable> {
-    let is_gone = async |org: &OrgId, session: &SessionId| {
-        let key = SessionKey { org: org.clone(), session: session.clone() };
-        let found = stores.table.session(&key).await?;
-        Ok::<_, Unavailable>((found.is_none_or(|session| session.is_purged()), key))
-    };
     match message {
         FinalizeMessage::Sweep => Ok(Reason::Sweep),
         FinalizeMessage::SessionIndex { session: None, .. } => Ok(Reason::Index),
         FinalizeMessage::SessionIndex { org, session: Some(session) } => {
-            let (is_gone, _) = is_gone(org, session).await?;
-            Ok(if is_gone { Reason::SessionGone } else { Reason::Index })
+            Ok(if is_gone(stores, &session_key(org, session)).await? {
+                Reason::SessionGone
+            } else {
+                Reason::Index
+            })
         }
         FinalizeMessage::SessionPurge { org, session } => {
-            let key = SessionKey { org: org.clone(), session: session.clone() };
-            Ok(match stores.table.purge(&key).await? {
+            Ok(match stores.table.purge(&session_key(org, session)).await? {
                 Some(purge) if purge.stage != Stage::Done => Reason::PurgeUnfinished,
                 Some(_) => Reason::PurgeDone,
                 None => Reason::SessionGone,
             })
         }
         FinalizeMessage::TurnSettled { org, session, turn, .. } => {
-            let (is_gone, key) = is_gone(org, session).await?;
-            if is_gone {
+            let key = session_key(org, session);
+            if is_gone(stores, &key).await? {
                 return Ok(Reason::SessionGone);
             }
             let Some(turn) = stores.table.turn(&key.turn(turn.clone())).await? else {
@@ -310,4 +351,13 @@ async fn reason(stores: &Stores, message: &FinalizeMessage) -> Result<Reason, Un
             }
         }
     }
+}
+
+fn session_key(org: &OrgId, session: &SessionId) -> SessionKey {
+    SessionKey { org: org.clone(), session: session.clone() }
+}
+
+/// True if the session was purged, or never existed.
+async fn is_gone(stores: &Stores, key: &SessionKey) -> Result<bool, Unavailable> {
+    Ok(stores.table.session(key).await?.is_none_or(|session| session.is_purged()))
 }

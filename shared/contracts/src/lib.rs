@@ -4,6 +4,7 @@
 //! Deliberately absent: I/O, AWS types, HTTP types, and the rules of a turn's life cycle, which are in `storage`,
 //! `runtime` and `protocol`.
 
+pub mod budget_use;
 pub mod day;
 pub mod encoding;
 pub mod error;
@@ -23,6 +24,7 @@ pub mod string_schemas;
 pub mod timestamp;
 pub mod usage;
 
+pub use budget_use::{BudgetUse, BudgetUseReport, MeterUse};
 pub use day::Day;
 pub use error::{Error, ErrorCode};
 pub use hash::{ContentHash, FileAddress, Fingerprint};

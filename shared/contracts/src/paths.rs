@@ -45,6 +45,8 @@ pub const IMPORT: &str = "/api/ai/agent/import";
 pub const USAGE: &str = "/api/ai/agent/usage";
 /// The budgets of an org.
 pub const BUDGETS: &str = "/api/ai/agent/budgets";
+/// The use of budgets.
+pub const BUDGET_USE: &str = "/api/ai/agent/budgets/use";
 /// The settings of an org.
 pub const ORG_SETTINGS: &str = "/api/ai/agent/org-settings";
 /// One session.
@@ -135,7 +137,7 @@ pub const MODES: ContextPaths = ContextPaths {
 };
 
 /// Every path.
-pub const ALL: [&str; 51] = [
+pub const ALL: [&str; 52] = [
     EXECUTE,
     TOOL_RESULTS,
     SESSIONS,
@@ -144,6 +146,7 @@ pub const ALL: [&str; 51] = [
     IMPORT,
     USAGE,
     BUDGETS,
+    BUDGET_USE,
     ORG_SETTINGS,
     SESSION.0,
     RESTORE.0,
@@ -229,6 +232,7 @@ pub fn query_parameters(method: &str, template: &str) -> &'static [&'static str]
         ],
         ("POST", IMPORT) => &["ids"],
         ("GET", USAGE) => &["by", "userId", "from", "to"],
+        ("GET", BUDGET_USE) => &["userId"],
         ("GET", template) if template == SESSION_EXPORT.0 => &["payloads"],
         ("GET", template) if template == SESSION.0 => &["order", "pageSize", "continuationToken"],
         ("DELETE", template) if template == SESSION.0 => &["purge"],

@@ -196,31 +196,53 @@ impl Event {
     /// Formats the event as a server-sent event (WHATWG).
     #[must_use]
     pub fn to_sse(&self) -> String {
-        match &self.kind {
-            Kind::Delta(delta) => self.to_text("delta", &json(delta)),
-            Kind::Reset(reset) => self.to_text("reset", &json(reset)),
-            Kind::Status(status) => self.to_text("status", &json(status)),
-            Kind::Result(result) => self.to_text("result", result.get()),
-        }
+        let mut event = Vec::new();
+        self.write_sse(&mut event);
+        String::from_utf8(event).unwrap_or_default()
     }
 
-    fn to_text(&self, name: &str, data: &str) -> String {
-        let mut event = self.id.map_or_else(String::new, |id| format!("id: {id}\n"));
-        event.push_str(&format!("event: {name}\n"));
-        // CR and LF end a line of an event stream. In a JSON text they can only be whitespace.
-        for line in data.split(['\r', '\n']) {
-            event.push_str("data: ");
-            event.push_str(line);
-            event.push('\n');
+    /// Appends the event as a server-sent event, in UTF-8. Several events fit into one buffer.
+    pub fn write_sse(&self, out: &mut Vec<u8>) {
+        if let Some(id) = self.id {
+            out.extend_from_slice(b"id: ");
+            write_json(out, &id);
+            out.push(b'\n');
         }
-        event.push('\n');
-        event
+        match &self.kind {
+            Kind::Delta(delta) => write_data(out, "delta", delta),
+            Kind::Reset(reset) => write_data(out, "reset", reset),
+            Kind::Status(status) => write_data(out, "status", status),
+            Kind::Result(result) => {
+                write_name(out, "result");
+                // CR and LF end a line of an event stream. In a JSON text they can only be whitespace.
+                for line in result.get().split(['\r', '\n']) {
+                    out.extend_from_slice(b"data: ");
+                    out.extend_from_slice(line.as_bytes());
+                    out.push(b'\n');
+                }
+            }
+        }
+        out.push(b'\n');
     }
 }
 
-/// Serializes the data of an event. Strings and numbers always serialize, so this can't fail.
-fn json(data: &impl Serialize) -> String {
-    serde_json::to_string(data).unwrap_or_default()
+fn write_name(out: &mut Vec<u8>, name: &str) {
+    out.extend_from_slice(b"event: ");
+    out.extend_from_slice(name.as_bytes());
+    out.push(b'\n');
+}
+
+/// Appends the name and the data of an event. Its JSON is compact, so it is a single line.
+fn write_data(out: &mut Vec<u8>, name: &str, data: &impl Serialize) {
+    write_name(out, name);
+    out.extend_from_slice(b"data: ");
+    write_json(out, data);
+    out.push(b'\n');
+}
+
+/// Appends a value as JSON. Strings and numbers always serialize, and a vector takes every byte, so this can't fail.
+fn write_json(out: &mut Vec<u8>, value: &impl Serialize) {
+    let _ = serde_json::to_writer(out, value);
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use crate::key::{ApiKey, KeySource};
 use crate::reader::Reader;
 use crate::retry::FailedAttempt;
 use crate::retry_loop::RetryLoop;
+use crate::yield_interval::YieldInterval;
 use crate::{trace, wire, wire_capture};
 
 /// The time limit for the end of a stream after its terminal event. Reading the end lets the connection be reused; it
@@ -161,7 +162,7 @@ impl<K: KeySource, W: Clock> Endpoint<K, W> {
         observer: &mut Observer<'_>,
     ) -> Result<Reply, Error> {
         let is_stream = !is_json(response.headers());
-        let mut body = Vec::new();
+        let (mut body, mut interval) = (Vec::new(), YieldInterval::start());
         loop {
             let limit = match reader.has_text() {
                 true => self.config.timeouts.idle,
@@ -175,7 +176,7 @@ impl<K: KeySource, W: Clock> Endpoint<K, W> {
             })?;
             let Some(piece) = piece else { break };
             // A stream that is always ready must not starve other work in the task, such as the lease renewal.
-            tokio::task::yield_now().await;
+            interval.tick().await;
             if !is_stream {
                 if body.len().saturating_add(piece.len()) > self.config.limits.event {
                     return Err(Error::Malformed);

@@ -78,7 +78,11 @@ impl Config {
     }
 
     /// Creates an HTTP client with its own connection pool, without connecting.
-    pub(crate) fn http_client(&self) -> Result<reqwest::Client, ConfigError> {
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`], if the client can't be created.
+    pub fn http_client(&self) -> Result<reqwest::Client, ConfigError> {
         if !self.base_url.starts_with("http:") {
             tls::preload_roots();
         }

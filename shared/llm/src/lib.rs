@@ -47,6 +47,7 @@ mod trace;
 pub mod usage;
 mod wire;
 mod wire_capture;
+mod yield_interval;
 
 pub use agent::model::{Error, Observer, Wire};
 pub use client::{Client, Config};

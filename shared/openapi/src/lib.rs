@@ -32,7 +32,7 @@ use utoipa::{
 };
 
 use contracts::{
-    AgentExecuteResponse, ContentHash, ErrorCode, FileAddress,
+    AgentExecuteResponse, BudgetUseReport, ContentHash, ErrorCode, FileAddress,
     read::{
         AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, Context,
         ContextVersion, ExportLine, FoundSession, ListResponse, ModeChange, PayloadAnswer, PurgeReport,
@@ -88,6 +88,7 @@ pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
     enveloped::<PurgeReport>("PurgeReport", &mut all);
     enveloped::<UsageReport>("UsageReport", &mut all);
     enveloped::<Budgets>("Budgets", &mut all);
+    enveloped::<BudgetUseReport>("BudgetUseReport", &mut all);
     enveloped::<OrgSettings>("OrgSettings", &mut all);
     named::<UsageGroup>("UsageGroup", &mut all);
     enveloped::<Context>("Context", &mut all);

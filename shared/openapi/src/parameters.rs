@@ -167,8 +167,8 @@ impl Param {
                     .into()
             }
             Self::User => {
-                "Only sessions that this user owns or takes part in, or turns of this user. Default: all. Of usage, \
-                others than operators get their own alone."
+                "Only sessions that this user owns or takes part in, or turns of this user. Default: all. Of usage \
+                and budgets, others than operators get their own alone."
                     .into()
             }
             Self::Status => "Only turns with this status, or sessions whose last turn has it.".into(),

@@ -8,6 +8,10 @@ use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
 
 use crate::correlation::CorrelationId;
 
+/// The message attribute with an operator's reason for a redrive. An attribute and no member of the body, because older
+/// finalizers refuse unknown members.
+pub const REDRIVE_REASON: &str = "RedriveReason";
+
 /// A message on the finalize queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "Kind", rename_all = "snake_case", deny_unknown_fields)]

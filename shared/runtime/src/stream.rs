@@ -2,7 +2,7 @@
 //!
 //! Deliberately absent: the choice of events, and anything about turns.
 
-use std::{convert::Infallible, future::ready, pin::Pin, time::Duration};
+use std::{convert::Infallible, pin::Pin, time::Duration};
 
 use axum::{
     body::Body,
@@ -10,7 +10,7 @@ use axum::{
 };
 use bytes::Bytes;
 use contracts::stream::{Event, Kind, MEDIA_TYPE};
-use futures::{Stream, StreamExt, stream};
+use futures::{FutureExt, Stream, StreamExt, stream};
 use http::{
     HeaderName, HeaderValue, StatusCode,
     header::{CACHE_CONTROL, CONTENT_TYPE},
@@ -24,6 +24,8 @@ use settings::Env;
 ///
 /// No blank line follows, here or below: some clients dispatch an event for every blank line.
 const RETRY: &str = "retry: 1000\n";
+/// The length from which a chunk takes no further event, in bytes.
+const MAX_CHUNK_BYTES: usize = 16 * 1024;
 /// A comment, which keeps the connection alive without being an event.
 const HEARTBEAT: &str = ":\n";
 /// Tells nginx and similar proxies not to buffer the response.
@@ -81,10 +83,10 @@ impl<S: Stream<Item = Event> + Send + 'static> IntoResponse for EventStream<S> {
         let sse = SseBody {
             events: Box::pin(self.events),
             heartbeat: self.keep_alive.heartbeat,
+            is_begun: false,
             is_finished: false,
         };
-        let opening = stream::once(ready(Bytes::from_static(RETRY.as_bytes())));
-        event_stream(opening.chain(stream::unfold(sse, SseBody::next)))
+        event_stream(stream::unfold(sse, SseBody::next))
     }
 }
 
@@ -138,31 +140,56 @@ impl IntoResponse for NoContent {
 struct SseBody<S> {
     events: Pin<Box<S>>,
     heartbeat: Duration,
+    is_begun: bool,
     is_finished: bool,
 }
 
 impl<S: Stream<Item = Event>> SseBody<S> {
+    /// Returns the next chunk: the first event that arrives, and all events that are ready with it. The first chunk waits
+    /// for no event.
     async fn next(mut self) -> Option<(Bytes, Self)> {
         if self.is_finished {
             return None;
         }
-        let chunk = match timeout(self.heartbeat, self.events.next()).await {
-            Err(_) => Bytes::from_static(HEARTBEAT.as_bytes()),
-            Ok(Some(event)) => {
+        let mut chunk = Vec::new();
+        if self.is_begun {
+            match timeout(self.heartbeat, self.events.next()).await {
+                Err(_) => return Some((Bytes::from_static(HEARTBEAT.as_bytes()), self)),
+                Ok(event) => self.append(event, &mut chunk),
+            }
+        } else {
+            self.is_begun = true;
+            chunk.extend_from_slice(RETRY.as_bytes());
+        }
+        // A pause between deltas ends the chunk, since the next event isn't ready then.
+        while !self.is_finished
+            && chunk.len() < MAX_CHUNK_BYTES
+            && let Some(event) = self.events.next().now_or_never()
+        {
+            self.append(event, &mut chunk);
+        }
+        Some((chunk.into(), self))
+    }
+
+    /// Appends an event, or the request to reconnect if the stream ended without a result.
+    fn append(&mut self, event: Option<Event>, chunk: &mut Vec<u8>) {
+        match event {
+            Some(event) => {
                 self.is_finished = matches!(event.kind, Kind::Result(_));
-                event.to_sse().into()
+                event.write_sse(chunk);
             }
-            Ok(None) => {
+            None => {
                 self.is_finished = true;
-                Bytes::from_static(RETRY.as_bytes())
+                chunk.extend_from_slice(RETRY.as_bytes());
             }
-        };
-        Some((chunk, self))
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::task::Poll;
+
     use axum::body::to_bytes;
     use contracts::stream::{Delta, EventId, Reset};
     use serde_json::value::to_raw_value;
@@ -189,6 +216,43 @@ mod tests {
         assert_eq!(response.headers()["cache-control"], "no-store");
         assert_eq!(response.headers()["x-accel-buffering"], "no");
         assert!(!response.headers().contains_key("content-length"));
+    }
+
+    /// Returns the chunks of a response.
+    async fn chunks(events: impl Stream<Item = Event> + Send + 'static) -> Vec<String> {
+        let body = EventStream::new(events, KeepAlive::default()).into_response().into_body();
+        body.into_data_stream()
+            .map(|chunk| String::from_utf8(chunk.unwrap().to_vec()).unwrap())
+            .collect()
+            .await
+    }
+
+    #[tokio::test]
+    async fn events_that_are_ready_leave_in_one_chunk() {
+        let result = Kind::Result(to_raw_value("done").unwrap());
+        let [delta_text, result_text] = [delta(1), event(2, result.clone())].map(|event| event.to_sse());
+        let all = chunks(stream::iter([delta(1), event(2, result.clone())])).await;
+        assert_eq!(all, [format!("{RETRY}{delta_text}{result_text}")]);
+
+        // A stream that isn't ready in between.
+        let (mut is_paused, mut events) = (false, vec![event(2, result), delta(1)]);
+        let paused = stream::poll_fn(move |context| {
+            is_paused = !is_paused;
+            if is_paused {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            Poll::Ready(events.pop())
+        });
+        assert_eq!(chunks(paused).await, [RETRY, delta_text.as_str(), result_text.as_str()]);
+    }
+
+    #[tokio::test]
+    async fn long_chunk_takes_no_further_event() {
+        let text = "x".repeat(MAX_CHUNK_BYTES);
+        let long = |id| event(id, Kind::Delta(Delta { index: 0, text: text.clone() }));
+        let chunks = chunks(stream::iter([long(1), long(2), long(3)])).await;
+        assert_eq!(chunks.len(), 4, "one for each, and the request to reconnect");
     }
 
     #[tokio::test]

@@ -134,9 +134,14 @@ pub enum Refusal {
     /// The org's settings don't allow the turn.
     #[error("the org's settings don't allow it: {0}")]
     Restricted(Restriction),
-    /// The org's settings aren't in the state that the request requires. Contains their entity tag.
-    #[error("the settings are in another state")]
-    SettingsChanged(String),
+    /// A document of the org isn't in the state that the request requires.
+    #[error("the {document} are in another state")]
+    DocumentChanged {
+        /// Its name, in the plural.
+        document: &'static str,
+        /// Its entity tag.
+        tag: String,
+    },
     /// The settings are those of another org. Contains the caller's.
     #[error("the settings are another org's")]
     SettingsOfAnotherOrg(OrgId),
@@ -196,7 +201,7 @@ impl Refusal {
             | Self::PayloadNotFound
             | Self::InlineTooLarge { .. }
             | Self::Restricted(_)
-            | Self::SettingsChanged(_)
+            | Self::DocumentChanged { .. }
             | Self::SettingsOfAnotherOrg(_)
             | Self::InvalidContinuationToken => None,
         }
@@ -352,10 +357,10 @@ impl Refusal {
             )
             .with_details("inline"),
             Self::Restricted(restriction) => restricted(restriction),
-            Self::SettingsChanged(tag) => Error::new(
+            Self::DocumentChanged { document, tag } => Error::new(
                 ErrorCode::PreconditionFailed,
                 format!(
-                    "The settings exist, and their ETag is {tag}. Nothing was changed. Read them, then send the change \
+                    "The {document} exist, and their ETag is {tag}. Nothing was changed. Read them, then send the change \
                      again."
                 ),
             )

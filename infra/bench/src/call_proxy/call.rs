@@ -13,6 +13,8 @@ pub struct Call {
     pub operation: String,
     /// Sort key of the item that the call puts into the table.
     pub sort_key: Option<String>,
+    /// Length of the request's body.
+    pub bytes: usize,
     /// Time at which the request arrived.
     pub started: Instant,
     /// Time at which the response was complete.

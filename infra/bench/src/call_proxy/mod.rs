@@ -141,9 +141,9 @@ impl Forwarder {
         if let Some(Err(reason)) = policy.map(|policy| policy.check_response(&request, response.status())) {
             return Ok(policy::denied(self.service, &reason));
         }
-        let (service, sort_key) = (self.service, request::sort_key(&request));
+        let (service, sort_key, bytes) = (self.service, request::sort_key(&request), body.len());
         let finished = Instant::now();
-        let call = Call { function, service, operation, sort_key, started, finished, units };
+        let call = Call { function, service, operation, sort_key, bytes, started, finished, units };
         lock(&self.shared.calls).push(call);
         Ok(response)
     }

@@ -75,15 +75,18 @@ impl Aws {
         action: &str,
         parameters: &[(&str, &str)],
     ) -> Result<T, AwsError> {
-        let mut form = url::form_urlencoded::Serializer::new(String::new());
-        form.append_pair("Action", action).append_pair("Version", version).extend_pairs(parameters);
+        let form = url::form_urlencoded::Serializer::new(String::new())
+            .append_pair("Action", action)
+            .append_pair("Version", version)
+            .extend_pairs(parameters)
+            .finish();
         let call = Call {
             service,
             action,
             method: Method::POST,
             path: "/",
             headers: vec![("content-type", "application/x-www-form-urlencoded".to_owned())],
-            body: form.finish().into_bytes(),
+            body: form.into_bytes(),
         };
         let text = self.send(&call).await?;
         xml::parse(&text).map_err(|source| AwsError::unreadable(service, action, source))

@@ -8,6 +8,7 @@
 mod assets;
 mod guard;
 mod machine;
+mod queues;
 mod response;
 
 use std::sync::Arc;
@@ -33,6 +34,7 @@ use crate::secret;
 use crate::stores::Stores;
 use crate::token::{Identity, Tokens};
 pub(crate) use machine::Machine;
+pub use queues::QueueSource;
 use response::{error_response, respond};
 
 /// Lifetime of a page's token. The page requests the next one by itself.
@@ -84,6 +86,8 @@ pub(crate) struct Console {
     pub(crate) payloads: String,
     /// The machine of a local cloud.
     pub(crate) machine: Option<Machine>,
+    /// Access to the queues of a deployment.
+    pub(crate) queues: Option<QueueSource>,
 }
 
 #[derive(Serialize)]
@@ -140,11 +144,16 @@ pub fn page_url(console: &str, key: &str) -> String {
 }
 
 /// Serves the console on this machine for any deployment's API. Port 0 picks a free one. Without a token, the user
-/// types one into the page.
+/// types one into the page. With `queues`, the operations page shows the queues of the deployment.
 ///
 /// # Errors
 /// Fails if the URL is invalid or the port is not available.
-pub async fn serve(api_url: &str, token: Option<TokenSource>, port: u16) -> Result<ConsoleServer, Error> {
+pub async fn serve(
+    api_url: &str,
+    token: Option<TokenSource>,
+    queues: Option<QueueSource>,
+    port: u16,
+) -> Result<ConsoleServer, Error> {
     let url = Url::parse(api_url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let url = url.ok_or_else(|| Error::Url(api_url.to_owned()))?;
     let is_local = matches!(url.host_str(), Some("127.0.0.1" | "localhost"));
@@ -156,6 +165,7 @@ pub async fn serve(api_url: &str, token: Option<TokenSource>, port: u16) -> Resu
         issuer: token.map_or(Issuer::Typed, Issuer::Provided),
         payloads: if is_local { local } else { deployed }.to_owned(),
         machine: None,
+        queues,
     };
     let listener = Listener::bind_loopback(port).await.map_err(|source| Error::Port { port, source })?;
     Ok(ConsoleServer { server: listener.serve(router(console)), key })
@@ -171,6 +181,9 @@ pub(crate) fn router(console: Console) -> Router {
         .route("/console/api/context-schema", get(context_schema))
         .route("/console/api/machine", get(machine))
         .route("/console/api/logs/{function}", get(logs))
+        .route("/console/api/queues", get(queues::state))
+        .route("/console/api/dead-letters", get(queues::dead_letters))
+        .route("/console/api/dead-letters/redrive", post(queues::redrive))
         .route("/console/api/contexts/{org}", get(list_contexts).put(put_contexts))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .layer(middleware::from_fn_with_state(Arc::clone(&console), guard::check))

@@ -7,7 +7,7 @@ const KEY: &str = "the key";
 
 async fn console(issuer: Issuer) -> (ConsoleServer, Client) {
     let (key, payloads) = (KEY.to_owned(), "http://127.0.0.1:1".to_owned());
-    let console = Console { api: None, key: key.clone(), issuer, payloads, machine: None };
+    let console = Console { api: None, key: key.clone(), issuer, payloads, machine: None, queues: None };
     let listener = Listener::bind_loopback(0).await.unwrap();
     (ConsoleServer { server: listener.serve(router(console)), key }, Client::new())
 }
@@ -107,12 +107,12 @@ async fn provided_token_goes_to_own_page_only_and_typed_one_is_unknown() {
 
 #[tokio::test]
 async fn deployment_console_talks_to_its_api_and_has_no_machine() {
-    let server = serve("https://api.example/prod", None, 0).await.unwrap();
+    let server = serve("https://api.example/prod", None, None, 0).await.unwrap();
     let client = Client::new();
     let page = client.get(format!("{}/", server.url())).send().await.unwrap();
     let policy = page.headers()["content-security-policy"].to_str().unwrap();
     assert!(policy.contains("connect-src 'self' https://api.example https://*.amazonaws.com"), "{policy}");
-    for path in ["machine", "logs/execute"] {
+    for path in ["machine", "logs/execute", "queues", "dead-letters"] {
         let url = format!("{}/console/api/{path}", server.url());
         assert_eq!(client.get(url).header(CONSOLE_HEADER, &server.key).send().await.unwrap().status(), 404);
     }
@@ -123,5 +123,5 @@ async fn deployment_console_talks_to_its_api_and_has_no_machine() {
         response.contains(r#""Api":"https://api.example/prod","Tokens":"typed","IsLocal":false"#),
         "{response}"
     );
-    assert!(matches!(serve("ftp://x", None, 0).await, Err(Error::Url(_))));
+    assert!(matches!(serve("ftp://x", None, None, 0).await, Err(Error::Url(_))));
 }

@@ -12,7 +12,7 @@ struct Resource(&'static str, &'static [(&'static str, Function)]);
 const CONTEXT: &[(&str, Function)] =
     &[("GET", Function::SessionRead), ("PUT", Function::Execute), ("DELETE", Function::Execute)];
 
-const RESOURCES: [Resource; 48] = [
+const RESOURCES: [Resource; 49] = [
     Resource(paths::EXECUTE, &[("POST", Function::Execute)]),
     Resource(paths::TOOL_RESULTS, &[("POST", Function::ToolContinuation)]),
     Resource(paths::SESSIONS, &[("GET", Function::SessionRead)]),
@@ -21,6 +21,7 @@ const RESOURCES: [Resource; 48] = [
     Resource(paths::IMPORT, &[("POST", Function::Execute)]),
     Resource(paths::USAGE, &[("GET", Function::SessionRead)]),
     Resource(paths::BUDGETS, &[("GET", Function::SessionRead), ("PUT", Function::Execute)]),
+    Resource(paths::BUDGET_USE, &[("GET", Function::SessionRead)]),
     Resource(paths::ORG_SETTINGS, &[("GET", Function::SessionRead), ("PUT", Function::Execute)]),
     Resource(paths::SESSION_EXPORT.template(), &[("GET", Function::SessionRead)]),
     Resource(

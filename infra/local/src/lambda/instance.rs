@@ -68,6 +68,8 @@ pub(crate) struct Instance {
     running: Mutex<HashMap<String, Running>>,
     /// Set once the process has polled for work, which means that its init succeeded.
     ready: AtomicBool,
+    /// Time of the last delivery of an invocation.
+    last_delivery: Mutex<Option<Instant>>,
     desired: watch::Sender<DesiredState>,
     exited: watch::Sender<bool>,
 }
@@ -91,6 +93,7 @@ impl Instance {
             inbox: AsyncMutex::new(inbox),
             running: Mutex::default(),
             ready: AtomicBool::new(false),
+            last_delivery: Mutex::default(),
             desired: watch::Sender::new(DesiredState::Running),
             exited: watch::Sender::new(false),
         }
@@ -122,6 +125,7 @@ impl Instance {
             // An invocation that has timed out by now is not delivered.
             if let Some(running) = self.running().get(&delivery.request_id) {
                 running.progress.send_replace(InvocationState::Delivered);
+                *self.last_delivery.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
                 return Some(delivery);
             }
         }
@@ -141,6 +145,11 @@ impl Instance {
         if let Some(request_id) = earlier {
             self.fail(&request_id, InvokeError::Crashed);
         }
+    }
+
+    /// Returns the time of the last delivery of an invocation.
+    pub(crate) fn last_delivery(&self) -> Option<Instant> {
+        *self.last_delivery.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns true if the process has ever polled for work.

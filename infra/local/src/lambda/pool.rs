@@ -266,6 +266,10 @@ impl Pool {
         self.state().live.len()
     }
 
+    pub(crate) fn last_delivery(&self) -> Option<Instant> {
+        self.state().live.values().filter_map(|instance| instance.last_delivery()).max()
+    }
+
     pub(crate) fn is_busy(&self) -> bool {
         let state = self.state();
         state.live.values().map(|instance| instance.slots).sum::<usize>() > state.idle.len()

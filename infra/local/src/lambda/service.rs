@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
@@ -71,6 +71,11 @@ impl Lambda {
     /// Returns the number of processes of a function.
     pub(crate) fn processes(&self, function: Function) -> usize {
         self.pools.get(&function).map_or(0, |pool| pool.processes())
+    }
+
+    /// Returns the time at which a process of a function last received an invocation.
+    pub(crate) fn last_delivery(&self, function: Function) -> Option<Instant> {
+        self.pools.get(&function)?.last_delivery()
     }
 
     /// Kills every process of a function at once, as a crash would.

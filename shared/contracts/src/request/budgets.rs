@@ -6,7 +6,7 @@ use super::{
     body::{parse_body, validate},
     field_table::{Field, Scenario, read_object},
     json::Json,
-    limits::{MAX_BUDGET_ID_CHARS, MAX_BUDGETS, MAX_CONCURRENT_TURNS},
+    limits::{MAX_BUDGET_ID_CHARS, MAX_BUDGETS, MAX_CONCURRENT_TURNS, MAX_ENTITY_TAG_CHARS},
     value::{line, list, word},
     violations::{Location, Violations},
 };
@@ -21,6 +21,9 @@ use crate::{
 #[serde(rename_all = "PascalCase")]
 #[non_exhaustive]
 pub struct Budgets {
+    /// Entity tag of the budgets. A write may leave it out; otherwise it must be the stored one.
+    #[serde(rename = "ETag", skip_serializing_if = "Option::is_none", default)]
+    pub etag: Option<String>,
     /// ISO 4217 code of the currency of budgets with the unit `money`. Costs in other currencies don't count.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub currency: Option<String>,
@@ -168,11 +171,15 @@ impl BudgetUnit {
 
 #[derive(Default)]
 struct Draft {
+    etag: Option<String>,
     currency: Option<String>,
     budgets: Option<Vec<Budget>>,
 }
 
 const FIELDS: &[Field<Draft>] = &[
+    Field::optional("ETag", |json, at, draft, violations| {
+        draft.etag = line(json, MAX_ENTITY_TAG_CHARS, at, violations).map(str::to_owned);
+    }),
     Field::optional("Currency", |json, at, draft, violations| {
         draft.currency = currency(json, at, violations);
     }),
@@ -250,7 +257,7 @@ fn budgets(json: &Json<'_>, violations: &mut Violations) -> Option<Budgets> {
             violations.add(ErrorCode::MemberRequired, &Location::ROOT.member("Currency"), rule);
         }
     }
-    Some(Budgets { currency: draft.currency, budgets })
+    Some(Budgets { etag: draft.etag, currency: draft.currency, budgets })
 }
 
 fn budget(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<Budget> {
@@ -324,6 +331,7 @@ mod tests {
         assert_eq!(serde_json::to_string(&budgets).unwrap(), body);
         assert_eq!(serde_json::from_str::<Budgets>(body).unwrap(), budgets);
         assert_eq!(Budgets::parse(br#"{"Budgets":[]}"#).unwrap(), Budgets::default());
+        assert_eq!(Budgets::parse(br#"{"ETag":"t","Budgets":[]}"#).unwrap().etag.as_deref(), Some("t"));
         assert!(SCOPES.iter().all(|(word, scope)| *word == scope.name()));
         assert!(WINDOWS.iter().all(|(word, window)| *word == window.name()));
         assert!(UNITS.iter().all(|(word, unit)| *word == unit.name()));

@@ -135,6 +135,9 @@ pub const MAX_PAGE_SIZE: u32 = 100;
 /// The budgets of an org.
 pub const MAX_BUDGETS: usize = 32;
 
+/// `ETag` of a document.
+pub const MAX_ENTITY_TAG_CHARS: usize = 256;
+
 /// A budget's `Id`.
 pub const MAX_BUDGET_ID_CHARS: usize = 64;
 
@@ -155,6 +158,9 @@ pub const MAX_DISABLED: usize = 256;
 
 /// The `Limit` of a budget of concurrent turns. Their meter is one item with an attribute for each of them.
 pub const MAX_CONCURRENT_TURNS: u64 = 500;
+
+/// The meters of a budget in a report of their use.
+pub const MAX_BUDGET_METERS: usize = 20;
 
 /// The days of a usage report.
 pub const MAX_USAGE_DAYS: i64 = 366;

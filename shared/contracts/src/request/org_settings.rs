@@ -6,7 +6,10 @@ use super::{
     body::{parse_body, validate},
     field_table::{Field, Scenario, read_object},
     json::Json,
-    limits::{MAX_DISABLED, MAX_FILE_BYTES, MAX_POLICY_NAME_CHARS, MAX_POLICY_NAMES, MAX_RETENTION_DAYS},
+    limits::{
+        MAX_DISABLED, MAX_ENTITY_TAG_CHARS, MAX_FILE_BYTES, MAX_POLICY_NAME_CHARS, MAX_POLICY_NAMES,
+        MAX_RETENTION_DAYS,
+    },
     value::{boolean, id, line, list, word},
     violations::{Location, Violations},
 };
@@ -82,7 +85,7 @@ pub struct DisabledSubjects {
 const FIELDS: &[Field<OrgSettings>] = &[
     Field::optional("Org", |json, at, draft, violations| draft.org = id(json, at, violations)),
     Field::optional("ETag", |json, at, draft, violations| {
-        draft.etag = line(json, MAX_POLICY_NAME_CHARS, at, violations).map(str::to_owned);
+        draft.etag = line(json, MAX_ENTITY_TAG_CHARS, at, violations).map(str::to_owned);
     }),
     Field::optional("SessionVisibility", |json, at, draft, violations| {
         draft.session_visibility = word(json, &Visibility::ALL, at, violations);

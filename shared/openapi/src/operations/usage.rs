@@ -33,10 +33,10 @@ pub(super) const OPERATIONS: &[Row] = &[
         path: paths::BUDGETS,
         tag: "Usage",
         summary: "Read budgets",
-        description: "Returns the budgets of the caller's org. For operators.",
-        parameters: &[],
+        description: "Returns the budgets of the caller's org. The `ETag` identifies their content. For operators.",
+        parameters: &[Param::IfNoneMatch],
         body: None,
-        response: ResponseKind::Json("Budgets"),
+        response: ResponseKind::Cacheable("Budgets"),
         links: &[],
         errors: &[ANYWHERE],
     },
@@ -49,12 +49,29 @@ pub(super) const OPERATIONS: &[Row] = &[
         description: "Replaces the budgets of the caller's org, which take effect within ten seconds. For \
             operators. A turn reserves 1 % of each limit when it starts and counts what it used once it has \
             ended. At a limit, new turns are refused with `BudgetExceeded` until the window ends, and a \
-            running turn fails with `TurnOverBudget` before its next model call.",
-        parameters: &[],
+            running turn fails with `TurnOverBudget` before its next model call. The same budgets again change \
+            nothing.",
+        parameters: &[Param::IfMatch, Param::IfNoneMatch],
         body: Some(Body::Json("Budgets")),
         response: ResponseKind::Json("Budgets"),
         links: &[],
-        errors: &[ANYWHERE, BODY],
+        errors: &[ANYWHERE, BODY, PRECONDITION],
+    },
+    Row {
+        id: "readBudgetUse",
+        method: HttpMethod::Get,
+        path: paths::BUDGET_USE,
+        tag: "Usage",
+        summary: "Report the use of budgets",
+        description: "Returns what the meters of the budgets count in their current windows: what ended turns used, \
+            and what is reserved for others. Operators get the budgets of their org, with the 20 users and agents \
+            who used most, or with `userId` those of one user. Others get the budgets that limit each user. A user \
+            or agent is listed once a turn of theirs has ended in the window.",
+        parameters: &[Param::User],
+        body: None,
+        response: ResponseKind::Json("BudgetUseReport"),
+        links: &[],
+        errors: &[ANYWHERE],
     },
     Row {
         id: "readOrgSettings",

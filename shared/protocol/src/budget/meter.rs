@@ -127,6 +127,17 @@ pub struct Meter {
     pub entry: Option<Entry>,
 }
 
+/// A meter as read, with the entries of all turns that haven't ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MeterReading {
+    /// The sum of all entries, closed ones included.
+    pub sum: Amounts,
+    /// The number of turns.
+    pub turns: u64,
+    /// The open entries, in any order.
+    pub entries: Vec<(TurnKey, Entry)>,
+}
+
 /// A change of a turn's entry in a meter. The sums change by the difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeterChange {
@@ -219,6 +230,22 @@ impl Meter {
             turns: turns.saturating_sub(u64::from(change.before.is_some())),
             entry: change.stored_entry(),
         })
+    }
+}
+
+impl MeterReading {
+    /// Returns what the open entries hold of a limit.
+    #[must_use]
+    pub fn reserved(&self, unit: BudgetUnit) -> u64 {
+        let entries = self.entries.iter().map(|(_, entry)| entry.amounts.in_unit(unit));
+        entries.fold(0, u64::saturating_add)
+    }
+
+    /// Returns what turns with closed entries used of a limit. A limit compares the sum of this and the reserved part.
+    #[must_use]
+    pub fn used(&self, unit: BudgetUnit) -> u64 {
+        let all = Meter { sum: self.sum, turns: self.turns, entry: None };
+        all.in_unit(unit).saturating_sub(self.reserved(unit))
     }
 }
 

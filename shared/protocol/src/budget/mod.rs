@@ -14,12 +14,13 @@ mod rate_limit;
 
 use contracts::{
     Timestamp,
-    id::{SessionId, UserId},
+    id::{OrgId, SessionId, UserId},
     request::{Budget, BudgetAction, BudgetScope, BudgetUnit, BudgetWindow, Budgets},
 };
 
 pub use self::meter::{
-    Amounts, Ceiling, Entry, EntryId, Meter, MeterChange, MeterKey, MeterKind, MeterRef, amounts,
+    Amounts, Ceiling, Entry, EntryId, Meter, MeterChange, MeterKey, MeterKind, MeterReading, MeterRef,
+    amounts,
 };
 use crate::id::TurnKey;
 
@@ -52,21 +53,38 @@ impl Subjects {
     /// Returns the reference to a meter of turns that start at this time.
     #[must_use]
     pub fn meter(&self, (scope, window): MeterKind, at: Timestamp) -> MeterRef {
-        let chars = match window {
-            // A turn has no meter.
-            BudgetWindow::Turn | BudgetWindow::Concurrent => 0,
-            BudgetWindow::Minute => "2026-01-31T23:59".len(),
-            BudgetWindow::Day => "2026-01-31".len(),
-            BudgetWindow::Month => "2026-01".len(),
-        };
-        let start = at.to_string().get(..chars).unwrap_or_default().to_owned();
         let agent = (scope == BudgetScope::Agent).then(|| self.agent.clone());
-        MeterRef { scope, window, start, agent, entry: None }
+        MeterRef { scope, window, start: window_start(window, at), agent, entry: None }
     }
 
     fn has(&self, budget: &Budget) -> bool {
         budget.subject.as_ref().is_none_or(|subject| *subject == self.of(budget.scope))
     }
+}
+
+/// Returns the beginning of the window that contains a time, as meters name it.
+fn window_start(window: BudgetWindow, at: Timestamp) -> String {
+    let chars = match window {
+        // A turn has no meter.
+        BudgetWindow::Turn | BudgetWindow::Concurrent => 0,
+        BudgetWindow::Minute => "2026-01-31T23:59".len(),
+        BudgetWindow::Day => "2026-01-31".len(),
+        BudgetWindow::Month => "2026-01".len(),
+    };
+    at.to_string().get(..chars).unwrap_or_default().to_owned()
+}
+
+/// Returns the meter of a budget for one subject, in the window that contains a time. The org's subject is empty. A
+/// budget of single turns has none.
+#[must_use]
+pub fn meter_of(budget: &Budget, org: &OrgId, subject: &str, at: Timestamp) -> Option<MeterKey> {
+    (budget.window != BudgetWindow::Turn).then(|| MeterKey {
+        org: org.clone(),
+        scope: budget.scope,
+        subject: subject.to_owned(),
+        window: budget.window,
+        start: window_start(budget.window, at),
+    })
 }
 
 /// Returns the meters of a turn with these subjects. Empty if no budget applies to it.

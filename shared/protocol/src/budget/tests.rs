@@ -57,6 +57,38 @@ fn window_starts_and_ends_in_utc() {
 }
 
 #[test]
+fn meter_of_a_budget_is_that_of_its_turns() {
+    let at: Timestamp = "2026-01-31T23:59:30.500Z".parse().unwrap();
+    let (org, subjects) = ("acme".parse().unwrap(), subjects());
+    for window in [BudgetWindow::Concurrent, BudgetWindow::Minute, BudgetWindow::Day, BudgetWindow::Month] {
+        for (scope, subject) in
+            [(BudgetScope::Org, ""), (BudgetScope::User, "ada"), (BudgetScope::Agent, "default")]
+        {
+            let budget = Budget { scope, window, ..budget(BudgetUnit::Turns, 1, BudgetAction::Stop) };
+            let expected = subjects.meter((scope, window), at).key(&turn("t"), &subjects.user);
+            assert_eq!(meter_of(&budget, &org, subject, at), Some(expected));
+        }
+    }
+    let of_turns = Budget { window: BudgetWindow::Turn, ..budget(BudgetUnit::Tokens, 1, BudgetAction::Stop) };
+    assert_eq!(meter_of(&of_turns, &org, "", at), None);
+}
+
+#[test]
+fn reading_separates_reserved_amounts_from_used_ones() {
+    let entry = |tokens, micros| Entry { amounts: Amounts { tokens, micros }, since: now(), id: EntryId(1) };
+    let reading = MeterReading {
+        sum: Amounts { tokens: 110, micros: 9 },
+        turns: 3,
+        entries: vec![(turn("a"), entry(10, 4)), (turn("b"), entry(5, 0))],
+    };
+    for (unit, used, reserved) in
+        [(BudgetUnit::Tokens, 95, 15), (BudgetUnit::Money, 5, 4), (BudgetUnit::Turns, 1, 2)]
+    {
+        assert_eq!((reading.used(unit), reading.reserved(unit)), (used, reserved), "{unit:?}");
+    }
+}
+
+#[test]
 fn rate_limits_are_the_tightest_of_a_minute() {
     let per_minute = |unit, limit, action| {
         let budget = budget(unit, limit, action);

@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 use contracts::{Timestamp, error::JsonError, id::OrgId, request::Budgets};
 use protocol::{
-    budget::{self, Amounts, Entry, EntryId, MeterChange, MeterKey, amounts},
+    budget::{self, Amounts, Entry, EntryId, MeterChange, MeterKey, MeterReading, amounts},
     id::{SessionKey, TurnKey},
 };
-use turns::ports::{Meter, MeterReads, Unavailable, WriteError};
+use turns::ports::{Meter, MeterReads, StoredBudgets, Unavailable, WriteError};
 
 use super::{
-    RESOURCE, Table,
+    Table,
+    documents::revision,
     read::{primary, text, unreadable},
     ttl_cache::TtlCache,
 };
@@ -39,22 +40,23 @@ impl MeterReads for Table {
     async fn budgets(&self, org: &OrgId) -> Result<Budgets, Unavailable> {
         match self.budget_cache.get(org) {
             Some(budgets) => Ok(budgets),
-            None => self.stored_budgets(org).await,
+            None => Ok(self.stored_budgets(org).await?.budgets),
         }
     }
 
-    async fn stored_budgets(&self, org: &OrgId) -> Result<Budgets, Unavailable> {
+    async fn stored_budgets(&self, org: &OrgId) -> Result<StoredBudgets, Unavailable> {
         let read_from = Instant::now();
-        let budgets = match self.get(&Item::Budgets(org)).await? {
-            None => Budgets::default(),
+        let stored = match self.get(&Item::Budgets(org)).await? {
+            None => StoredBudgets::default(),
             Some(item) => {
                 check_version(&item).map_err(unreadable)?;
                 let document = text(&item, "Document").unwrap_or_default();
-                serde_json::from_str(document).map_err(|error| malformed(&error))?
+                let budgets = serde_json::from_str(document).map_err(|error| malformed(&error))?;
+                StoredBudgets { revision: revision(&item), budgets }
             }
         };
-        self.budget_cache.put(org.clone(), budgets.clone(), read_from);
-        Ok(budgets)
+        self.budget_cache.put(org.clone(), stored.budgets.clone(), read_from);
+        Ok(stored)
     }
 
     async fn meter(&self, key: &MeterKey, turn: &TurnKey) -> Result<budget::Meter, Unavailable> {
@@ -63,23 +65,34 @@ impl MeterReads for Table {
         Ok(meter(&item, turn))
     }
 
-    async fn meter_entries(&self, meter: &MeterKey) -> Result<Vec<(TurnKey, Entry)>, Unavailable> {
-        let Some(item) = self.get(&Item::Meter(meter)).await? else { return Ok(Vec::new()) };
+    async fn meter_reading(&self, meter: &MeterKey) -> Result<MeterReading, Unavailable> {
+        let Some(item) = self.get(&Item::Meter(meter)).await? else { return Ok(MeterReading::default()) };
         check_version(&item).map_err(unreadable)?;
         let entry = |name: &String| {
             Some((parse_entry_name(&meter.org, name)?, text(&item, name).and_then(parse_entry)?))
         };
-        Ok(item.keys().filter_map(entry).collect())
+        let entries = item.keys().filter_map(entry).collect();
+        Ok(MeterReading { sum: sum(&item), turns: number(&item, "Turns"), entries })
     }
 }
 
 impl Meter for Table {
-    async fn put_budgets(&self, org: &OrgId, budgets: &Budgets) -> Result<(), Unavailable> {
-        let document = serde_json::to_string(budgets).map_err(|error| malformed(&error))?;
-        let put = self.put_item(&Item::Budgets(org)).item("Document", AttributeValue::S(document));
-        put.send().await.map_err(|error| failure::unavailable(RESOURCE, error))?;
-        self.budget_cache.put(org.clone(), budgets.clone(), Instant::now());
-        Ok(())
+    async fn replace_budgets(&self, org: &OrgId, after: &StoredBudgets) -> Result<(), WriteError> {
+        let StoredBudgets { revision, budgets } = after;
+        let document = serde_json::to_string(budgets)
+            .map_err(|error| WriteError::Unknown(JsonError::from(&error).into()))?;
+        let began = Instant::now();
+        match self.replace_document(&Item::Budgets(org), *revision, document).await {
+            Ok(()) => {
+                // Turns of this process see the change at once, those of others within the cache's time.
+                self.budget_cache.put(org.clone(), budgets.clone(), began);
+                Ok(())
+            }
+            Err(error) => {
+                self.budget_cache.remove(org);
+                Err(error)
+            }
+        }
     }
 
     async fn write_meter(&self, change: &MeterChange) -> Result<budget::Meter, WriteError> {
@@ -145,10 +158,14 @@ impl Meter for Table {
 /// Reads a meter, with the entry of one turn.
 fn meter(item: &Attributes, turn: &TurnKey) -> budget::Meter {
     budget::Meter {
-        sum: Amounts { tokens: number(item, "Tokens"), micros: number(item, "Micros") },
+        sum: sum(item),
         turns: number(item, "Turns"),
         entry: text(item, &entry_name(turn)).and_then(parse_entry),
     }
+}
+
+fn sum(item: &Attributes) -> Amounts {
+    Amounts { tokens: number(item, "Tokens"), micros: number(item, "Micros") }
 }
 
 /// The attribute of a turn's entry.

@@ -6,6 +6,7 @@ mod checkpoints;
 mod client_orgs;
 mod context_versions;
 mod contexts;
+mod documents;
 mod export;
 mod expression;
 mod feedback;

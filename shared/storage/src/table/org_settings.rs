@@ -5,17 +5,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use contracts::{error::JsonError, id::OrgId, request::OrgSettings};
 use turns::ports::{OrgSettingsReads, OrgSettingsStore, StoredOrgSettings, Unavailable, WriteError};
 
 use super::{
     Table,
+    documents::revision,
     read::{text, unreadable},
     ttl_cache::TtlCache,
 };
 use crate::{
-    failure,
     item::{Attributes, check_version},
     key::Item,
 };
@@ -56,30 +55,16 @@ impl OrgSettingsStore for Table {
         let StoredOrgSettings { revision, settings } = after;
         let document = serde_json::to_string(settings)
             .map_err(|error| WriteError::Unknown(JsonError::from(&error).into()))?;
-        let before = revision.saturating_sub(1);
-        let condition = match before {
-            0 => "attribute_not_exists(Revision)",
-            _ => "Revision = :before",
-        };
         let began = Instant::now();
-        let put = self
-            .put_item(&Item::OrgSettings(org))
-            .item("Revision", AttributeValue::N(revision.to_string()))
-            .item("Document", AttributeValue::S(document))
-            .condition_expression(condition);
-        let put = match before {
-            0 => put,
-            _ => put.expression_attribute_values(":before", AttributeValue::N(before.to_string())),
-        };
-        match put.send().await {
-            Ok(_) => {
+        match self.replace_document(&Item::OrgSettings(org), *revision, document).await {
+            Ok(()) => {
                 // Turns of this process see the change at once, those of others within the cache's time.
                 self.org_settings_cache.put(org.clone(), Arc::new(settings.clone()), began);
                 Ok(())
             }
             Err(error) => {
                 self.org_settings_cache.remove(org);
-                Err(failure::write_error(error))
+                Err(error)
             }
         }
     }
@@ -87,12 +72,8 @@ impl OrgSettingsStore for Table {
 
 fn decode(item: &Attributes) -> Result<StoredOrgSettings, Unavailable> {
     check_version(item).map_err(unreadable)?;
-    let revision = item.get("Revision").and_then(|value| value.as_n().ok());
     let settings = serde_json::from_str(text(item, "Document").unwrap_or_default());
-    Ok(StoredOrgSettings {
-        revision: revision.and_then(|revision| revision.parse().ok()).unwrap_or_default(),
-        settings: settings.map_err(|error| malformed(&error))?,
-    })
+    Ok(StoredOrgSettings { revision: revision(item), settings: settings.map_err(|error| malformed(&error))? })
 }
 
 /// The error gives the location in the document but never its content (I14).

@@ -5,8 +5,8 @@ use contracts::{
     request::{BudgetScope, BudgetWindow, Budgets},
 };
 use futures::future::join_all;
-use protocol::budget::{Amounts, Ceiling, Entry, EntryId, Meter, MeterChange, MeterKey};
-use turns::ports::{Store, WriteError};
+use protocol::budget::{Amounts, Ceiling, Entry, EntryId, Meter, MeterChange, MeterKey, MeterReading};
+use turns::ports::{Store, StoredBudgets, WriteError};
 
 use super::Tenant;
 
@@ -28,13 +28,21 @@ fn key<S: Store>(tenant: &Tenant<'_, S>, subject: &str) -> MeterKey {
 
 async fn budgets_are_replaced(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "budgets");
-    assert_eq!(store.stored_budgets(&tenant.org).await.unwrap(), Budgets::default());
+    assert_eq!(store.stored_budgets(&tenant.org).await.unwrap(), StoredBudgets::default());
     let daily =
         br#"{"Currency":"EUR","Budgets":[{"Id":"d","Scope":"org","Window":"day","Unit":"money","Limit":9}]}"#;
-    for budgets in [Budgets::parse(daily).unwrap(), Budgets::default()] {
-        store.put_budgets(&tenant.org, &budgets).await.unwrap();
-        assert_eq!(store.stored_budgets(&tenant.org).await.unwrap(), budgets);
-        assert_eq!(store.budgets(&tenant.org).await.unwrap(), budgets, "the writer sees its write at once");
+    let daily = Budgets::parse(daily).unwrap();
+    for (revision, budgets) in [(1, daily), (2, Budgets::default())] {
+        let next = StoredBudgets { revision, budgets };
+        let skipped = StoredBudgets { revision: revision + 1, ..next.clone() };
+        let refused = store.replace_budgets(&tenant.org, &skipped).await;
+        assert!(matches!(refused, Err(WriteError::ConditionFailed)), "{refused:?}");
+        store.replace_budgets(&tenant.org, &next).await.unwrap();
+        assert_eq!(store.stored_budgets(&tenant.org).await.unwrap(), next);
+        let seen = store.budgets(&tenant.org).await.unwrap();
+        assert_eq!(seen, next.budgets, "the writer sees its write at once");
+        let again = store.replace_budgets(&tenant.org, &next).await;
+        assert!(matches!(again, Err(WriteError::ConditionFailed)), "{again:?}");
     }
 }
 
@@ -75,7 +83,9 @@ async fn entries_change_under_their_condition(store: &impl Store, run: &str) {
             let entries = [0, 1].map(|of| if of == index { applied.entry } else { expected[of].entry });
             expected = entries.map(|entry| Meter { entry, ..applied }).to_vec();
         }
-        let mut entries = store.meter_entries(&key(&tenant, "ann")).await.unwrap();
+        let MeterReading { sum, turns, mut entries } =
+            store.meter_reading(&key(&tenant, "ann")).await.unwrap();
+        assert_eq!((sum, turns), (expected[0].sum, expected[0].turns), "{change:?}");
         entries.sort_by(|(one, _), (other, _)| one.cmp(other));
         let all = [&one, &other].into_iter().zip(&expected);
         let stored: Vec<_> = all.filter_map(|(turn, meter)| Some((turn.clone(), meter.entry?))).collect();
@@ -86,6 +96,7 @@ async fn entries_change_under_their_condition(store: &impl Store, run: &str) {
     }
     assert_eq!(expected[0].sum, amounts(20, 2).amounts);
     assert_eq!(store.meter(&key(&tenant, "anne"), &one).await.unwrap(), Meter::default());
+    assert_eq!(store.meter_reading(&key(&tenant, "anne")).await.unwrap(), MeterReading::default());
 }
 
 async fn concurrent_starts_stop_at_the_ceiling(store: &impl Store, run: &str) {

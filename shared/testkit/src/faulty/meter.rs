@@ -2,10 +2,10 @@
 
 use contracts::{id::OrgId, request::Budgets};
 use protocol::{
-    budget::{self, Entry, MeterChange, MeterKey},
+    budget::{self, MeterChange, MeterKey, MeterReading},
     id::TurnKey,
 };
-use turns::ports::{Meter, MeterReads, Unavailable, WriteError};
+use turns::ports::{Meter, MeterReads, StoredBudgets, Unavailable, WriteError};
 
 use super::Faulty;
 use crate::fault::Effect;
@@ -16,7 +16,7 @@ impl<S: MeterReads> MeterReads for Faulty<S> {
         self.inner.budgets(org).await
     }
 
-    async fn stored_budgets(&self, org: &OrgId) -> Result<Budgets, Unavailable> {
+    async fn stored_budgets(&self, org: &OrgId) -> Result<StoredBudgets, Unavailable> {
         self.read(Effect::ReadMeter, self.inner.stored_budgets(org)).await
     }
 
@@ -24,15 +24,15 @@ impl<S: MeterReads> MeterReads for Faulty<S> {
         self.read(Effect::ReadMeter, self.inner.meter(meter, turn)).await
     }
 
-    async fn meter_entries(&self, meter: &MeterKey) -> Result<Vec<(TurnKey, Entry)>, Unavailable> {
-        self.read(Effect::ReadMeter, self.inner.meter_entries(meter)).await
+    async fn meter_reading(&self, meter: &MeterKey) -> Result<MeterReading, Unavailable> {
+        self.read(Effect::ReadMeter, self.inner.meter_reading(meter)).await
     }
 }
 
 impl<S: Meter + Clone + 'static> Meter for Faulty<S> {
-    async fn put_budgets(&self, org: &OrgId, budgets: &Budgets) -> Result<(), Unavailable> {
-        let (inner, org, budgets) = (self.inner.clone(), org.clone(), budgets.clone());
-        self.put(Effect::WriteMeter, async move { inner.put_budgets(&org, &budgets).await }).await
+    async fn replace_budgets(&self, org: &OrgId, after: &StoredBudgets) -> Result<(), WriteError> {
+        let (inner, org, after) = (self.inner.clone(), org.clone(), after.clone());
+        self.write(Effect::WriteMeter, async move { inner.replace_budgets(&org, &after).await }).await
     }
 
     async fn write_meter(&self, change: &MeterChange) -> Result<budget::Meter, WriteError> {

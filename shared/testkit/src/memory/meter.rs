@@ -2,19 +2,19 @@
 
 use contracts::{id::OrgId, request::Budgets};
 use protocol::{
-    budget::{self, Entry, MeterChange, MeterKey},
+    budget::{self, MeterChange, MeterKey, MeterReading},
     id::TurnKey,
 };
-use turns::ports::{Meter, MeterReads, Unavailable, WriteError};
+use turns::ports::{Meter, MeterReads, StoredBudgets, Unavailable, WriteError};
 
 use super::Table;
 
 impl MeterReads for Table {
     async fn budgets(&self, org: &OrgId) -> Result<Budgets, Unavailable> {
-        self.stored_budgets(org).await
+        Ok(self.stored_budgets(org).await?.budgets)
     }
 
-    async fn stored_budgets(&self, org: &OrgId) -> Result<Budgets, Unavailable> {
+    async fn stored_budgets(&self, org: &OrgId) -> Result<StoredBudgets, Unavailable> {
         Ok(self.contents().budgets.get(org).cloned().unwrap_or_default())
     }
 
@@ -24,16 +24,22 @@ impl MeterReads for Table {
         Ok(budget::Meter { entry: entries.get(turn).copied(), ..*sums })
     }
 
-    async fn meter_entries(&self, meter: &MeterKey) -> Result<Vec<(TurnKey, Entry)>, Unavailable> {
+    async fn meter_reading(&self, meter: &MeterKey) -> Result<MeterReading, Unavailable> {
         let contents = self.contents();
-        let entries = contents.meters.get(meter).map(|(_, entries)| entries.clone()).unwrap_or_default();
-        Ok(entries.into_iter().collect())
+        let Some((sums, entries)) = contents.meters.get(meter) else { return Ok(MeterReading::default()) };
+        let entries = entries.iter().map(|(turn, entry)| (turn.clone(), *entry)).collect();
+        Ok(MeterReading { sum: sums.sum, turns: sums.turns, entries })
     }
 }
 
 impl Meter for Table {
-    async fn put_budgets(&self, org: &OrgId, budgets: &Budgets) -> Result<(), Unavailable> {
-        self.contents().budgets.insert(org.clone(), budgets.clone());
+    async fn replace_budgets(&self, org: &OrgId, after: &StoredBudgets) -> Result<(), WriteError> {
+        let mut contents = self.contents();
+        let before = contents.budgets.get(org).map_or(0, |stored| stored.revision);
+        if before + 1 != after.revision {
+            return Err(WriteError::ConditionFailed);
+        }
+        contents.budgets.insert(org.clone(), after.clone());
         Ok(())
     }
 

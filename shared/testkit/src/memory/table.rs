@@ -12,7 +12,6 @@ use agent::{
 use contracts::{
     Timestamp,
     id::{AgentContextId, ConversationContextId, ModeKey, OrgId, UserId},
-    request::Budgets,
 };
 use protocol::{
     budget::{self, Entry, MeterKey},
@@ -28,7 +27,7 @@ use protocol::{
 };
 use turns::checkpoint::Checkpoint;
 use turns::ports::{
-    PURGE_ITEM_PAGE_SIZE, Page, PurgeStore, Store, StoredOrgSettings, Unavailable, WriteError,
+    PURGE_ITEM_PAGE_SIZE, Page, PurgeStore, Store, StoredBudgets, StoredOrgSettings, Unavailable, WriteError,
 };
 
 use crate::ledger::{Event, Ledger};
@@ -54,7 +53,7 @@ pub struct Contents {
     pub usage: BTreeMap<UsageKey, UsageAmounts>,
     pub agent_versions: BTreeMap<(OrgId, AgentContextId, u32), AgentContext>,
     pub conversation_versions: BTreeMap<(OrgId, ConversationContextId, u32), ConversationContext>,
-    pub budgets: BTreeMap<OrgId, Budgets>,
+    pub budgets: BTreeMap<OrgId, StoredBudgets>,
     pub org_settings: BTreeMap<OrgId, StoredOrgSettings>,
     /// The meters, with their entries.
     pub meters: BTreeMap<MeterKey, (budget::Meter, BTreeMap<TurnKey, Entry>)>,

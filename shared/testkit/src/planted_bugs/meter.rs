@@ -2,10 +2,10 @@
 
 use contracts::{id::OrgId, request::Budgets};
 use protocol::{
-    budget::{self, Entry, MeterChange, MeterKey},
+    budget::{self, MeterChange, MeterKey, MeterReading},
     id::TurnKey,
 };
-use turns::ports::{Meter, MeterReads, Unavailable, WriteError};
+use turns::ports::{Meter, MeterReads, StoredBudgets, Unavailable, WriteError};
 
 use super::{Bug, Buggy};
 use crate::memory::Table;
@@ -15,7 +15,7 @@ impl MeterReads for Buggy<Table> {
         self.faulty.budgets(org).await
     }
 
-    async fn stored_budgets(&self, org: &OrgId) -> Result<Budgets, Unavailable> {
+    async fn stored_budgets(&self, org: &OrgId) -> Result<StoredBudgets, Unavailable> {
         self.faulty.stored_budgets(org).await
     }
 
@@ -23,14 +23,14 @@ impl MeterReads for Buggy<Table> {
         self.faulty.meter(meter, turn).await
     }
 
-    async fn meter_entries(&self, meter: &MeterKey) -> Result<Vec<(TurnKey, Entry)>, Unavailable> {
-        self.faulty.meter_entries(meter).await
+    async fn meter_reading(&self, meter: &MeterKey) -> Result<MeterReading, Unavailable> {
+        self.faulty.meter_reading(meter).await
     }
 }
 
 impl Meter for Buggy<Table> {
-    async fn put_budgets(&self, org: &OrgId, budgets: &Budgets) -> Result<(), Unavailable> {
-        self.faulty.put_budgets(org, budgets).await
+    async fn replace_budgets(&self, org: &OrgId, after: &StoredBudgets) -> Result<(), WriteError> {
+        self.faulty.replace_budgets(org, after).await
     }
 
     async fn write_meter(&self, change: &MeterChange) -> Result<budget::Meter, WriteError> {

@@ -284,8 +284,8 @@ enum Holders {
 /// Checks the oldest entries of a meter against their turns, and removes those of dead starts and functions.
 async fn check_holders(deps: &impl Deps, meter: &MeterKey) -> Result<Holders, Unavailable> {
     let (now, timing, window) = (deps.host().now(), deps.timing(), meter.window);
-    let entries = deps.store().meter_entries(meter).await?;
-    let checked = meter_hold::oldest_to_check(window, entries, now);
+    let reading = deps.store().meter_reading(meter).await?;
+    let checked = meter_hold::oldest_to_check(window, reading.entries, now);
     let heads = try_join_all(checked.iter().map(|(turn, _)| deps.store().turn(turn))).await?;
     let mut all = Holders::All { wait: MIN_WAIT };
     let waits = heads.iter().flatten().map(|head| wait::estimate_wait(head, now, timing));

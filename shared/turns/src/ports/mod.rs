@@ -31,7 +31,7 @@ pub use index::{
     Backfill, Candidate, Candidates, IndexQuery, Indexed, SessionIndex, SessionIndexRemover,
     SessionIndexWriter,
 };
-pub use meter::{Meter, MeterReads};
+pub use meter::{Meter, MeterReads, StoredBudgets};
 pub use org_settings::{OrgSettingsReads, OrgSettingsStore, StoredOrgSettings};
 pub use payloads::{Link, PayloadReads, Payloads};
 pub use purge::{

@@ -3,9 +3,16 @@
 use contracts::request::Budgets;
 use protocol::Caller;
 
-use crate::flow::access;
+use crate::flow::{
+    access,
+    admin::{
+        context_edits::Precondition,
+        document_edits::{MAX_TRIES, is_replaced, must_replace},
+    },
+    entity_tag::with_entity_tag,
+};
 use crate::{
-    ports::{Deps, Meter},
+    ports::{Deps, Meter, MeterReads, StoredBudgets},
     refusal::Refusal,
 };
 
@@ -22,14 +29,31 @@ impl<D: Deps> BudgetWriter<D> {
         Self { deps }
     }
 
-    /// Replaces the budgets of the caller's org.
+    /// Replaces the budgets of the caller's org. The same budgets again change nothing, so that a repeated request
+    /// succeeds.
     ///
     /// # Errors
-    /// If the caller isn't an operator.
-    pub async fn replace(&self, caller: &Caller, budgets: Budgets) -> Result<Budgets, Refusal> {
+    /// If the caller isn't an operator, or the budgets aren't in the required state.
+    pub async fn replace(
+        &self,
+        caller: &Caller,
+        mut budgets: Budgets,
+        required: &Precondition,
+    ) -> Result<Budgets, Refusal> {
         access::require_operator(caller)?;
-        self.deps.store().put_budgets(&caller.org, &budgets).await?;
-        access::audit_budgets(caller);
-        Ok(budgets)
+        let named = budgets.etag.take();
+        for _ in 0..MAX_TRIES {
+            let before = self.deps.store().stored_budgets(&caller.org).await?;
+            if must_replace("budgets", (&before.budgets, &budgets), named.as_ref(), required)? {
+                let revision = before.revision.saturating_add(1);
+                let after = StoredBudgets { revision, budgets: budgets.clone() };
+                if !is_replaced(self.deps.store().replace_budgets(&caller.org, &after).await)? {
+                    continue;
+                }
+                access::audit_budgets(caller);
+            }
+            return Ok(with_entity_tag(budgets));
+        }
+        Err(Refusal::Contended)
     }
 }

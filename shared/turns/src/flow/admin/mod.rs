@@ -4,6 +4,7 @@ pub(super) mod budgets;
 pub(super) mod cancel;
 pub(super) mod context_edits;
 mod document_check;
+mod document_edits;
 pub(super) mod export_reader;
 pub(super) mod feedback;
 pub(super) mod fork;

@@ -3,14 +3,18 @@
 use contracts::request::OrgSettings;
 use protocol::Caller;
 
-use crate::flow::{access, admin::context_edits::Precondition, org_settings};
+use crate::flow::{
+    access,
+    admin::{
+        context_edits::Precondition,
+        document_edits::{MAX_TRIES, is_replaced, must_replace},
+    },
+    org_settings,
+};
 use crate::{
-    ports::{OrgSettingsStore, StoredOrgSettings, Unavailable, WriteError},
+    ports::{OrgSettingsStore, StoredOrgSettings},
     refusal::Refusal,
 };
-
-/// The most times that a change is decided again because the settings changed meanwhile.
-const MAX_TRIES: usize = 8;
 
 /// Replaces the settings of orgs.
 #[derive(Debug, Clone)]
@@ -44,20 +48,13 @@ impl<S: OrgSettingsStore> OrgSettingsEditor<S> {
         let settings = org_settings::to_stored(settings);
         for _ in 0..MAX_TRIES {
             let before = self.store.stored_org_settings(&caller.org).await?;
-            if before.settings != settings || *required == Precondition::Absent {
-                let tag = org_settings::entity_tag(&before.settings);
-                if !required.admits(Some(&tag)) || named.as_ref().is_some_and(|named| *named != tag) {
-                    return Err(Refusal::SettingsChanged(tag));
-                }
+            if must_replace("settings", (&before.settings, &settings), named.as_ref(), required)? {
                 let revision = before.revision.saturating_add(1);
                 let after = StoredOrgSettings { revision, settings: settings.clone() };
-                match self.store.replace_org_settings(&caller.org, &after).await {
-                    Ok(()) => access::audit_org_settings(caller, &settings),
-                    Err(WriteError::ConditionFailed | WriteError::Contended) => continue,
-                    Err(error @ WriteError::Unknown(_)) => {
-                        return Err(Unavailable { what: "the table", source: error.into() }.into());
-                    }
+                if !is_replaced(self.store.replace_org_settings(&caller.org, &after).await)? {
+                    continue;
                 }
+                access::audit_org_settings(caller, &settings);
             }
             return Ok(org_settings::from_stored(settings, &caller.org));
         }

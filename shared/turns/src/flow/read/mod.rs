@@ -1,5 +1,6 @@
 //! Reads sessions, turns and payloads as the caller may see them. Nothing here changes the table.
 
+mod budget_use;
 mod budgets;
 mod context_names;
 pub(super) mod contexts;

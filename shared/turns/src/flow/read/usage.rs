@@ -34,7 +34,8 @@ pub struct UsageQuery {
     pub user: Option<UserId>,
 }
 
-type Groups = BTreeMap<Option<String>, UsageAmounts>;
+/// Usage by the value of a property.
+pub(super) type UsageGroups = BTreeMap<Option<String>, UsageAmounts>;
 
 impl<R: Reads + UsageReads, P: PayloadReads> SessionReader<R, P> {
     /// Reports usage: the org's or a user's to operators, and to others their own.
@@ -43,16 +44,22 @@ impl<R: Reads + UsageReads, P: PayloadReads> SessionReader<R, P> {
     /// If the caller isn't an operator and asks for another user's usage.
     pub async fn usage(&self, caller: &Caller, query: &UsageQuery) -> Result<UsageReport, Refusal> {
         let UsageQuery { from, to, by, user } = query;
-        let user = match user {
-            _ if caller.operator => user.as_ref(),
-            Some(user) if *user != caller.user.id => return Err(Refusal::OperatorRequired),
-            _ => Some(&caller.user.id),
-        };
-        let days: Vec<_> =
-            from.through(*to).map(|day| self.usage_of_day(&caller.org, day, user, *by)).collect();
-        let days = stream::iter(days).buffer_unordered(MAX_CONCURRENT_READS);
-        let groups = days.try_fold(Groups::new(), |sum, day| ready(Ok(merge(sum, day)))).await?;
+        let user = readable_user(caller, user.as_ref())?;
+        let groups = self.usage_groups(&caller.org, (*from, *to), user, *by).await?;
         Ok(report(query, groups))
+    }
+
+    /// Returns the usage from one day to another, of an org or of one of its users.
+    pub(super) async fn usage_groups(
+        &self,
+        org: &OrgId,
+        (from, to): (Day, Day),
+        user: Option<&UserId>,
+        by: UsageGrouping,
+    ) -> Result<UsageGroups, Unavailable> {
+        let days: Vec<_> = from.through(to).map(|day| self.usage_of_day(org, day, user, by)).collect();
+        let days = stream::iter(days).buffer_unordered(MAX_CONCURRENT_READS);
+        days.try_fold(UsageGroups::new(), |sum, day| ready(Ok(merge(sum, day)))).await
     }
 
     async fn usage_of_day(
@@ -61,8 +68,8 @@ impl<R: Reads + UsageReads, P: PayloadReads> SessionReader<R, P> {
         day: Day,
         user: Option<&UserId>,
         by: UsageGrouping,
-    ) -> Result<Groups, Unavailable> {
-        let (mut groups, mut after) = (Groups::new(), None);
+    ) -> Result<UsageGroups, Unavailable> {
+        let (mut groups, mut after) = (UsageGroups::new(), None);
         loop {
             let page = self.store.usage(org, day, user, after).await?;
             for (key, amounts) in &page.items {
@@ -76,6 +83,18 @@ impl<R: Reads + UsageReads, P: PayloadReads> SessionReader<R, P> {
     }
 }
 
+/// Returns the user whose figures the caller gets, or none for all of the org's. Only operators get those of others.
+pub(super) fn readable_user<'a>(
+    caller: &'a Caller,
+    requested: Option<&'a UserId>,
+) -> Result<Option<&'a UserId>, Refusal> {
+    match requested {
+        _ if caller.operator => Ok(requested),
+        Some(user) if *user != caller.user.id => Err(Refusal::OperatorRequired),
+        _ => Ok(Some(&caller.user.id)),
+    }
+}
+
 fn group_of(key: &UsageKey, by: UsageGrouping) -> Option<String> {
     match by {
         UsageGrouping::Day => Some(key.day.to_string()),
@@ -85,19 +104,19 @@ fn group_of(key: &UsageKey, by: UsageGrouping) -> Option<String> {
     }
 }
 
-fn add(groups: &mut Groups, key: Option<String>, amounts: &UsageAmounts) {
+fn add(groups: &mut UsageGroups, key: Option<String>, amounts: &UsageAmounts) {
     let group = groups.entry(key).or_default();
     *group = std::mem::take(group).plus(amounts);
 }
 
-fn merge(mut sum: Groups, day: Groups) -> Groups {
+fn merge(mut sum: UsageGroups, day: UsageGroups) -> UsageGroups {
     for (key, amounts) in day {
         add(&mut sum, key, &amounts);
     }
     sum
 }
 
-fn report(query: &UsageQuery, groups: Groups) -> UsageReport {
+fn report(query: &UsageQuery, groups: UsageGroups) -> UsageReport {
     let total = groups.values().fold(UsageAmounts::default(), UsageAmounts::plus);
     let mut groups: Vec<UsageGroup> =
         groups.into_iter().map(|(key, amounts)| view::usage_group(key, &amounts)).collect();
@@ -124,7 +143,7 @@ mod tests {
     fn groups_beyond_the_limit_count_in_the_total_only() {
         let day: Day = "2026-01-31".parse().unwrap();
         let query = UsageQuery { from: day, to: day, by: UsageGrouping::User, user: None };
-        let mut groups = Groups::new();
+        let mut groups = UsageGroups::new();
         for number in 0..MAX_USAGE_GROUPS + 2 {
             let mut amounts = UsageAmounts { turns: 1, ..UsageAmounts::default() };
             amounts.usage.total_tokens = number as u64;

@@ -16,8 +16,8 @@ use crate::ports::{Clock, Deps, Timer};
 /// stopped.
 ///
 /// It is polled before the work each time, and the work computes for a bounded time between two polls: the model
-/// client yields after each chunk, and answers are filtered in steps. So the work can't starve it, dropping the
-/// attempt drops it, and simulations need no extra tasks.
+/// client yields after each millisecond of reading, and answers are filtered in steps. So the work can't starve it,
+/// dropping the attempt drops it, and simulations need no extra tasks.
 pub(super) async fn keep_lease(deps: &impl Deps, owned: &OwnedTurn) {
     let OwnedTurn { turn, lease, scope, .. } = owned;
     let (host, timing) = (deps.host(), deps.timing());

@@ -1,0 +1,178 @@
+//! `aptix budgets`: reads and replaces the budgets of an org, and shows their use, over the API of any deployment.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use client::{Api, Request};
+use contracts::{
+    BudgetUse, BudgetUseReport, MeterUse, paths,
+    request::{Budget, BudgetUnit, BudgetWindow},
+};
+use serde_json::Value;
+
+use crate::Failure;
+use crate::api_args::{ApiAccess, ApiArgs};
+use crate::escape::escape_line;
+use crate::text_table::aligned;
+
+/// The parts of a unit of money in which limits are.
+const MICROS: u64 = 1_000_000;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Budgets {
+    /// Print the budgets as JSON, in the format of `put`
+    Get {
+        #[command(flatten)]
+        api: ApiArgs,
+    },
+    /// Validate the budgets of a JSON file and replace those of the org
+    Put {
+        /// JSON file with `Budgets`, and with `Currency` if one is in money; if it has an `ETag`, the budgets must still
+        /// have it
+        file: PathBuf,
+        #[command(flatten)]
+        api: ApiArgs,
+    },
+    /// Print how far the budgets are used: those of the org if you are an operator, otherwise your own
+    Use {
+        /// Id of a user; others than your own need the operator role
+        #[arg(long, value_name = "ID")]
+        user: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        api: ApiArgs,
+    },
+}
+
+/// Reads or replaces the budgets of the caller's org, and returns them as text.
+pub(crate) async fn run(command: Budgets) -> Result<String, Failure> {
+    match command {
+        Budgets::Get { api } => call(api, Request::get(paths::BUDGETS)).await.map(|budgets| pretty(&budgets)),
+        Budgets::Put { file, api } => {
+            let text =
+                std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+            let body: Value =
+                serde_json::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))?;
+            call(api, Request::put(paths::BUDGETS, body.to_string())).await.map(|budgets| pretty(&budgets))
+        }
+        Budgets::Use { user, json, api } => {
+            let user: Vec<(&str, &str)> = user.iter().map(|user| ("userId", user.as_str())).collect();
+            let report = call(api, Request::get(paths::BUDGET_USE).with_query(&user)).await?;
+            if json {
+                return Ok(pretty(&report));
+            }
+            Ok(table(&serde_json::from_value(report)?))
+        }
+    }
+}
+
+async fn call(api: ApiArgs, request: Request) -> Result<Value, Failure> {
+    let ApiAccess { url, token } = api.require()?;
+    Ok(Api::new(&url, token.into_client())?.call(&request).await?)
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+/// Formats a report for a terminal.
+fn table(report: &BudgetUseReport) -> String {
+    if report.budgets.is_empty() {
+        return "No budget limits these turns.\n".to_owned();
+    }
+    let currency = report.currency.as_deref().unwrap_or_default();
+    let mut rows =
+        vec![["BUDGET", "WINDOW", "OF", "ENDS", "USED", "RESERVED", "LIMIT", ""].map(str::to_owned)];
+    for used in &report.budgets {
+        if used.meters.is_empty() {
+            rows.push(row(used, "-".to_owned(), None, currency));
+        }
+        for meter in &used.meters {
+            rows.push(row(used, subject(meter), Some(meter), currency));
+        }
+        if used.omitted_meters > 0 {
+            rows.push(row(used, format!("and {} more", used.omitted_meters), None, currency));
+        }
+    }
+    aligned(&rows, 4)
+}
+
+fn subject(meter: &MeterUse) -> String {
+    meter.subject.as_deref().map_or_else(|| "org".to_owned(), escape_line)
+}
+
+/// Formats a meter of a budget. A budget without one has no figures.
+fn row(used: &BudgetUse, subject: String, meter: Option<&MeterUse>, currency: &str) -> [String; 8] {
+    let BudgetUse { budget, window_end_date, .. } = used;
+    let figure = |value: Option<u64>| value.map(|value| amount(value, budget, currency)).unwrap_or_default();
+    [
+        escape_line(&budget.id),
+        window(budget),
+        subject,
+        window_end_date.map(|end| end.to_string()).unwrap_or_default(),
+        figure(meter.map(|meter| meter.used)),
+        figure(meter.map(|meter| meter.reserved)),
+        amount(budget.limit, budget, currency),
+        meter.map(|meter| percentage(meter, budget)).unwrap_or_default(),
+    ]
+}
+
+fn window(budget: &Budget) -> String {
+    match budget.window {
+        BudgetWindow::Concurrent => "at once".to_owned(),
+        window => window.name().to_owned(),
+    }
+}
+
+fn amount(value: u64, budget: &Budget, currency: &str) -> String {
+    match budget.unit {
+        BudgetUnit::Money => {
+            let decimal = format!("{}.{:06}", value / MICROS, value % MICROS);
+            format!("{} {currency}", decimal.trim_end_matches('0').trim_end_matches('.'))
+        }
+        unit => format!("{value} {}", unit.name()),
+    }
+}
+
+/// Returns the share of the limit that is taken.
+fn percentage(meter: &MeterUse, budget: &Budget) -> String {
+    let taken = u128::from(meter.used) + u128::from(meter.reserved);
+    format!("{} %", taken * 100 / u128::from(budget.limit.max(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn use_is_an_aligned_table_with_a_row_per_meter() {
+        let report = json!({"Currency": "EUR", "Budgets": [
+            {
+                "Budget": {"Id": "monthly", "Scope": "org", "Window": "month", "Unit": "money", "Limit": 2_500_000},
+                "WindowEndDate": "2026-02-01T00:00:00.000Z",
+                "Meters": [{"Used": 1_250_000, "Reserved": 0}], "OmittedMeters": 0,
+            },
+            {
+                "Budget": {"Id": "daily", "Scope": "user", "Window": "day", "Unit": "tokens", "Limit": 100},
+                "WindowEndDate": "2026-02-01T00:00:00.000Z",
+                "Meters": [{"Subject": "ada\u{1b}[0m", "Used": 110, "Reserved": 1}], "OmittedMeters": 3,
+            },
+            {
+                "Budget": {"Id": "loop", "Scope": "agent", "Window": "turn", "Unit": "tokens", "Limit": 9},
+                "Meters": [], "OmittedMeters": 0,
+            },
+        ]});
+        let text = table(&serde_json::from_value(report).unwrap());
+        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert!(!text.contains('\u{1b}'), "{text}");
+        assert_eq!(lines[1][..3], ["monthly", "month", "org"]);
+        assert_eq!(lines[1][4..], ["1.25", "EUR", "0", "EUR", "2.5", "EUR", "50", "%"]);
+        assert_eq!(lines[2][4..], ["110", "tokens", "1", "tokens", "100", "tokens", "111", "%"]);
+        assert_eq!(lines[3][..5], ["daily", "day", "and", "3", "more"]);
+        assert_eq!(lines[4], ["loop", "turn", "-", "9", "tokens"]);
+    }
+}

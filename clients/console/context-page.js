@@ -1,0 +1,252 @@
+/**
+ * A page of documents of the organization that have versions: list, editor with the service's validation, versions, and a test. The pages of
+ * contexts and modes are made from it.
+ *
+ * @module
+ */
+
+import { contextEditor } from './context-editor.js'
+import { announce, button, el, fill, labelledField, openDialog } from './dom.js'
+import { pageUrl } from './format.js'
+import { setHandoff } from './handoff.js'
+import { testPanel } from './test-panel.js'
+import { versionList } from './versions.js'
+
+/** Pages that are read of a list, at most. */
+const MAX_PAGES = 10
+/** The most characters of a text about the replacement of a document. */
+const MAX_DEPRECATED_CHARS = 400
+
+/**
+ * The content of a document. `idMember` and `nameMember` of its kind name its id and its name.
+ * @typedef {{ Kind: string, [member: string]: unknown }} Content
+ *
+ * A document in a list, or with its content.
+ * @typedef {{ Id: string, Name: string, IsBuiltIn: boolean, Deprecated?: string, Version?: number, ETag?: string, Content?: Content }} Context
+ *
+ * A kind of documents: the path of its list, the content of a new one, a sentence about the effect of a deletion, and the members that deprecate
+ * one.
+ * @typedef {{ path: string, idMember: string, nameMember: string, template: Content, deletion: string,
+ *   deprecation: (text: string) => Record<string, unknown> }} Kind
+ *
+ * @typedef {{ title: string, label: string, description: string, kinds: Record<string, Kind>, isTestable?: boolean }} Options
+ *
+ * A document in the editor. Without `context` it is new.
+ * @typedef {{ kind: string, id: string, context?: Context }} Selection
+ */
+
+/**
+ * @param {import('./connection.js').Connection} connection
+ * @param {Options} options
+ * @returns {import('./main.js').View}
+ */
+export function contextPage(connection, { title: pageTitle, label, description, kinds, isTestable = false }) {
+  const kindNames = Object.keys(kinds)
+  const listElement = el('ul', { class: 'contexts-list', 'aria-label': label })
+  const note = el('small', {})
+  const title = el('h2', {}, label)
+  const versions = el('section', { class: 'card', 'aria-label': 'Versions' })
+  const save = button('Save', () => saveContext().catch(showError), { class: 'primary' })
+  const deprecate = button('Deprecate', openDeprecation)
+  const remove = button('Delete', openDeletion, { class: 'danger ghost' })
+  const createButton = (/** @type {string} */ kind) => button(`New ${kind}`, () => create(kind))
+  const editor = contextEditor(showNote, kindOf)
+  const test = isTestable ? testPanel(connection, saveForTest) : undefined
+  const node = el(
+    'div',
+    {},
+    el('div', { class: 'row head' }, el('h1', {}, pageTitle), el('span', { class: 'spacer' }), kindNames.map(createButton)),
+    el('p', { class: 'muted' }, `${description} Changes take effect within a minute.`),
+    el(
+      'div',
+      { class: 'split' },
+      listElement,
+      el(
+        'div',
+        {},
+        el('div', { class: 'row editor-head' }, title, note, el('span', { class: 'spacer' }), save, isTestable && button('Try', tryContext), deprecate, remove),
+        editor.errors,
+        el('div', { class: 'columns' }, editor.form, el('div', {}, test?.node, editor.source, versions)),
+      ),
+    ),
+  )
+  /** @type {Selection} */
+  let selected = { kind: kindNames[0] ?? '', id: '' }
+
+  /** @param {Content} content */
+  function kindOf({ Kind }) {
+    return Kind in kinds ? Kind : (kindNames[0] ?? '')
+  }
+
+  /** @param {string} kind */
+  const optionsOf = (kind) => /** @type {Kind} */ (kinds[kind])
+
+  /** @param {Content} content */
+  const idOf = (content) => String(content[optionsOf(kindOf(content)).idMember] ?? '')
+
+  /**
+   * Returns the path of a document.
+   * @param {string} kind
+   * @param {string} id
+   */
+  const contextPath = (kind, id) => `${optionsOf(kind).path}/${encodeURIComponent(id)}`
+
+  /**
+   * @param {Selection} selection
+   * @param {Content} content
+   */
+  function show(selection, content) {
+    selected = selection
+    editor.show(content)
+    test?.reset()
+    const { kind, id, context } = selection
+    title.textContent = String(content[optionsOf(kind).nameMember] || id)
+    remove.hidden = !context || context.IsBuiltIn
+    deprecate.hidden = !context || Boolean(context.Deprecated)
+    showNote(false)
+    for (const choice of listElement.querySelectorAll('button')) {
+      choice.setAttribute('aria-pressed', String(Boolean(context) && choice.dataset.key === `${kind} ${id}`))
+    }
+    fill(versions)
+    versions.hidden = !context || context.IsBuiltIn
+    if (!versions.hidden) {
+      const list = versionList(connection, contextPath(kind, id), content, () => open(kind, id))
+      list.then((shown) => selected === selection && fill(versions, shown), showError)
+    }
+  }
+
+  /** @param {boolean} isChanged true if the editor has unsaved changes */
+  function showNote(isChanged) {
+    const { context, kind } = selected
+    const version = context?.Version ? `Version ${context.Version}` : 'New'
+    const state = context?.IsBuiltIn ? `Built in. Saving creates a ${kind === 'mode' ? 'mode' : 'context'} of your own.` : version
+    const deprecated = context?.Deprecated ? ` · deprecated: ${context.Deprecated}` : ''
+    note.textContent = `${state}${deprecated}${isChanged ? ' · unsaved changes' : ''}`
+  }
+
+  /** @param {string} kind */
+  function create(kind) {
+    const { template } = optionsOf(kind)
+    show({ kind, id: idOf(template) }, template)
+    editor.focus()
+  }
+
+  /**
+   * Loads a document into the editor.
+   * @param {string} kind
+   * @param {string} id
+   */
+  async function open(kind, id) {
+    const context = /** @type {Context & { Content: Content }} */ (await connection.read(contextPath(kind, id)))
+    show({ kind, id, context }, context.Content)
+  }
+
+  /** Saves the document in the editor. Returns undefined if it isn't valid JSON. */
+  async function saveContext() {
+    const content = editor.read()
+    if (!content) return undefined
+    const [kind, id] = [kindOf(content), idOf(content)]
+    const isSame = selected.context && selected.kind === kind && selected.id === id
+    const tag = isSame ? selected.context?.ETag : undefined
+    // A change that somebody else made meanwhile isn't overwritten.
+    /** @type {Record<string, string>} */
+    const condition = tag ? { 'if-match': tag } : { 'if-none-match': '*' }
+    await connection.send('PUT', contextPath(kind, id), JSON.stringify(content), condition)
+    await list()
+    await open(kind, id)
+    editor.showSaved()
+    announce('Saved.')
+    return content
+  }
+
+  /** Saves a change, and returns the contexts to test. */
+  async function saveForTest() {
+    try {
+      const content = editor.isChanged() || !selected.context ? await saveContext() : editor.read()
+      return content && contextsOf(content)
+    } catch (error) {
+      showError(error)
+      throw new Error('The context isn’t saved: see the errors above.', { cause: error })
+    }
+  }
+
+  function openDeprecation() {
+    const { kind, id } = selected
+    const field = el('input', { name: 'Replacement', required: true, maxlength: MAX_DEPRECATED_CHARS, autocomplete: 'off' })
+    const hint = el('p', {}, 'Sessions that use it go on. New ones get this text as a warning.')
+    openDialog({ title: `Deprecate ${id}?`, fields: [hint, labelledField('Use in its place', field)], submit: 'Deprecate' }, async ({ Replacement = '' }) => {
+      const content = editor.read()
+      if (!content) throw new Error('The JSON in the editor is invalid.')
+      editor.edit({ ...content, ...optionsOf(kind).deprecation(Replacement.trim()) })
+      await saveContext()
+    })
+  }
+
+  function openDeletion() {
+    const { kind, id, context } = selected
+    const submit = async () => {
+      await connection.send('DELETE', contextPath(kind, id), undefined, context?.ETag ? { 'if-match': context.ETag } : {})
+      announce(`Deleted ${id}.`)
+      await list()
+      create(kind)
+    }
+    const hint = el('p', {}, `${optionsOf(kind).deletion} Its versions are kept.`)
+    openDialog({ title: `Delete ${id}?`, fields: [hint], submit: 'Delete', isDangerous: true }, submit)
+  }
+
+  function tryContext() {
+    const content = editor.read()
+    if (!content) return
+    setHandoff('contexts', contextsOf(content))
+    location.hash = pageUrl('chat', connection.aptix.session().id, 'new')
+  }
+
+  /**
+   * Returns the contexts of a conversation that uses a context.
+   * @param {Content} content
+   * @returns {{ agent?: string, conversation?: string }}
+   */
+  const contextsOf = (content) => (kindOf(content) === 'agent' ? { agent: idOf(content) } : { conversation: idOf(content) })
+
+  const showError = (/** @type {unknown} */ error) => editor.showErrors(error)
+
+  async function list() {
+    const lists = await Promise.all(kindNames.map((kind) => readAll(connection, optionsOf(kind).path)))
+    const items = kindNames.flatMap((kind, n) => (lists[n] ?? []).map((context) => ({ kind, context })))
+    const choices = items.map(({ kind, context: { Id, Name, IsBuiltIn, Deprecated } }) => {
+      const about = `${kind} · ${Id}${IsBuiltIn ? ' · built in' : ''}${Deprecated ? ' · deprecated' : ''}`
+      const attributes = { class: 'choice', 'data-key': `${kind} ${Id}`, 'aria-pressed': 'false' }
+      return el('li', {}, button([el('strong', {}, Name || Id), el('small', {}, about)], () => open(kind, Id).catch(showError), attributes))
+    })
+    fill(listElement, choices)
+    editor.suggest(items.filter(({ kind }) => kind === 'conversation').map(({ context }) => context.Id))
+    return items
+  }
+
+  const start = async () => {
+    const items = await list()
+    const first = items.find(({ context }) => !context.IsBuiltIn) ?? items[0]
+    if (first) await open(first.kind, first.context.Id)
+    else create(kindNames[0] ?? '')
+  }
+  start().catch(showError)
+  return { title: pageTitle, node }
+}
+
+/**
+ * @param {import('./connection.js').Connection} connection
+ * @param {string} path
+ */
+async function readAll(connection, path) {
+  /** @type {Context[]} */
+  const contexts = []
+  let token = ''
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const query = token && `?${new URLSearchParams({ continuationToken: token })}`
+    const { Items, ContinuationToken } = await connection.read(path + query)
+    contexts.push(...Items)
+    token = ContinuationToken ?? ''
+    if (!token) break
+  }
+  return contexts
+}

@@ -1,0 +1,66 @@
+//! The part of `turn-finalizer`: everything after the client has its answer.
+
+use std::sync::Arc;
+
+use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
+use futures::{StreamExt, TryStreamExt, future::try_join, stream};
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use serde::Deserialize;
+
+use crate::{
+    items::{self, text},
+    model::Reply,
+    services::Services,
+    turn::TurnId,
+};
+
+/// The number of messages that are handled concurrently, as in `turn-finalizer`.
+const CONCURRENCY: usize = 4;
+
+/// The outcome object, as far as it is read.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Outcome {
+    report: Reply,
+}
+
+/// Serves invocations until the local cloud stops.
+pub(crate) async fn serve(services: Arc<Services>) -> Result<(), Error> {
+    let handler =
+        service_fn(move |event: LambdaEvent<SqsEvent>| handle(Arc::clone(&services), event.payload));
+    lambda_runtime::run(handler).await
+}
+
+async fn handle(services: Arc<Services>, event: SqsEvent) -> Result<SqsBatchResponse, Error> {
+    let bodies = event.records.into_iter().map(|message| message.body.unwrap_or_default());
+    let finalized = stream::iter(bodies).map(|body| finalize(&services, body));
+    let _: Vec<()> = finalized.buffer_unordered(CONCURRENCY).try_collect().await?;
+    Ok(SqsBatchResponse::default())
+}
+
+/// Makes the calls of a finalization, unless the turn is terminal.
+async fn finalize(services: &Services, message: String) -> Result<(), Error> {
+    let id: TurnId = serde_json::from_str(&message)?;
+    let (Some(session), Some(head)) = services.session_and_head(&id).await? else { return Ok(()) };
+    if text(&head, "Phase") != "settled" {
+        return Ok(());
+    }
+    let (user, writer) = (text(&head, "RequestedBy").to_owned(), text(&head, "Writer").to_owned());
+    let outcome = services.object(id.object(&format!("{writer}/result.json"))).await?;
+    let Outcome { report } = serde_json::from_slice(&outcome)?;
+
+    let put = services.dynamodb.put_item().table_name(&services.table);
+    let put = put.set_item(Some(items::result(&id, &report))).send();
+    let detail = async { put.await.map(|_| ()).map_err(Error::from) };
+    let participant = items::participant(&id, &user, text(&head, "Created"));
+    try_join(detail, services.update(items::activity(participant))).await?;
+
+    let usage = items::usage_counters(&id, &user, &report);
+    services
+        .transact(vec![
+            services.replacement(items::finalized_session(session, &report))?,
+            services.replacement(items::finalized_head(head))?,
+            services.replacement(usage)?,
+        ])
+        .await
+}
