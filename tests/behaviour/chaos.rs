@@ -108,7 +108,7 @@ async fn thousand_identical_requests_are_one_turn_and_one_model_call() {
 }
 
 /// Sessions of ten turns each that run under kills. `CHAOS_SESSIONS=20` is the long form.
-const SESSIONS: usize = 6;
+const SESSIONS: usize = 3;
 
 #[tokio::test]
 async fn turns_end_under_random_kills_and_none_is_stuck() {
@@ -149,7 +149,7 @@ async fn turns_end_under_random_kills_and_none_is_stuck() {
                 request
             }
         };
-        let turns: Vec<_> = stream::iter(sessions.clone()).map(talk).buffer_unordered(6).concat().await;
+        let turns: Vec<_> = stream::iter(sessions.clone()).map(talk).buffer_unordered(session_count).concat().await;
         done.store(true, Ordering::Relaxed);
         turns
     };

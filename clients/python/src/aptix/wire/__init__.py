@@ -25,6 +25,7 @@ from .answers import (
     ToolResult,
     Usage,
 )
+from .budgets import Budget, BudgetAction, BudgetScope, BudgetUnit, BudgetUse, BudgetUseReport, BudgetWindow, MeterUse
 from .sessions import (
     AgentSession,
     AgentSessionSummary,
@@ -65,6 +66,13 @@ __all__ = [
     "AgentSessionTurnSummary",
     "ApiError",
     "ApiWarning",
+    "Budget",
+    "BudgetAction",
+    "BudgetScope",
+    "BudgetUnit",
+    "BudgetUse",
+    "BudgetUseReport",
+    "BudgetWindow",
     "ClientToolContinuation",
     "Cost",
     "EntityHeader",
@@ -75,6 +83,7 @@ __all__ = [
     "ForkedFrom",
     "FoundSession",
     "MatchedIn",
+    "MeterUse",
     "ModeChange",
     "Participant",
     "RanBy",
