@@ -149,7 +149,8 @@ async fn turns_end_under_random_kills_and_none_is_stuck() {
                 request
             }
         };
-        let turns: Vec<_> = stream::iter(sessions.clone()).map(talk).buffer_unordered(session_count).concat().await;
+        let turns: Vec<_> =
+            stream::iter(sessions.clone()).map(talk).buffer_unordered(session_count).concat().await;
         done.store(true, Ordering::Relaxed);
         turns
     };
