@@ -7,7 +7,7 @@
 import { Aptix, AptixError } from '../javascript/src/index.js'
 
 /**
- * @typedef {{ Api?: string, Tokens: 'local' | 'given' | 'typed', IsLocal: boolean, IsMock: boolean }} Config
+ * @typedef {{ Api?: string, Tokens: 'local' | 'given' | 'typed', IsLocal: boolean, IsMock: boolean, Command: string }} Config
  * @typedef {{ Org: string, User: string, Operator: boolean }} Identity
  */
 

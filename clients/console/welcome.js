@@ -9,7 +9,11 @@ import { copyButton } from './curl.js'
 import { el } from './dom.js'
 import { icon } from './icons.js'
 
-const COMMAND = 'OPENAI_API_KEY=sk-… cargo run -p aptix\ncargo run -p aptix -- --provider ollama --model-name gpt-oss:20b'
+/**
+ * Commands that start the local cloud with a real model.
+ * @param {string} program
+ */
+const commands = (program) => `OPENAI_API_KEY=sk-… ${program}\n${program} --provider ollama --model-name gpt-oss:20b`
 
 const ANSWER = `A **lease** gives one worker a turn for a limited time.
 
@@ -58,11 +62,11 @@ export function welcome({ config }, { send, write }) {
     el('h2', {}, 'What are we working on?'),
     el('p', {}, config.IsMock ? 'Try the console with the mock model:' : 'Ask anything, or start with one of these:'),
     el('ul', { class: 'suggestions' }, suggestions),
-    config.IsMock && mockNotice(),
+    config.IsMock && mockNotice(commands(config.Command)),
   )
 }
 
-const mockNotice = () =>
+const mockNotice = (/** @type {string} */ text) =>
   el(
     'div',
     { class: 'notice' },
@@ -71,7 +75,7 @@ const mockNotice = () =>
       'div',
       {},
       el('p', {}, el('strong', {}, 'This is a mock model.'), ' It plays scripts and echoes other messages. Bring a real one:'),
-      el('pre', { tabindex: 0, role: 'group', 'aria-label': 'Commands' }, COMMAND),
+      el('pre', { tabindex: 0, role: 'group', 'aria-label': 'Commands' }, text),
     ),
-    copyButton('Copy', () => COMMAND),
+    copyButton('Copy', () => text),
   )

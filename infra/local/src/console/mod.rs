@@ -100,6 +100,8 @@ struct Config<'a> {
     is_local: bool,
     /// True if the mock model answers.
     is_mock: bool,
+    /// The command that starts this program again.
+    command: &'static str,
 }
 
 #[derive(Deserialize)]
@@ -216,6 +218,8 @@ async fn config(State(console): State<Arc<Console>>) -> Response {
         tokens,
         is_local: machine.is_some(),
         is_mock: machine.is_some_and(|machine| machine.is_mock),
+        // Cargo sets the variable for the programs that it runs.
+        command: if std::env::var_os("CARGO").is_some() { "cargo run -p aptix --" } else { "aptix" },
     }))
 }
 
