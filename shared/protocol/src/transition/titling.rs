@@ -32,12 +32,7 @@ pub fn claim(session: &Session, turn: &Turn) -> Option<Commit> {
 /// Ends a claimed call: counts its usage, and names the session by the title. A session that was closed or named
 /// by a user meanwhile stays as it is. `excerpt` is its name at the claim. Returns `None` if the session is purged.
 #[must_use]
-pub fn conclude(
-    session: &Session,
-    excerpt: &str,
-    title: Option<&str>,
-    usage: &UsageEntry,
-) -> Option<Commit> {
+pub fn conclude(session: &Session, excerpt: &str, title: Option<&str>, usage: &UsageEntry) -> Option<Commit> {
     if session.is_purged() {
         return None;
     }
@@ -45,9 +40,7 @@ pub fn conclude(
     let is_unnamed = session.name_source == NameSource::Requested && session.name == excerpt;
     let title = title.filter(|_| is_unnamed && session.ensure_open().is_ok());
     let after = match title {
-        Some(title) => {
-            Session { name: title.to_owned(), name_source: NameSource::Model, ..session.clone() }
-        }
+        Some(title) => Session { name: title.to_owned(), name_source: NameSource::Model, ..session.clone() },
         None => session.clone(),
     };
     Some(Commit { usage: vec![usage.clone()], ..commit(session, after) })
@@ -174,7 +167,8 @@ mod tests {
         let by_older_version = Session { name: "Mine".to_owned(), ..claimed.clone() };
         assert_eq!(name_after(&by_older_version, Some("Leases")).0, "Mine");
 
-        let deletion = Deletion { at: at(), by: session.owner.id.clone(), retained_until: at(), purged: true };
+        let deletion =
+            Deletion { at: at(), by: session.owner.id.clone(), retained_until: at(), purged: true };
         let purged = Session { deleted: Some(deletion), ..claimed };
         assert_eq!(conclude(&purged, &session.name, Some("Leases"), &usage), None);
     }

@@ -206,7 +206,9 @@ fn session_item_round_trips() {
 #[test]
 fn old_session_without_provider_keeps_its_chain() {
     let mut item = encode(&full()).unwrap();
-    for later in ["NameSource", "ChainProvider", "ChainSolution", "Costs", "Solution", "RatingCount", "RatingSum"] {
+    for later in
+        ["NameSource", "ChainProvider", "ChainSolution", "Costs", "Solution", "RatingCount", "RatingSum"]
+    {
         item.remove(later).unwrap();
     }
     let session = decode::<SessionItem>(item).unwrap().into_session(key().session);
