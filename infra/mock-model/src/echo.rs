@@ -35,6 +35,7 @@ pub(crate) fn answer(asked: &ModelRequest) -> String {
 /// The first words that the user wrote, as a title.
 fn title(turns: &str) -> String {
     let said = turns.split_once("User:").map_or(turns, |(_, said)| said);
+    let said = said.split_once("\n\nAssistant:").map_or(said, |(said, _)| said);
     let words: Vec<&str> = said.split_whitespace().take(TITLE_WORDS).collect();
     format!("About: {}", words.join(" "))
 }
