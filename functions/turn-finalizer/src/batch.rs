@@ -150,7 +150,8 @@ async fn dispatch(app: &App, body: &str, budget: Duration) -> Result<FollowUp, F
             let turn = session.turn(turn);
             let (finalized, gets_title) =
                 join(app.finalizer.finalize(&turn), app.titler.is_enabled(&session.org)).await;
-            tracing::info!(finalized = finalized?, "{}", contracts::log::TURN_MESSAGE_HANDLED);
+            let finalized = finalized?;
+            tracing::info!(finalized, "{}", contracts::log::TURN_MESSAGE_HANDLED);
             let titles = gets_title.then_some(turn).into_iter().collect();
             Ok(FollowUp { titles, ..FollowUp::from_session(session) })
         }

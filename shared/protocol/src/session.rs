@@ -26,7 +26,7 @@ const MAX_CURRENCIES: usize = 4;
 pub struct Session {
     /// The session's key.
     pub key: SessionKey,
-    /// The revision. Every start, finalize, edit, delete and restore increments it and requires the revision that it
+    /// The revision. Every start, finalize, title, edit, delete and restore increments it and requires the revision that it
     /// read (rule 4).
     pub rev: u64,
     /// The display name.

@@ -18,16 +18,13 @@ use contracts::{
     request::{OrgSettings, TitleSettings},
 };
 use protocol::{
-    budget::Subjects,
-    change::Commit,
-    id::{SessionKey, TurnKey},
-    session::Session,
-    transition::titling,
-    turn::Turn,
-    usage::UsageEntry,
+    budget::Subjects, id::TurnKey, session::Session, transition::titling, turn::Turn, usage::UsageEntry,
 };
 
-use crate::flow::meter;
+use crate::flow::{
+    meter,
+    write::{self, WriteOutcome},
+};
 use crate::ports::{Clock, Deps, OrgSettingsReads, Random, Reads, Store, Timer, Unavailable, WriteError};
 
 /// The longest time to wait for a title.
@@ -91,8 +88,7 @@ impl<D: Deps, M: Model> Titler<D, M> {
         };
         let model = route.model.clone();
         let request = title::request(&turn, route, &record.request.instruction_summary, &answer);
-        let claimed = self.commit(&key.session, |session| titling::claim(session, &turn)).await?;
-        let Some(claimed) = claimed else { return Ok(()) };
+        let Some(claimed) = self.claim(&turn).await? else { return Ok(()) };
 
         let mut on_text = |_: &str| {};
         let mut observer = Observer::new(&mut on_text);
@@ -105,9 +101,7 @@ impl<D: Deps, M: Model> Titler<D, M> {
             }
         };
         let usage = UsageEntry::of_title(&claimed, &turn, &model, observer.usage, self.deps.host().now());
-        let conclude =
-            |session: &Session| titling::conclude(session, &claimed.name, title.as_deref(), &usage);
-        self.commit(&key.session, conclude).await.map(|_| ())
+        self.conclude(&claimed, title.as_deref(), &usage).await
     }
 
     /// Returns the model that writes titles for an org with these settings, if it may.
@@ -136,29 +130,44 @@ impl<D: Deps, M: Model> Titler<D, M> {
         meter::is_used_up(&self.deps, &turn.key, &subjects).await.map(|is_used_up| !is_used_up)
     }
 
-    /// Commits a change of a session, and decides again if the session changed meanwhile. Returns the session after the
-    /// change, or `None` if there is nothing to change or the session stays contended.
+    /// Claims the model call for the title of a turn's session. Returns the claimed session, or `None` if there is
+    /// nothing to claim or the session stays contended.
     ///
     /// # Errors
-    /// If it is unknown whether the change was applied. It isn't repeated then, so that a claim has one owner and a
-    /// call is counted at most once.
-    async fn commit(
-        &self,
-        key: &SessionKey,
-        decide: impl Fn(&Session) -> Option<Commit>,
-    ) -> Result<Option<Session>, Unavailable> {
+    /// If it is unknown whether the claim was applied. It isn't read back, because a claim that is found may be that of
+    /// another finalizer.
+    async fn claim(&self, turn: &Turn) -> Result<Option<Session>, Unavailable> {
         let (store, host) = (self.deps.store(), self.deps.host());
         for _ in 0..MAX_TRIES {
-            let Some(session) = store.session(key).await? else { return Ok(None) };
-            let Some(commit) = decide(&session) else { return Ok(None) };
-            match store.commit(&commit).await {
-                Ok(()) => return Ok(Some(commit.session.after)),
+            let Some(session) = store.session(&turn.key.session).await? else { return Ok(None) };
+            let Some(claim) = titling::claim(&session, turn) else { return Ok(None) };
+            match store.commit(&claim).await {
+                Ok(()) => return Ok(Some(claim.session.after)),
                 Err(WriteError::ConditionFailed | WriteError::Contended) => {}
                 Err(WriteError::Unknown(source)) => return Err(Unavailable { what: "the table", source }),
             }
             host.sleep(host.jitter(MAX_PAUSE)).await;
         }
         Ok(None)
+    }
+
+    /// Ends a claimed call with its usage, and with a title if there is one.
+    async fn conclude(
+        &self,
+        claimed: &Session,
+        title: Option<&str>,
+        usage: &UsageEntry,
+    ) -> Result<(), Unavailable> {
+        for _ in 0..MAX_TRIES {
+            let Some(session) = self.deps.store().session(&claimed.key).await? else { return Ok(()) };
+            let Some(commit) = titling::conclude(&session, &claimed.name, title, usage) else {
+                return Ok(());
+            };
+            if let WriteOutcome::Applied = write::commit(&self.deps, &commit).await? {
+                return Ok(());
+            }
+        }
+        Err(Unavailable { what: "the session", source: "it stayed contended".into() })
     }
 }
 
