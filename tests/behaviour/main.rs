@@ -97,6 +97,7 @@ mod stream_reattach;
 mod streaming;
 mod support;
 mod tenancy;
+mod titles;
 mod tool_results;
 mod traces;
 mod turn_records;

@@ -4,6 +4,7 @@ use lambda_runtime::Error;
 use service::{
     providers::{self, StoredResponses},
     session_index::{self, SessionIndex, SessionIndexTimeouts},
+    titles::{self, ProductionTitler},
 };
 use settings::Env;
 use storage::{Clients, Objects, Table};
@@ -19,6 +20,8 @@ type ProductionAdapters = Adapters<Table, Objects, System>;
 pub(crate) struct App {
     /// The finalizer and sweeper of turns.
     pub(crate) finalizer: Finalizer<ProductionAdapters>,
+    /// The writer of session titles.
+    pub(crate) titler: ProductionTitler<ProductionAdapters>,
     /// The purger of sessions.
     pub(crate) purger: Purger<ProductionAdapters, StoredResponses, Option<SessionIndex>>,
     /// The session indexer, if configured.
@@ -30,16 +33,19 @@ impl App {
         let mut env = Env::from_process();
         let storage = storage::Settings::read(&mut env);
         let timing = runtime::timing(&mut env);
-        let providers = providers::Settings::read_for_deletion(&mut env);
+        let providers = providers::Settings::read_for_finalizer(&mut env);
+        let titles = titles::Settings::read(&mut env, &providers);
         let index = session_index::Settings::read(&mut env);
         env.finish()?;
         let Clients { table, objects, secrets, .. } = Clients::load(&storage).await;
-        let stored_responses = StoredResponses::new(providers, &secrets)?;
+        let providers = providers.with_keys(&secrets);
+        let stored_responses = StoredResponses::new(providers.clone())?;
         let adapters =
             || Adapters { store: table.clone(), payloads: objects.clone(), host: System::new(), timing };
         let index = index.map(|index| index.index(&secrets, SessionIndexTimeouts::INDEXING)).transpose()?;
         Ok(Self {
             finalizer: Finalizer::new(adapters()),
+            titler: titles.titler(adapters(), providers)?,
             purger: Purger::new(adapters(), stored_responses, index.clone()),
             indexer: index.map(|index| Indexer::new(table, index)),
         })

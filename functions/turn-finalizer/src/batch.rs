@@ -10,13 +10,18 @@ use contracts::{
     error::{JsonError, causes},
     id::OrgId,
 };
-use futures::{StreamExt, stream};
+use futures::{
+    StreamExt,
+    future::{join, join_all},
+    stream,
+};
 use lambda_runtime::LambdaEvent;
 use protocol::{
-    id::SessionKey,
+    id::{SessionKey, TurnKey},
     queue_message::{FinalizeMessage, REDRIVE_REASON},
 };
 use runtime::{Invocation, telemetry::traces};
+use tokio::time::timeout;
 use tracing::{Instrument, Span, field::Empty};
 use turns::ports::Unavailable;
 
@@ -49,11 +54,13 @@ pub(crate) async fn handle(app: &App, event: LambdaEvent<SqsEvent>) -> SqsBatchR
         handle_one(app, message, budget).instrument(span)
     });
     let handled: Vec<MessageResult> = handled.buffer_unordered(CONCURRENCY).collect().await;
-    // Last, so that no turn waits for the index.
-    let sessions = handled.iter().flat_map(|one| one.changes.sessions.iter().cloned()).collect();
-    let backfill = handled.iter().flat_map(|one| one.changes.backfill.iter().cloned()).collect();
+    // Last, so that no turn waits for a title or for the index, which has the titles.
+    let titles = handled.iter().flat_map(|one| one.follow_up.titles.iter().cloned()).collect();
+    write_titles(app, titles, budget.saturating_sub(began.elapsed())).await;
+    let sessions = handled.iter().flat_map(|one| one.follow_up.sessions.iter().cloned()).collect();
+    let backfill = handled.iter().flat_map(|one| one.follow_up.backfill.iter().cloned()).collect();
     let missing = index::update(app, sessions, backfill, budget.saturating_sub(began.elapsed())).await;
-    let needs_retry = |one: &MessageResult| one.failed || !one.changes.sessions.is_disjoint(&missing);
+    let needs_retry = |one: &MessageResult| one.failed || !one.follow_up.sessions.is_disjoint(&missing);
     let failed = handled.into_iter().filter(needs_retry).map(|one| one.message);
     let mut response = SqsBatchResponse::default();
     response.set_failures(failed);
@@ -66,19 +73,21 @@ struct MessageResult {
     message: String,
     /// Set if the message must be retried.
     failed: bool,
-    changes: IndexChanges,
+    follow_up: FollowUp,
 }
 
-/// Updates of the session index.
+/// Work that follows a message, once the turns of the whole batch are final.
 #[derive(Default)]
-struct IndexChanges {
+struct FollowUp {
+    /// The turns whose sessions may get a title.
+    titles: Vec<TurnKey>,
     /// The sessions to index again.
     sessions: BTreeSet<SessionKey>,
     /// The orgs to backfill.
     backfill: BTreeSet<OrgId>,
 }
 
-impl IndexChanges {
+impl FollowUp {
     fn from_session(session: SessionKey) -> Self {
         Self { sessions: BTreeSet::from([session]), ..Self::default() }
     }
@@ -120,14 +129,14 @@ async fn handle_one(app: &App, message: SqsMessage, budget: Duration) -> Message
         tracing::info!(action = "redrive", operator = true, reason, "{}", contracts::log::AUDIT);
     }
     let (failed, message) = (result.is_err(), message.message_id.unwrap_or_default());
-    let changes = result.unwrap_or_else(|failure| {
+    let follow_up = result.unwrap_or_else(|failure| {
         tracing::error!(error = %causes(&failure), "{}", contracts::log::QUEUE_MESSAGE_FAILED);
-        IndexChanges::default()
+        FollowUp::default()
     });
-    MessageResult { message, failed, changes }
+    MessageResult { message, failed, follow_up }
 }
 
-async fn dispatch(app: &App, body: &str, budget: Duration) -> Result<IndexChanges, Failure> {
+async fn dispatch(app: &App, body: &str, budget: Duration) -> Result<FollowUp, Failure> {
     let message = serde_json::from_str(body).map_err(|error| Failure::Unreadable(JsonError::from(&error)))?;
     let span = Span::current();
     match message {
@@ -138,25 +147,29 @@ async fn dispatch(app: &App, body: &str, budget: Duration) -> Result<IndexChange
                 span.record("correlation", correlation.as_str());
             }
             let session = SessionKey { org, session };
-            let finalized = app.finalizer.finalize(&session.turn(turn)).await?;
+            let turn = session.turn(turn);
+            let (finalized, gets_title) =
+                join(app.finalizer.finalize(&turn), app.titler.is_enabled(&session.org)).await;
+            let finalized = finalized?;
             tracing::info!(finalized, "{}", contracts::log::TURN_MESSAGE_HANDLED);
-            Ok(IndexChanges::from_session(session))
+            let titles = gets_title.then_some(turn).into_iter().collect();
+            Ok(FollowUp { titles, ..FollowUp::from_session(session) })
         }
         FinalizeMessage::SessionPurge { org, session } => {
             span.record("kind", "session_purge").record("org", org.as_str());
             span.record("session", session.as_str());
             let done = app.purger.purge(&SessionKey { org, session }, budget).await?;
             tracing::info!(done, "{}", contracts::log::PURGE);
-            Ok(IndexChanges::default())
+            Ok(FollowUp::default())
         }
         FinalizeMessage::SessionIndex { org, session } => {
             span.record("kind", "session_index").record("org", org.as_str());
             Ok(match session {
                 Some(session) => {
                     span.record("session", session.as_str());
-                    IndexChanges::from_session(SessionKey { org, session })
+                    FollowUp::from_session(SessionKey { org, session })
                 }
-                None => IndexChanges { backfill: BTreeSet::from([org]), ..IndexChanges::default() },
+                None => FollowUp { backfill: BTreeSet::from([org]), ..FollowUp::default() },
             })
         }
         FinalizeMessage::Sweep => {
@@ -167,7 +180,7 @@ async fn dispatch(app: &App, body: &str, budget: Duration) -> Result<IndexChange
                 Ok(swept) => swept,
                 Err(error) => {
                     tracing::error!(error = %causes(&error), "{}", contracts::log::SWEEP_FAILED);
-                    return Ok(IndexChanges::default());
+                    return Ok(FollowUp::default());
                 }
             };
             tracing::info!(
@@ -186,9 +199,16 @@ async fn dispatch(app: &App, body: &str, budget: Duration) -> Result<IndexChange
             if let Err(error) = app.purger.sweep(remaining).await {
                 tracing::error!(error = %causes(&error), "{}", contracts::log::SWEEP_FAILED);
             }
-            Ok(IndexChanges { sessions: swept.sessions, ..IndexChanges::default() })
+            Ok(FollowUp { sessions: swept.sessions, ..FollowUp::default() })
         }
     }
+}
+
+/// Writes the titles of sessions, all at once. Titles that take longer than `limit` are dropped.
+async fn write_titles(app: &App, turns: Vec<TurnKey>, limit: Duration) {
+    let written = turns.iter().map(|turn| app.titler.write(turn));
+    // A dropped title isn't an error: the session has a name.
+    let _ = timeout(limit, join_all(written)).await;
 }
 
 fn time_left(deadline_ms: u64) -> Duration {

@@ -17,7 +17,8 @@ pub(crate) type Attributes = HashMap<String, AttributeValue>;
 const EXCERPT_BYTES: usize = 1_024;
 
 /// The attributes of a session that an ordinary one lacks. Each write removes them.
-const SESSION_OPTIONAL: [&str; 20] = [
+const SESSION_OPTIONAL: [&str; 21] = [
+    "NameSource",
     "AgentContextVersion",
     "ConversationContextVersion",
     "Description",

@@ -149,6 +149,7 @@ pub(crate) fn authorize_messages(headers: &HeaderMap) -> Result<(), Refusal> {
 /// Returns the replies of the directive, or those that an earlier directive left for the tool results.
 fn replies(memory: &Memory, asked: &ModelRequest) -> Result<Vec<Reply>, Refusal> {
     let read = match script::read(&asked.instruction) {
+        Ok(None) if asked.wants_title() => script::read_titled(&asked.earlier),
         Ok(None) => script::read_earlier(&asked.earlier),
         read => read,
     };

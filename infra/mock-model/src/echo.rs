@@ -4,8 +4,14 @@ use crate::request::ModelRequest;
 
 const SHOWN: usize = 200;
 
+/// Number of words in a title.
+const TITLE_WORDS: usize = 5;
+
 /// The default answer: what this is, what arrived, and how long the chain is.
 pub(crate) fn answer(asked: &ModelRequest) -> String {
+    if asked.wants_title() {
+        return title(&asked.earlier);
+    }
     let mode = match &asked.mode {
         Some(mode) => format!("the mode is {mode}"),
         None => "no mode was given".to_owned(),
@@ -24,6 +30,14 @@ pub(crate) fn answer(asked: &ModelRequest) -> String {
         "This is the mock model of the local cloud, not an AI; {mode}. You said: \"{}\". {chain}",
         short(&asked.instruction)
     )
+}
+
+/// The first words that the user wrote, as a title.
+fn title(turns: &str) -> String {
+    let said = turns.split_once("User:").map_or(turns, |(_, said)| said);
+    let said = said.split_once("\n\nAssistant:").map_or(said, |(said, _)| said);
+    let words: Vec<&str> = said.split_whitespace().take(TITLE_WORDS).collect();
+    format!("About: {}", words.join(" "))
 }
 
 fn short(text: &str) -> String {

@@ -105,7 +105,8 @@
 //! `drop` of the steps above: `[[embed: status 429 retry-after 1 times 2]]`.
 //!
 //! A summary request, with earlier turns in `[EARLIER_TURNS]`, is scripted by the first directive in there that begins
-//! with `[[summed:`: `[[summed: usage 40 4; say "They greeted."]]`.
+//! with `[[summed:`: `[[summed: usage 40 4; say "They greeted."]]`. A request for a title is scripted by `[[titled:`
+//! in the same way. Without one, the title has the first words that the user wrote.
 //!
 //! A directive that cannot be read is answered with 400 and the code `invalid_script`.
 

@@ -76,6 +76,11 @@ impl ModelRequest {
         })
     }
 
+    /// True if the request asks for the title of its earlier turns.
+    pub(crate) fn wants_title(&self) -> bool {
+        !self.earlier.is_empty() && self.instruction.starts_with("Write a title")
+    }
+
     /// True if the response must include this.
     pub(crate) fn includes(&self, what: &str) -> bool {
         let included = self.body.get("include").and_then(Value::as_array);

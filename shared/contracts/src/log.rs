@@ -86,6 +86,7 @@ messages! {
     STREAM_FILE_NOT_STORED = "stream file not stored";
     SWEEP = "sweep";
     SWEEP_FAILED = "sweep failed";
+    TITLE_FAILED = "session title failed";
     TOKEN_REJECTED = "token rejected";
     TOOL_OMITTED = "tool omitted from the turn";
     TRACES_UNAVAILABLE = "trace exporter unavailable";

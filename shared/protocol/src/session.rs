@@ -26,11 +26,13 @@ const MAX_CURRENCIES: usize = 4;
 pub struct Session {
     /// The session's key.
     pub key: SessionKey,
-    /// The revision. Every start, finalize, edit, delete and restore increments it and requires the revision that it
+    /// The revision. Every start, finalize, title, edit, delete and restore increments it and requires the revision that it
     /// read (rule 4).
     pub rev: u64,
-    /// The display name: an excerpt of the first instruction until a user renames the session.
+    /// The display name.
     pub name: String,
+    /// The source of the name.
+    pub name_source: NameSource,
     /// A user's description of the session.
     pub description: Option<String>,
     /// A user's category of the session, by which lists can be filtered.
@@ -127,6 +129,21 @@ impl Session {
     pub fn base_depth(&self) -> u64 {
         self.forked_from.as_ref().map_or(0, |origin| origin.depth)
     }
+}
+
+/// The source of a session's name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NameSource {
+    /// An excerpt of the first instruction.
+    #[default]
+    Excerpt,
+    /// The excerpt, after a finalizer has claimed the only model call for a title.
+    Requested,
+    /// The title that the model wrote.
+    Model,
+    /// A user.
+    User,
 }
 
 /// The deletion of a session.
@@ -334,6 +351,7 @@ impl Session {
             key: self.key.clone(),
             rev: self.rev,
             name: String::new(),
+            name_source: NameSource::default(),
             description: None,
             category: None,
             visibility: Visibility::Participants,

@@ -1,9 +1,10 @@
 //! Usage of an org: what its turns consumed, by day, user, agent and model.
 //!
-//! The transaction that makes a turn terminal adds its usage, so every turn counts exactly once.
+//! The transaction that makes a turn terminal adds its usage, so every turn counts exactly once. Model calls for titles
+//! of sessions are added apart from turns.
 
 use contracts::{
-    Day, Usage,
+    Day, Timestamp, Usage,
     id::{OrgId, SessionId, UserId},
 };
 
@@ -44,7 +45,7 @@ pub struct UsageAmounts {
     pub costs: Vec<Cost>,
 }
 
-/// The usage of one turn.
+/// The usage of one turn, or of the model call for a session's title.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageEntry {
     /// The properties of the turn.
@@ -75,6 +76,35 @@ impl UsageEntry {
                 model_calls: report.model_calls.unwrap_or_default().into(),
                 usage: report.usage.unwrap_or_default(),
                 costs: report.cost.iter().cloned().collect(),
+            },
+        }
+    }
+}
+
+impl UsageEntry {
+    /// Returns the usage of the model call for the title of a session, which is part of no turn. It counts for user and
+    /// agent of the session's first turn, without a cost.
+    #[must_use]
+    pub fn of_title(
+        session: &Session,
+        turn: &Turn,
+        model: &str,
+        usage: Option<Usage>,
+        at: Timestamp,
+    ) -> Self {
+        Self {
+            key: UsageKey {
+                org: turn.key.session.org.clone(),
+                day: Day::from(at),
+                user: turn.requested_by.clone(),
+                agent: session.contexts.agent_id().to_owned(),
+                model: Some(model.to_owned()),
+            },
+            session: turn.key.session.session.clone(),
+            amounts: UsageAmounts {
+                model_calls: 1,
+                usage: usage.unwrap_or_default(),
+                ..UsageAmounts::default()
             },
         }
     }

@@ -1,6 +1,6 @@
 //! Builds the application from the settings, once per process.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use agent::{
     context::{self, config::AgentConfig},
@@ -14,8 +14,7 @@ use agent::{
 };
 use axum::extract::FromRef;
 use contracts::{id::SessionId, read::Visibility};
-use protocol::Caller;
-use protocol::chain::{ConversationStatePolicy, provider_id};
+use protocol::{Caller, chain::ConversationStatePolicy};
 use runtime::{ClaimNames, Reply, api::ResponseMode, stream::KeepAlive};
 use settings::Env;
 use storage::{Clients, Objects, Queue, Table, Uploads};
@@ -30,7 +29,8 @@ use turns::{
 };
 
 use crate::{
-    providers::{self, CachedKey},
+    model_clients::{self, ModelClients},
+    providers,
     sources::{self, Sources},
 };
 
@@ -38,7 +38,7 @@ pub use turns::flow::{IdPolicy, Invocation};
 
 /// The production adapters, shared by the flows.
 pub type SharedAdapters =
-    Arc<AgentAdapters<Adapters<Table, Objects, System>, Queue, llm::Providers<CachedKey>, Option<Sources>>>;
+    Arc<AgentAdapters<Adapters<Table, Objects, System>, Queue, ModelClients, Option<Sources>>>;
 
 /// The executor of turns, with the production adapters.
 pub type Turns = Executor<SharedAdapters>;
@@ -110,7 +110,8 @@ impl App {
             (Some(sources), Some((config, key))) => Some(sources.sources(config, key, &secrets)?).unzip(),
             _ => (None, None),
         };
-        let (ids, model_providers) = connect(model_providers)?;
+        model_providers.prefetch_keys();
+        let (ids, model_providers) = model_clients::connect(model_providers)?;
         let reader = SessionReader::new(table.clone(), objects.clone());
         let org_settings = OrgSettingsEditor::new(table.clone());
         let uploads = Uploads::new(objects.clone());
@@ -163,24 +164,6 @@ fn read_visibility(env: &mut Env) -> Visibility {
         "participants" => Visibility::Participants,
         _ => Visibility::Org,
     }
-}
-
-/// Creates a client of each provider, and maps provider names to provider ids.
-fn connect(
-    resolved: providers::ResolvedProviders,
-) -> Result<(Providers, llm::Providers<CachedKey>), lambda_http::Error> {
-    let providers::ResolvedProviders { providers, default } = resolved;
-    let (mut ids, mut wires, mut clients) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-    for (name, (config, key)) in providers {
-        key.prefetch();
-        let host = config.provider_host()?;
-        let id = provider_id(Some(name.as_str()).filter(|name| !name.is_empty()), &host);
-        wires.insert(id.clone(), config.wire);
-        ids.insert(name.clone(), id);
-        clients.insert(name, llm::Client::new(config, key)?);
-    }
-    let ids = Providers { default: ids.get(&default).cloned().unwrap_or_default(), named: ids, wires };
-    Ok((ids, llm::Providers { clients, default }))
 }
 
 /// Builds the agent configuration. Validates modes, tools and default contexts.

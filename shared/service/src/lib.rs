@@ -2,10 +2,12 @@
 //!
 //! A resumed turn runs exactly like a new one, so `execute` and `tool-continuation` build the same [`app::App`] and
 //! respond through [`respond::respond`]. The other functions run no turns: they use [`providers`] to delete stored
-//! responses, and [`session_index`]. Routes and decisions about turns are out of scope.
+//! responses, [`titles`] and [`session_index`]. Routes and decisions about turns are out of scope.
 
 pub mod app;
+mod model_clients;
 pub mod providers;
 pub mod respond;
 pub mod session_index;
 pub mod sources;
+pub mod titles;

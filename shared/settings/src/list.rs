@@ -23,7 +23,10 @@ const AUTHENTICATED: &[&str] = &[EXECUTE, TOOL_CONTINUATION, SESSION_READ, AUTHO
 const TOKEN_VERIFIERS: &[&str] = &[AUTHORIZER];
 /// The functions that call models.
 const MODEL_CALLERS: &[&str] = &[EXECUTE, TOOL_CONTINUATION];
-/// The functions that reach model providers. `turn-finalizer` deletes the responses that they store.
+/// The function that names sessions.
+const TITLE_WRITERS: &[&str] = &[TURN_FINALIZER];
+/// The functions that reach model providers. `turn-finalizer` deletes the responses that they store, and asks for
+/// titles.
 const PROVIDERS: &[&str] = &[EXECUTE, TOOL_CONTINUATION, TURN_FINALIZER];
 
 /// Declares the settings: a constant for each, and `ALL` with their headings.
@@ -173,6 +176,14 @@ settings! {
             "Seconds after its start at which a purge checks for late writes. At least the longest function \
             timeout",
             Seconds(0.05..=86_400.0), DefaultsTo("900"), TURNS, SetBy::Anyone,
+        );
+        TITLE_MODEL: Text, Optional = (
+            "Model that writes titles of sessions. An org's settings take precedence",
+            Text, Optional("not set: sessions are named by an excerpt"), TITLE_WRITERS, SetBy::Template,
+        );
+        TITLE_PROVIDER: Text, Optional = (
+            "Provider of `TITLE_MODEL`",
+            Text, Optional("not set: the default provider"), TITLE_WRITERS, SetBy::Template,
         );
     }
     "Model" {

@@ -12,6 +12,8 @@ const OPENING: &str = "[[script:";
 const EMBEDDED: &str = "[[embed:";
 /// Of a directive about turns that are to be summed up.
 const SUMMED: &str = "[[summed:";
+/// Of a directive about a turn that is to get a title.
+const TITLED: &str = "[[titled:";
 const LONGEST_WAIT: Duration = Duration::from_secs(15 * 60);
 const MOST_STEPS: usize = 256;
 const MOST_TEXT: usize = 4 << 20;
@@ -36,6 +38,11 @@ pub(crate) fn read(instruction: &str) -> Result<Option<Vec<Reply>>, Unreadable> 
 /// The replies that earlier turns ask for which are to be summed up.
 pub(crate) fn read_earlier(turns: &str) -> Result<Option<Vec<Reply>>, Unreadable> {
     turns.split_once(SUMMED).map(|(_, rest)| steps(rest)).transpose()
+}
+
+/// The replies that a turn asks for which is to get a title.
+pub(crate) fn read_titled(turn: &str) -> Result<Option<Vec<Reply>>, Unreadable> {
+    turn.split_once(TITLED).map(|(_, rest)| steps(rest)).transpose()
 }
 
 /// The replies that a text asks for which is to be embedded and begins with a directive.

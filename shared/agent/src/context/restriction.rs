@@ -125,7 +125,11 @@ pub fn check_model(settings: &OrgSettings, model: &str) -> Result<(), Restrictio
     }
 }
 
-fn check_route(settings: &OrgSettings, providers: &Providers, route: &Route) -> Result<(), Restriction> {
+/// Requires that a model of a provider may answer.
+///
+/// # Errors
+/// Returns the reason why it may not.
+pub fn check_route(settings: &OrgSettings, providers: &Providers, route: &Route) -> Result<(), Restriction> {
     check_model(settings, &route.model)?;
     let provider = providers.display_name(route.provider.as_deref());
     match includes(settings.policy.providers.as_ref(), &provider) {

@@ -42,6 +42,53 @@ pub fn session_name(instruction: Option<&str>) -> String {
     shorten(&line.unwrap_or_else(|| "Untitled session".to_owned()))
 }
 
+/// Returns a session's name from the title that a model wrote: its first line with a word, as plain text.
+///
+/// Markdown, a label, quotation marks around it and a final period are removed. Returns `None` if no word is left.
+///
+/// # Examples
+/// ```
+/// use agent::text::excerpt::name_from_title;
+///
+/// assert_eq!(name_from_title("**Title:** \"Leases.\"").as_deref(), Some("Leases"));
+/// ```
+#[must_use]
+pub fn name_from_title(text: &str) -> Option<String> {
+    let has_word = |line: &str| line.contains(char::is_alphanumeric);
+    let line = prose_lines(text).map(plain_line).find(|line| has_word(line))?;
+    let visible: String = line.chars().filter(|c| c.is_whitespace() || !is_invisible(*c)).collect();
+    let words: Vec<&str> = visible.split_whitespace().collect();
+    let line = words.join(" ");
+    let title = match line.split_once(':') {
+        Some((label, rest)) if label.eq_ignore_ascii_case("title") => rest.trim(),
+        _ => line.as_str(),
+    };
+    let title = without_period(without_quotes(without_period(title)));
+    has_word(title).then(|| shorten(title))
+}
+
+/// Quotation marks. An opening one in one language closes in another.
+const QUOTES: &str = "\"'“”„‟‘’‚‛«»‹›「」『』";
+
+/// Removes quotation marks around a whole text.
+fn without_quotes(text: &str) -> &str {
+    let is_quote = |c: char| QUOTES.contains(c);
+    let inner = text.strip_prefix(is_quote).and_then(|inner| inner.strip_suffix(is_quote));
+    // Marks that open and close within it quote only parts of it.
+    inner
+        .filter(|inner| text.chars().next().is_none_or(|first| !inner.contains(first)))
+        .map_or(text, str::trim)
+}
+
+fn without_period(text: &str) -> &str {
+    text.strip_suffix(['.', '。']).map_or(text, str::trim_end)
+}
+
+/// True for control characters, and those that change the direction of the text around them.
+fn is_invisible(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// Greetings that are no subject, in lower case.
 const GREETINGS: [&str; 10] = [
     "hi",
@@ -145,6 +192,30 @@ mod tests {
         }
         assert_eq!(session_name(None), "Untitled session");
         assert_eq!(session_name(Some(" \n ")), "Untitled session");
+    }
+
+    #[test]
+    fn title_is_one_plain_line_without_label_and_quotes() {
+        for (text, name) in [
+            ("Leases", Some("Leases")),
+            ("  \n\"How leases end.\"\nIt is about leases.", Some("How leases end")),
+            ("**Title:** How leases end", Some("How leases end")),
+            ("title: ‘Leases’.", Some("Leases")),
+            ("# «Fin des baux»", Some("Fin des baux")),
+            ("「リースの終わり」。", Some("リースの終わり")),
+            ("\"Rev\" and \"Seq\"", Some("\"Rev\" and \"Seq\"")),
+            ("Retries: why they wait", Some("Retries: why they wait")),
+            ("Ada's leases", Some("Ada's leases")),
+            ("a\tb\u{7}c \u{202e}d\re", Some("a bc d e")),
+            ("```\ncode\n```\nA title", Some("A title")),
+            ("", None),
+            ("\"...\"", None),
+            ("Title:", None),
+        ] {
+            assert_eq!(name_from_title(text).as_deref(), name, "{text:?}");
+        }
+        let long = name_from_title(&"word ".repeat(100)).unwrap();
+        assert!(long.chars().count() <= MAX_NAME_CHARS && long.ends_with("word…"), "{long}");
     }
 
     #[test]

@@ -36,12 +36,28 @@ pub struct OrgSettings {
     /// Days from a session's deletion to its purge. A context's `RetentionDays` takes precedence.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retention_days: Option<u32>,
+    /// The model that writes titles of sessions. An empty object turns titles off.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub titles: Option<TitleSettings>,
     /// What turns may use.
     #[serde(default)]
     pub policy: OrgPolicy,
     /// What new turns are refused for.
     #[serde(default)]
     pub disabled: DisabledSubjects,
+}
+
+/// The model that writes titles of sessions. Without one, a session keeps the excerpt of its first instruction.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "PascalCase")]
+pub struct TitleSettings {
+    /// Id of the model.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub model: Option<String>,
+    /// Name of its provider. Without one, the deployment's default. Needs a `Model`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub provider: Option<String>,
 }
 
 /// What the turns of an org may use. A list that is left out allows everything, an empty one nothing.
@@ -94,12 +110,25 @@ const FIELDS: &[Field<OrgSettings>] = &[
         let days = number(json, MAX_RETENTION_DAYS, at, violations);
         draft.retention_days = days.and_then(|days| u32::try_from(days).ok());
     }),
+    Field::optional("Titles", |json, at, draft, violations| {
+        let mut titles = TitleSettings::default();
+        read_object(json, TITLE_FIELDS, Scenario::UserTurn, at, &mut titles, violations);
+        if titles.provider.is_some() && titles.model.is_none() {
+            violations.invalid(&at.member("Provider"), "needs a Model");
+        }
+        draft.titles = Some(titles);
+    }),
     Field::optional("Policy", |json, at, draft, violations| {
         read_object(json, POLICY_FIELDS, Scenario::UserTurn, at, &mut draft.policy, violations);
     }),
     Field::optional("Disabled", |json, at, draft, violations| {
         read_object(json, DISABLED_FIELDS, Scenario::UserTurn, at, &mut draft.disabled, violations);
     }),
+];
+
+const TITLE_FIELDS: &[Field<TitleSettings>] = &[
+    Field::optional("Model", |json, at, draft, violations| draft.model = name(json, at, violations)),
+    Field::optional("Provider", |json, at, draft, violations| draft.provider = name(json, at, violations)),
 ];
 
 const POLICY_FIELDS: &[Field<OrgPolicy>] = &[
@@ -185,10 +214,12 @@ mod tests {
 
     #[test]
     fn settings_round_trip_and_absent_lists_differ_from_empty_ones() {
-        let full = r#"{"Org":"acme","ETag":"t","SessionVisibility":"participants","RetentionDays":7,"Policy":{"Models":[],"Providers":["bedrock"],"Tools":["publish_file"],"MaxFileBytes":9},"Disabled":{"Org":true,"Users":["eve"],"Agents":["support"],"Models":["m"]}}"#;
+        let full = r#"{"Org":"acme","ETag":"t","SessionVisibility":"participants","RetentionDays":7,"Titles":{"Model":"mini","Provider":"cheap"},"Policy":{"Models":[],"Providers":["bedrock"],"Tools":["publish_file"],"MaxFileBytes":9},"Disabled":{"Org":true,"Users":["eve"],"Agents":["support"],"Models":["m"]}}"#;
         let settings = OrgSettings::parse(full.as_bytes()).unwrap();
         assert_eq!(serde_json::to_string(&settings).unwrap(), full);
         assert_eq!(settings.policy.models, Some(Vec::new()));
+        let off = OrgSettings::parse(br#"{"Titles":{}}"#).unwrap();
+        assert_eq!(off.titles, Some(TitleSettings::default()));
         assert_eq!(OrgSettings::parse(b"{}").unwrap(), OrgSettings::default());
         assert_eq!(serde_json::from_str::<OrgSettings>("{}").unwrap(), OrgSettings::default());
     }
@@ -202,6 +233,9 @@ mod tests {
             (r#"{"SessionVisibility":"all"}"#, MemberInvalid, "SessionVisibility"),
             (r#"{"RetentionDays":3651}"#, MemberInvalid, "RetentionDays"),
             (r#"{"RetentionDays":1.5}"#, MemberInvalid, "RetentionDays"),
+            (r#"{"Titles":"mini"}"#, MemberInvalid, "Titles"),
+            (r#"{"Titles":{"Model":""}}"#, MemberInvalid, "Titles.Model"),
+            (r#"{"Titles":{"Provider":"cheap"}}"#, MemberInvalid, "Titles.Provider"),
             (r#"{"Policy":[]}"#, MemberInvalid, "Policy"),
             (r#"{"Policy":{"Models":["a","b\n"]}}"#, MemberInvalid, "Policy.Models[1]"),
             (r#"{"Policy":{"MaxFileBytes":-1}}"#, MemberInvalid, "Policy.MaxFileBytes"),

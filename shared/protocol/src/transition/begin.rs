@@ -21,7 +21,7 @@ use crate::{
     id::{AttemptId, TurnKey},
     payload::StoredRequest,
     ratings::Ratings,
-    session::{ChainHead, Contexts, Hints, LastTurn, Session, SessionClosed, SolutionChange},
+    session::{ChainHead, Contexts, Hints, LastTurn, NameSource, Session, SessionClosed, SolutionChange},
     timing::Timing,
     turn::{EndReason, Stage, State, Turn},
 };
@@ -393,6 +393,7 @@ fn new_session(submission: &Submission, setup: &Setup, now: Timestamp) -> Sessio
         key: submission.key.session.clone(),
         rev: 0,
         name: submission.session_name.clone(),
+        name_source: NameSource::Excerpt,
         description: None,
         category: None,
         visibility: setup.visibility,

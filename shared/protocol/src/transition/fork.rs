@@ -11,7 +11,7 @@ use crate::{
     detail::{Participant, Report},
     id::SessionKey,
     ratings::Ratings,
-    session::{Session, SolutionContext},
+    session::{NameSource, Session, SolutionContext},
     turn::{Turn, Verdict},
 };
 
@@ -59,6 +59,7 @@ pub fn fork(
     let after = Session {
         key,
         rev: 1,
+        name_source: if name.is_some() { NameSource::User } else { source.name_source },
         name: name.unwrap_or_else(|| source.name.clone()),
         description: None,
         category: source.category.clone(),

@@ -17,6 +17,7 @@ pub mod sweep;
 pub mod take_over;
 #[cfg(test)]
 mod tests;
+pub mod titling;
 pub mod wait;
 
 /// Error for a transition that the turn's state does not allow.

@@ -9,7 +9,7 @@ use super::settle;
 use crate::{
     change::{Commit, SessionChange},
     purge::Purge,
-    session::{Deletion, Quarantine, Session, SessionClosed},
+    session::{Deletion, NameSource, Quarantine, Session, SessionClosed},
     timing::Timing,
     turn::Turn,
 };
@@ -40,6 +40,7 @@ pub fn edit(session: &Session, edit: &Edit, now: Timestamp) -> Result<Option<Com
     let mut after = session.clone();
     if let Some(name) = &edit.name {
         after.name.clone_from(name);
+        after.name_source = NameSource::User;
     }
     if let Some(description) = &edit.description {
         after.description = Some(description.clone()).filter(|text| !text.is_empty());

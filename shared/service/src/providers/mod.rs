@@ -1,7 +1,7 @@
 //! The model providers of a deployment, from the functions' settings: their URLs, keys and timeouts. [`StoredResponses`]
 //! deletes the responses that they store.
 //!
-//! Model calls are out of scope. A function that only deletes responses uses this module and no client of `llm`.
+//! Model calls are out of scope: turns make them through [`crate::app`], and [`crate::titles`] asks for titles.
 
 mod client_config;
 mod key;

@@ -123,9 +123,9 @@ impl Settings {
         Self { providers, default }
     }
 
-    /// Reads the settings for deleting stored responses: with default timeouts, and without the provider of the
-    /// `OPENAI_…` settings if it has no key.
-    pub fn read_for_deletion(env: &mut Env) -> Self {
+    /// Reads the settings of `turn-finalizer`, which deletes stored responses and asks for titles: with default timeouts,
+    /// and without the provider of the `OPENAI_…` settings if it has no key.
+    pub fn read_for_finalizer(env: &mut Env) -> Self {
         let wire = client_config::wire(env);
         let shared = Config { base_url: env.read(&settings::OPENAI_BASE_URL), ..Config::for_wire(wire) };
         let mut providers = read_entries(env, &shared);
@@ -139,7 +139,7 @@ impl Settings {
 }
 
 /// The providers of a deployment, with their keys.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ResolvedProviders {
     /// The providers by name.
     pub providers: BTreeMap<String, (Config, CachedKey)>,
@@ -160,6 +160,11 @@ impl Settings {
 }
 
 impl ResolvedProviders {
+    /// Fetches all keys in the background.
+    pub fn prefetch_keys(&self) {
+        self.providers.values().for_each(|(_, key)| key.prefetch());
+    }
+
     /// Returns the provider of contexts that name none.
     #[must_use]
     pub fn default_provider(&self) -> Option<(&Config, &CachedKey)> {

@@ -3,13 +3,9 @@
 use std::collections::BTreeMap;
 
 use protocol::{chain::provider_id, purge::ProviderResponseRef};
-use storage::Secrets;
 use turns::ports::{ProviderResponseRemover, Unavailable};
 
-use super::{
-    key::CachedKey,
-    registry::{ResolvedProviders, Settings},
-};
+use super::{key::CachedKey, registry::ResolvedProviders};
 
 const SERVICE: &str = "the model provider";
 
@@ -27,8 +23,8 @@ impl StoredResponses {
     ///
     /// # Errors
     /// The invalid setting.
-    pub fn new(settings: Settings, secrets: &Secrets) -> Result<Self, llm::client::ConfigError> {
-        let ResolvedProviders { providers, .. } = settings.with_keys(secrets);
+    pub fn new(resolved: ResolvedProviders) -> Result<Self, llm::client::ConfigError> {
+        let ResolvedProviders { providers, .. } = resolved;
         let (mut clients, mut fallback_id) = (BTreeMap::new(), None);
         for (name, (config, key)) in providers {
             let name = Some(name.as_str()).filter(|name| !name.is_empty());

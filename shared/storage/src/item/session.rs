@@ -12,7 +12,8 @@ use protocol::{
     id::SessionKey,
     ratings::Ratings,
     session::{
-        ChainHead, ContextPins, Contexts, Deletion, Hints, LastTurn, Quarantine, Session, SolutionContext,
+        ChainHead, ContextPins, Contexts, Deletion, Hints, LastTurn, NameSource, Quarantine, Session,
+        SolutionContext,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,7 @@ pub(crate) const OPTIONAL: &[&str] = &[
     "ConversationContextId",
     "AgentContextVersion",
     "ConversationContextVersion",
+    "NameSource",
     "Description",
     "Category",
     "Visibility",
@@ -71,6 +73,9 @@ pub(crate) struct SessionItem {
     gsi1sk: Option<String>,
     rev: u64,
     name: String,
+    /// Absent for the excerpt of the first instruction.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    name_source: Option<NameSource>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     description: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -174,6 +179,7 @@ impl From<&Session> for SessionItem {
             gsi1sk: listed.then(|| key::activity(session.last_activity, &session.key)),
             rev: session.rev,
             name: session.name.clone(),
+            name_source: Some(session.name_source).filter(|source| *source != NameSource::default()),
             description: session.description.clone(),
             category: session.category.clone(),
             visibility: Some(session.visibility).filter(|visibility| *visibility != Visibility::Org),
@@ -236,6 +242,7 @@ impl SessionItem {
             key,
             rev: self.rev,
             name: self.name,
+            name_source: self.name_source.unwrap_or_default(),
             description: self.description,
             category: self.category,
             visibility: self.visibility.unwrap_or_default(),

@@ -16,7 +16,7 @@ use protocol::{
     cost::{Amount, Cost},
     id::{AttemptId, SessionKey, TurnKey},
     ratings::Ratings,
-    session::{ChainHead, Contexts, Deletion, Hints, LastTurn, Session, SolutionContext},
+    session::{ChainHead, Contexts, Deletion, Hints, LastTurn, NameSource, Session, SolutionContext},
     turn::{AcceptedResults, EndReason, Settlement, Stage, State, StepRef, Turn, Verdict},
 };
 
@@ -122,6 +122,7 @@ fn bare() -> Session {
         key: key().session,
         rev: 3,
         name: "A name".to_owned(),
+        name_source: NameSource::Excerpt,
         description: None,
         category: None,
         visibility: Visibility::Org,
@@ -151,6 +152,7 @@ fn bare() -> Session {
 
 fn full() -> Session {
     Session {
+        name_source: NameSource::Requested,
         description: Some("What it is about".to_owned()),
         category: Some("billing".to_owned()),
         visibility: Visibility::Participants,
@@ -204,14 +206,16 @@ fn session_item_round_trips() {
 #[test]
 fn old_session_without_provider_keeps_its_chain() {
     let mut item = encode(&full()).unwrap();
-    for later in ["ChainProvider", "ChainSolution", "Costs", "Solution", "RatingCount", "RatingSum"] {
+    for later in
+        ["NameSource", "ChainProvider", "ChainSolution", "Costs", "Solution", "RatingCount", "RatingSum"]
+    {
         item.remove(later).unwrap();
     }
     let session = decode::<SessionItem>(item).unwrap().into_session(key().session);
     let chain = session.chain.unwrap();
     assert_eq!((chain.response_id.as_str(), chain.provider, chain.solution), ("r", None, None));
     assert_eq!((session.costs, session.solution), (Vec::new(), None));
-    assert_eq!(session.ratings, Ratings::default());
+    assert_eq!((session.ratings, session.name_source), (Ratings::default(), NameSource::Excerpt));
 }
 
 #[test]

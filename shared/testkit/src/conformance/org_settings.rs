@@ -10,7 +10,7 @@ pub async fn org_settings(store: &impl OrgSettingsStore, run: &str) {
     assert_eq!(*store.org_settings(&org).await.unwrap(), OrgSettings::default());
     let parse = |body: &str| OrgSettings::parse(body.as_bytes()).unwrap();
     let full = parse(
-        r#"{"SessionVisibility":"participants","RetentionDays":3,"Policy":{"Models":[]},"Disabled":{"Users":["eve"]}}"#,
+        r#"{"SessionVisibility":"participants","RetentionDays":3,"Titles":{"Model":"mini"},"Policy":{"Models":[]},"Disabled":{"Users":["eve"]}}"#,
     );
     let first = StoredOrgSettings { revision: 1, settings: full };
     let skipped = StoredOrgSettings { revision: 2, settings: parse("{}") };

@@ -11,7 +11,7 @@ use contracts::{
 };
 use futures::future::{join_all, try_join_all};
 use protocol::{
-    budget::{self, Amounts, Ceiling, Entry, MeterChange, MeterKey, MeterRef, RateLimits, Subjects},
+    budget::{self, Amounts, Ceiling, Entry, EntryId, MeterChange, MeterKey, MeterRef, RateLimits, Subjects},
     detail::Report,
     id::TurnKey,
     transition::{meter_hold, wait},
@@ -320,6 +320,33 @@ pub(crate) async fn raise(
     let limited = turn.meters.iter().filter(|meter| budget::limits_amounts(budgets, subjects, meter.kind()));
     let raised = limited.map(|meter| raise_one(deps, budgets, subjects, turn, meter, needed));
     Ok(try_join_all(raised).await?.into_iter().flatten().next())
+}
+
+/// True if a budget for tokens or money of these subjects has no room for another model call.
+///
+/// # Errors
+/// If the table can't be reached.
+pub(crate) async fn is_used_up(
+    deps: &impl Deps,
+    turn: &TurnKey,
+    subjects: &Subjects,
+) -> Result<bool, Unavailable> {
+    let budgets = deps.store().budgets(&turn.session.org).await?;
+    let now = deps.host().now();
+    let (nothing, least) = (Amounts::default(), Amounts { tokens: 1, micros: 1 });
+    let before = Entry { amounts: nothing, since: now, id: EntryId::default() };
+    for meter in budget::meters(&budgets, subjects, now) {
+        let (key, kind) = (meter.key(turn, &subjects.user), meter.kind());
+        if !budget::limits_amounts(&budgets, subjects, kind) {
+            continue;
+        }
+        let stored = deps.store().meter(&key, turn).await?;
+        let change = budget::raise(&budgets, subjects, kind, (key, turn.clone()), before, least);
+        if budget::refusing(&budgets, subjects, kind, &stored, &change).is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 async fn raise_one(

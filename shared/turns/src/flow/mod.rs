@@ -4,7 +4,7 @@
 //! The [`Executor`] hands a turn over. `start` claims it: it begins a new one, takes over a dead one, resumes a
 //! suspended one, or replays a stored answer. `run` works on it while it holds the lease: it composes requests, calls
 //! the model and runs server tools. `finish` stores the outcome and settles the turn. Later the [`Finalizer`]
-//! publishes the details and makes the turn terminal.
+//! publishes the details and makes the turn terminal, and the [`Titler`] may name a session after its first one.
 //!
 //! `read` shows sessions and turns, from the evidence that `finish` loads. `admin` changes sessions at a user's
 //! request. All of them build on `write`: conditional writes with a read-back. Modules depend on each other in one
@@ -42,6 +42,7 @@ pub use admin::session_edits::SessionEditor;
 pub use executor::Executor;
 pub use finish::finalize::Finalizer;
 pub use finish::sweep::SweepSummary;
+pub use finish::titles::Titler;
 pub use invocation::Invocation;
 pub use protocol::budget::{RateLimit, RateLimits};
 pub use read::contexts::ContextReader;

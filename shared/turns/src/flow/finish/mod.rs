@@ -12,5 +12,6 @@ pub(super) mod salvage;
 pub(super) mod settle;
 pub(super) mod steps;
 pub(super) mod sweep;
+pub(super) mod titles;
 pub(super) mod transition;
 pub(super) mod turn_event;

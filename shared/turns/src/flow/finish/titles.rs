@@ -1,0 +1,183 @@
+//! Writes titles of sessions: asks a model for a title once the first turn is final, by option of the org or of the
+//! deployment.
+//!
+//! A session has an excerpt of its first instruction as its name, so nothing depends on a title, and every failure
+//! leaves the excerpt. The call is claimed in the table before it is made. A repeated message never pays for a second
+//! one, even if the first finalizer died.
+
+use std::time::Duration;
+
+use agent::{
+    context::{check_disabled, check_route},
+    model::{Model, Observer, providers::Providers, route::Route},
+    title,
+};
+use contracts::{
+    error::causes,
+    id::OrgId,
+    request::{OrgSettings, TitleSettings},
+};
+use protocol::{
+    budget::Subjects, id::TurnKey, session::Session, transition::titling, turn::Turn, usage::UsageEntry,
+};
+
+use crate::flow::{
+    meter,
+    write::{self, WriteOutcome},
+};
+use crate::ports::{Clock, Deps, OrgSettingsReads, Random, Reads, Store, Timer, Unavailable, WriteError};
+
+/// The longest time to wait for a title.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+/// The most times a write decides again because the session changed meanwhile.
+const MAX_TRIES: u32 = 4;
+/// The longest pause between two tries.
+const MAX_PAUSE: Duration = Duration::from_millis(200);
+
+/// Writes titles of sessions.
+#[derive(Debug)]
+pub struct Titler<D, M> {
+    deps: D,
+    model: M,
+    providers: Providers,
+    default: TitleSettings,
+}
+
+impl<D: Deps, M: Model> Titler<D, M> {
+    /// Creates a writer of titles. `default` names the model for orgs whose settings leave it open.
+    #[must_use]
+    pub fn new(deps: D, model: M, providers: Providers, default: TitleSettings) -> Self {
+        Self { deps, model, providers, default }
+    }
+
+    /// True if sessions of an org get titles.
+    pub async fn is_enabled(&self, org: &OrgId) -> bool {
+        match self.deps.store().org_settings(org).await {
+            Ok(settings) => self.route(&settings).is_some(),
+            Err(error) => {
+                tracing::warn!(
+                    org = org.as_str(),
+                    error = %causes(&error),
+                    "{}",
+                    contracts::log::TITLE_FAILED
+                );
+                false
+            }
+        }
+    }
+
+    /// Names the session of a finalized turn by a title, if the turn is its first and the org's settings allow it. Logs
+    /// a failure, which leaves the session's name.
+    pub async fn write(&self, turn: &TurnKey) {
+        if let Err(error) = self.try_write(turn).await {
+            log_failure(turn, &causes(&error));
+        }
+    }
+
+    async fn try_write(&self, key: &TurnKey) -> Result<(), Unavailable> {
+        let store = self.deps.store();
+        let settings = store.org_settings(&key.session.org).await?;
+        let Some(route) = self.route(&settings) else { return Ok(()) };
+        let (Some(session), Some(turn)) = store.session_and_turn(key).await? else { return Ok(()) };
+        if titling::claim(&session, &turn).is_none() || !self.is_allowed(&settings, &session, &turn).await? {
+            return Ok(());
+        }
+        let Some(record) = store.record(key).await? else { return Ok(()) };
+        let Some(answer) = record.result.and_then(|result| result.report.answer_summary) else {
+            return Ok(());
+        };
+        let model = route.model.clone();
+        let request = title::request(&turn, route, &record.request.instruction_summary, &answer);
+        let Some(claimed) = self.claim(&turn).await? else { return Ok(()) };
+
+        let mut on_text = |_: &str| {};
+        let mut observer = Observer::new(&mut on_text);
+        let reply = self.model.reply(&request, MAX_WAIT, &mut observer).await;
+        let title = match reply {
+            Ok(reply) => title::title_from(&reply),
+            Err(error) => {
+                log_failure(key, &error);
+                None
+            }
+        };
+        let usage = UsageEntry::of_title(&claimed, &turn, &model, observer.usage, self.deps.host().now());
+        self.conclude(&claimed, title.as_deref(), &usage).await
+    }
+
+    /// Returns the model that writes titles for an org with these settings, if it may.
+    fn route(&self, settings: &OrgSettings) -> Option<Route> {
+        let TitleSettings { model, provider } = settings.titles.as_ref().unwrap_or(&self.default).clone();
+        let route = Route { provider, model: model?, prices: None };
+        check_route(settings, &self.providers, &route).is_ok().then_some(route)
+    }
+
+    /// True unless the org, the user or the agent is disabled, or one of their budgets is used up.
+    async fn is_allowed(
+        &self,
+        settings: &OrgSettings,
+        session: &Session,
+        turn: &Turn,
+    ) -> Result<bool, Unavailable> {
+        let agent = session.contexts.agent_id();
+        if check_disabled(&settings.disabled, &turn.requested_by, agent).is_err() {
+            return Ok(false);
+        }
+        let subjects = Subjects {
+            user: turn.requested_by.clone(),
+            agent: agent.to_owned(),
+            session: turn.key.session.session.clone(),
+        };
+        meter::is_used_up(&self.deps, &turn.key, &subjects).await.map(|is_used_up| !is_used_up)
+    }
+
+    /// Claims the model call for the title of a turn's session. Returns the claimed session, or `None` if there is
+    /// nothing to claim or the session stays contended.
+    ///
+    /// # Errors
+    /// If it is unknown whether the claim was applied. It isn't read back, because a claim that is found may be that of
+    /// another finalizer.
+    async fn claim(&self, turn: &Turn) -> Result<Option<Session>, Unavailable> {
+        let (store, host) = (self.deps.store(), self.deps.host());
+        for _ in 0..MAX_TRIES {
+            let Some(session) = store.session(&turn.key.session).await? else { return Ok(None) };
+            let Some(claim) = titling::claim(&session, turn) else { return Ok(None) };
+            match store.commit(&claim).await {
+                Ok(()) => return Ok(Some(claim.session.after)),
+                Err(WriteError::ConditionFailed | WriteError::Contended) => {}
+                Err(WriteError::Unknown(source)) => return Err(Unavailable { what: "the table", source }),
+            }
+            host.sleep(host.jitter(MAX_PAUSE)).await;
+        }
+        Ok(None)
+    }
+
+    /// Ends a claimed call with its usage, and with a title if there is one.
+    async fn conclude(
+        &self,
+        claimed: &Session,
+        title: Option<&str>,
+        usage: &UsageEntry,
+    ) -> Result<(), Unavailable> {
+        for _ in 0..MAX_TRIES {
+            let Some(session) = self.deps.store().session(&claimed.key).await? else { return Ok(()) };
+            let Some(commit) = titling::conclude(&session, &claimed.name, title, usage) else {
+                return Ok(());
+            };
+            if let WriteOutcome::Applied = write::commit(&self.deps, &commit).await? {
+                return Ok(());
+            }
+        }
+        Err(Unavailable { what: "the session", source: "it stayed contended".into() })
+    }
+}
+
+fn log_failure(turn: &TurnKey, error: &dyn std::fmt::Display) {
+    tracing::warn!(
+        org = turn.session.org.as_str(),
+        session = turn.session.session.as_str(),
+        turn = turn.turn.as_str(),
+        %error,
+        "{}",
+        contracts::log::TITLE_FAILED
+    );
+}
