@@ -151,7 +151,7 @@ mod tests {
         let usage = usage(&session, &turn);
         let name_after = |stored: &Session, title: Option<&str>| {
             let commit = conclude(stored, &session.name, title, &usage).unwrap();
-            assert_eq!(commit.usage, [usage.clone()], "the call is counted all the same");
+            assert_eq!(commit.usage, std::slice::from_ref(&usage), "the call is counted all the same");
             let after = commit.session.after;
             assert_eq!((&after.deleted, &after.quarantine), (&stored.deleted, &stored.quarantine));
             (after.name, after.name_source)
