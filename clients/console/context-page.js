@@ -72,6 +72,8 @@ export function contextPage(connection, { title: pageTitle, label, description, 
   )
   /** @type {Selection} */
   let selected = { kind: kindNames[0] ?? '', id: '' }
+  /** Counts what was chosen: a document that loads slowly doesn't replace what was chosen after it. */
+  let chosen = 0
 
   /** @param {Content} content */
   function kindOf({ Kind }) {
@@ -127,6 +129,7 @@ export function contextPage(connection, { title: pageTitle, label, description, 
   /** @param {string} kind */
   function create(kind) {
     const { template } = optionsOf(kind)
+    chosen += 1
     show({ kind, id: idOf(template) }, template)
     editor.focus()
   }
@@ -137,8 +140,10 @@ export function contextPage(connection, { title: pageTitle, label, description, 
    * @param {string} id
    */
   async function open(kind, id) {
+    chosen += 1
+    const at = chosen
     const context = /** @type {Context & { Content: Content }} */ (await connection.read(contextPath(kind, id)))
-    show({ kind, id, context }, context.Content)
+    if (at === chosen) show({ kind, id, context }, context.Content)
   }
 
   /** Saves the document in the editor. Returns undefined if it isn't valid JSON. */
@@ -225,6 +230,7 @@ export function contextPage(connection, { title: pageTitle, label, description, 
 
   const start = async () => {
     const items = await list()
+    if (chosen > 0) return
     const first = items.find(({ context }) => !context.IsBuiltIn) ?? items[0]
     if (first) await open(first.kind, first.context.Id)
     else create(kindNames[0] ?? '')

@@ -286,12 +286,26 @@ suite('console for operators', { skip: noCloud || noBrowser }, () => {
 
   test('modes are written in the form, compared, rolled back, deprecated and deleted', async () => {
     const { page } = ui
+    // The document that is shown first loads until `showFirst` is called, so after another one was chosen.
+    const { identifier } = await page.send('Page.addScriptToEvaluateOnNewDocument', {
+      source: `{
+        const send = window.fetch
+        const chosen = new Promise((resolve) => (window.showFirst = resolve))
+        window.fetch = async (url, options) => {
+          const response = await send(url, options)
+          if (String(url).endsWith('/modes/general')) await chosen
+          return response
+        }
+      }`,
+    })
     await ui.visit(cloud.api, '#/modes')
+    await page.send('Page.removeScriptToEvaluateOnNewDocument', { identifier })
     const choices = `[...document.querySelectorAll('.choice')].map((element) => element.textContent)`
     await page.until(`${choices}.includes('Generalmode · general · built in')`)
     const before = await page.run(`${choices}.length`)
     await ui.press('New mode')
     await page.until(`${member('Key')}?.value === 'release_notes'`)
+    await page.run('window.showFirst()')
     await set(member('Key'), 'No key')
     await ui.press('Save')
     await page.until(`!!document.querySelector('#errors [role=alert]')`)
