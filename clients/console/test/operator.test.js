@@ -32,6 +32,8 @@ const set = (field, value) =>
  * @param {string} path
  */
 const member = (path) => `[...document.querySelectorAll('[data-path]')].find((element) => element.dataset.path === ${JSON.stringify(path)})?.querySelector('input, select, textarea')`
+/** Opens all sections of the form of a context. */
+const openSections = `document.querySelectorAll('.schema-form details').forEach((element) => (element.open = true))`
 const source = `JSON.parse(document.querySelector('.code-input').value)`
 
 /** Expression for the texts of the budgets. */
@@ -205,6 +207,7 @@ suite('console for operators', { skip: noCloud || noBrowser }, () => {
     assert.deepEqual([System, MaxRounds, Budgets.FileTokens, ReasoningEffort, HistorySummary], ['You sell.', 3, 500, 'low', true])
     await set(member('Budgets.FileTokens'), '')
     assert.equal('FileTokens' in (await page.run(source)).Budgets, false, 'an empty field removes the member')
+    await page.run(openSections)
     await ui.press('Add to Client tools')
     await set(member('ClientTools[0].Name'), 'shelf_read')
     await set(member('ClientTools[0].Description'), 'Reads a shelf.')
@@ -236,7 +239,7 @@ suite('console for operators', { skip: noCloud || noBrowser }, () => {
     await page.until(`document.querySelector('#errors .success') && !document.querySelector('.field-error')`)
     for (const scheme of /** @type {const} */ (['light', 'dark'])) {
       await page.show({ width: 390, height: 844, scheme })
-      await page.run(`document.querySelectorAll('.schema-form details').forEach((element) => (element.open = true))`)
+      await page.run(openSections)
       assert.deepEqual(await ui.violations(), [], scheme)
       assert.ok((await ui.overflow) <= 0)
     }
@@ -332,7 +335,7 @@ suite('console for operators', { skip: noCloud || noBrowser }, () => {
     assert.deepEqual([Status, Deprecated], ['deprecated', 'Use general instead.'])
     for (const scheme of /** @type {const} */ (['light', 'dark'])) {
       await page.show({ width: 390, height: 844, scheme })
-      await page.run(`document.querySelectorAll('.schema-form details').forEach((element) => (element.open = true))`)
+      await page.run(openSections)
       assert.deepEqual(await ui.violations(), [], scheme)
       assert.ok((await ui.overflow) <= 0)
     }
