@@ -144,6 +144,7 @@ suite('console around the chat', { skip: noCloud || noBrowser }, () => {
     await page.until(`document.querySelector('dialog')?.textContent.includes('Keyboard shortcuts')`)
     assert.deepEqual(await ui.violations(), [])
     await page.press('Escape')
+    await page.until(`!document.querySelector('dialog')`)
     await page.run(`document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '/', bubbles: true, cancelable: true }))`)
     await page.until(`document.activeElement.matches('.composer textarea')`)
     // A character that is typed into a field is no shortcut.
