@@ -89,7 +89,7 @@ suite('console for operators', { skip: noCloud || noBrowser }, () => {
     assert.match((await page.run(rows))[1], /nearly used up: 1.1 EUR/)
     await add({ Id: 'daily', Limit: '1', Window: 'day' })
     await page.until(`document.querySelector('dialog [role=alert]')?.textContent.includes('Budgets[2].Id')`)
-    await ui.press('Cancel', 'dialog')
+    await ui.cancel()
 
     // A change that somebody else made meanwhile isn't overwritten.
     const headers = { authorization: `Bearer ${cloud.token('root-operator')}` }
@@ -104,7 +104,7 @@ suite('console for operators', { skip: noCloud || noBrowser }, () => {
     await set(`${dialog}.elements.Limit`, '5000')
     await page.run(`${dialog}.requestSubmit()`)
     await page.until(`document.querySelector('dialog [role=alert]')?.textContent.includes('Somebody else') && ${rows}.length === 1`)
-    await ui.press('Cancel', 'dialog')
+    await ui.cancel()
 
     await ui.press('Edit the budget money')
     assert.equal(await page.run(`${dialog}.elements.Limit.value`), '1.2')

@@ -64,6 +64,12 @@ export class ConsolePage {
     await this.page.run(`${button}.click()`)
   }
 
+  /** Cancels the dialog. It is removed a task after the click. */
+  async cancel() {
+    await this.press('Cancel', 'dialog')
+    await this.page.until(`!document.querySelector('dialog')`)
+  }
+
   /** Returns axe's accessibility violations on the current page, as short texts. */
   async violations() {
     // A color that is still changing can lack contrast.
