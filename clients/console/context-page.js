@@ -50,7 +50,7 @@ export function contextPage(connection, { title: pageTitle, label, description, 
   const deprecate = button('Deprecate', openDeprecation)
   const remove = button('Delete', openDeletion, { class: 'danger ghost' })
   const createButton = (/** @type {string} */ kind) => button(`New ${kind}`, () => create(kind))
-  const editor = contextEditor(showNote, kindOf)
+  const editor = contextEditor(onEdit, kindOf)
   const test = isTestable ? testPanel(connection, saveForTest) : undefined
   const node = el(
     'div',
@@ -74,6 +74,14 @@ export function contextPage(connection, { title: pageTitle, label, description, 
   let selected = { kind: kindNames[0] ?? '', id: '' }
   /** Counts what was chosen: a document that loads slowly doesn't replace what was chosen after it. */
   let chosen = 0
+  /** Counts changes in the editor: what is typed while a document is saved isn't replaced. */
+  let edits = 0
+
+  /** @param {boolean} isChanged true if the editor has unsaved changes */
+  function onEdit(isChanged) {
+    edits += 1
+    showNote(isChanged)
+  }
 
   /** @param {Content} content */
   function kindOf({ Kind }) {
@@ -106,14 +114,26 @@ export function contextPage(connection, { title: pageTitle, label, description, 
     remove.hidden = !context || context.IsBuiltIn
     deprecate.hidden = !context || Boolean(context.Deprecated)
     showNote(false)
-    for (const choice of listElement.querySelectorAll('button')) {
-      choice.setAttribute('aria-pressed', String(Boolean(context) && choice.dataset.key === `${kind} ${id}`))
-    }
+    markSelected()
+    showVersions(content)
+  }
+
+  /** @param {Content} content the document in the editor as it is stored */
+  function showVersions(content) {
+    const selection = selected
+    const { kind, id, context } = selection
     fill(versions)
     versions.hidden = !context || context.IsBuiltIn
-    if (!versions.hidden) {
-      const list = versionList(connection, contextPath(kind, id), content, () => open(kind, id))
-      list.then((shown) => selected === selection && fill(versions, shown), showError)
+    if (versions.hidden) return
+    const list = versionList(connection, contextPath(kind, id), content, () => open(kind, id))
+    list.then((shown) => selected === selection && fill(versions, shown), showError)
+  }
+
+  /** Marks the document in the editor in the list. */
+  function markSelected() {
+    const { kind, id, context } = selected
+    for (const choice of listElement.querySelectorAll('button')) {
+      choice.setAttribute('aria-pressed', String(Boolean(context) && choice.dataset.key === `${kind} ${id}`))
     }
   }
 
@@ -142,25 +162,41 @@ export function contextPage(connection, { title: pageTitle, label, description, 
   async function open(kind, id) {
     chosen += 1
     const at = chosen
-    const context = /** @type {Context & { Content: Content }} */ (await connection.read(contextPath(kind, id)))
+    const context = await read(kind, id)
     if (at === chosen) show({ kind, id, context }, context.Content)
   }
+
+  /**
+   * @param {string} kind
+   * @param {string} id
+   * @returns {Promise<Context & { Content: Content }>}
+   */
+  const read = (kind, id) => connection.read(contextPath(kind, id))
 
   /** Saves the document in the editor. Returns undefined if it isn't valid JSON. */
   async function saveContext() {
     const content = editor.read()
     if (!content) return undefined
     const [kind, id] = [kindOf(content), idOf(content)]
+    const before = { chosen, edits }
     const isSame = selected.context && selected.kind === kind && selected.id === id
     const tag = isSame ? selected.context?.ETag : undefined
     // A change that somebody else made meanwhile isn't overwritten.
     /** @type {Record<string, string>} */
     const condition = tag ? { 'if-match': tag } : { 'if-none-match': '*' }
     await connection.send('PUT', contextPath(kind, id), JSON.stringify(content), condition)
-    await list()
-    await open(kind, id)
-    editor.showSaved()
+    const [context] = await Promise.all([read(kind, id), list()])
     announce('Saved.')
+    if (chosen !== before.chosen) return content
+    if (edits === before.edits) {
+      show({ kind, id, context }, context.Content)
+      editor.showSaved()
+    } else {
+      // The next save replaces the version that this one made.
+      selected = { kind, id, context }
+      showNote(true)
+      showVersions(context.Content)
+    }
     return content
   }
 
@@ -190,10 +226,11 @@ export function contextPage(connection, { title: pageTitle, label, description, 
   function openDeletion() {
     const { kind, id, context } = selected
     const submit = async () => {
+      const before = chosen
       await connection.send('DELETE', contextPath(kind, id), undefined, context?.ETag ? { 'if-match': context.ETag } : {})
       announce(`Deleted ${id}.`)
       await list()
-      create(kind)
+      if (chosen === before) create(kind)
     }
     const hint = el('p', {}, `${optionsOf(kind).deletion} Its versions are kept.`)
     openDialog({ title: `Delete ${id}?`, fields: [hint], submit: 'Delete', isDangerous: true }, submit)
@@ -224,6 +261,7 @@ export function contextPage(connection, { title: pageTitle, label, description, 
       return el('li', {}, button([el('strong', {}, Name || Id), el('small', {}, about)], () => open(kind, Id).catch(showError), attributes))
     })
     fill(listElement, choices)
+    markSelected()
     editor.suggest(items.filter(({ kind }) => kind === 'conversation').map(({ context }) => context.Id))
     return items
   }

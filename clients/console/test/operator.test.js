@@ -287,6 +287,58 @@ suite('console for operators', { skip: noCloud || noBrowser }, () => {
     assert.deepEqual(page.errors, [])
   })
 
+  test('what is typed and chosen while a document is saved stays', async () => {
+    const { page } = ui
+    // A save is answered when `finishSave` is called.
+    const { identifier } = await page.send('Page.addScriptToEvaluateOnNewDocument', {
+      source: `{
+        const send = window.fetch
+        window.fetch = async (url, options) => {
+          const response = await send(url, options)
+          if (options?.method === 'PUT') await new Promise((resolve) => (window.finishSave = resolve))
+          return response
+        }
+      }`,
+    })
+    const finishSave = async () => {
+      await page.until(`!!window.finishSave`)
+      await page.run(`window.finishSave(), delete window.finishSave`)
+    }
+    const note = `document.querySelector('.editor-head small').textContent`
+    const pressed = `document.querySelector('.choice[aria-pressed=true]')?.textContent`
+    await ui.visit(cloud.api, '#/modes')
+    await page.send('Page.removeScriptToEvaluateOnNewDocument', { identifier })
+    await page.until(`${pressed}?.startsWith('General')`)
+    await ui.press('New mode')
+    await set(member('Key'), 'half_saved')
+    await ui.press('Save')
+    await set(member('Description'), 'Typed while version 1 was saved')
+    await finishSave()
+    await page.until(`${note} === 'Version 1 · unsaved changes'`)
+    assert.equal(await page.run(`${member('Description')}.value`), 'Typed while version 1 was saved')
+
+    await ui.press('Save')
+    await finishSave()
+    await page.until(`${note} === 'Version 2'`)
+    assert.equal((await page.run(source)).Description, 'Typed while version 1 was saved')
+
+    await set(member('DisplayName'), 'Half saved')
+    await ui.press('Save')
+    await page.run(`[...document.querySelectorAll('.choice')].find((element) => element.textContent.startsWith('General')).click()`)
+    await page.until(`${pressed}?.startsWith('General')`)
+    await finishSave()
+    await page.until(`[...document.querySelectorAll('.choice')].some((element) => element.textContent.startsWith('Half saved'))`)
+    assert.ok((await page.run(pressed)).startsWith('General'))
+    assert.equal((await page.run(source)).Key, 'general')
+
+    await page.run(`[...document.querySelectorAll('.choice')].find((element) => element.textContent.startsWith('Half saved')).click()`)
+    await page.until(`${note} === 'Version 3'`)
+    await ui.press('Delete')
+    await ui.press('Delete', 'dialog')
+    await page.until(`!document.querySelector('dialog')`)
+    assert.deepEqual(page.errors, [])
+  })
+
   test('modes are written in the form, compared, rolled back, deprecated and deleted', async () => {
     const { page } = ui
     // The document that is shown first loads until `showFirst` is called, so after another one was chosen.
