@@ -16,7 +16,7 @@ pub(crate) struct Bench {
     /// Number of rounds; the median is reported
     #[arg(long, default_value_t = 3)]
     pub(crate) rounds: usize,
-    /// Another build of this program to compare with; `floor` ignores it
+    /// Another build of this program to compare with; `floor` and `openai` ignore it
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) baseline: Option<PathBuf>,
     /// File for the metrics as JSON Lines
@@ -52,6 +52,9 @@ pub(crate) enum BenchPart {
     History,
     /// Turns compared with a program that makes their calls and nothing else
     Floor,
+    /// Turns over the OpenAI-compatible API compared with turns over our own, turn by turn
+    #[value(name = "openai")]
+    OpenAi,
     /// Time from a request's arrival at `execute` until the model has the turn's request
     FirstToken,
     /// Many turns in few processes, whose memory must not grow; `scripts/soak`
@@ -67,6 +70,7 @@ impl From<BenchPart> for Part {
             BenchPart::Scaling => Self::Scaling,
             BenchPart::History => Self::History,
             BenchPart::Floor => Self::Floor,
+            BenchPart::OpenAi => Self::OpenAi,
             BenchPart::FirstToken => Self::FirstToken,
             BenchPart::Soak => Self::Soak,
         }

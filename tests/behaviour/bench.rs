@@ -51,6 +51,20 @@ fn time_until_the_model_is_asked_is_measured() {
 }
 
 #[test]
+fn openai_api_is_compared_with_our_own() {
+    let figures = figures(&["--only", "openai", "--turns", "2"]);
+    for shape in ["buffered", "streamed"] {
+        let of = format!("{shape} turns over the OpenAI-compatible API, baseline our own API");
+        for name in ["added latency, p50", "added latency, p99"] {
+            assert!(value(&figures, &of, name) > 0.0, "{figures:?}");
+        }
+        let figure = figures.iter().find(|figure| figure["group"] == *of).unwrap();
+        assert!(figure["baseline"].as_f64().unwrap() > 0.0, "{figure}");
+        assert_eq!(figure["goal"], 1.05, "{figure}");
+    }
+}
+
+#[test]
 fn every_load_is_compared_with_another_build() {
     let program = env!("CARGO_BIN_EXE_aptix");
     let figures = figures(&["--only", "turns", "--turns", "2", "--baseline", program]);

@@ -121,8 +121,8 @@ impl Client {
         });
         let sent = Instant::now();
         let answer = self.post("/v1/responses", body.to_string()).await?;
-        let took = sent.elapsed();
         expect_contains("\"status\":\"completed\"", &answer)?;
+        let took = sent.elapsed();
         let id = answer.split_once("\"resp_").and_then(|(_, rest)| rest.split('"').next());
         let decoded = id.and_then(|id| URL_SAFE_NO_PAD.decode(id).ok());
         let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();

@@ -17,6 +17,7 @@ mod load;
 mod long_sessions;
 mod measure;
 mod metric;
+mod openai;
 mod prices;
 mod scaling;
 mod shape;

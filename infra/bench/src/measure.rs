@@ -17,7 +17,7 @@ use crate::metric::Metrics;
 use crate::shape::Shape;
 use crate::soak::{self, SoakOptions};
 use crate::system::System;
-use crate::{deployed, first_token, floor, history_growth, load, scaling, start, turn_calls};
+use crate::{deployed, first_token, floor, history_growth, load, openai, scaling, start, turn_calls};
 
 /// A part of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub enum Part {
     History,
     /// Turns compared with the floor: a program that makes their calls and nothing else.
     Floor,
+    /// Turns over the OpenAI-compatible API compared with turns over our own, turn by turn.
+    OpenAi,
     /// Time from a request's arrival at `execute` until the model has the turn's request.
     FirstToken,
     /// Many turns in few processes, whose memory must not grow.
@@ -98,6 +100,7 @@ pub async fn measure(options: &Options, report: impl Fn(&str)) -> Result<Metrics
             Part::Scaling => bench.scaling(&mut metrics).await?,
             Part::History => bench.history(&mut metrics).await?,
             Part::Floor => bench.floor(&mut metrics).await?,
+            Part::OpenAi => bench.openai(&mut metrics).await?,
             Part::FirstToken => bench.first_token(&mut metrics).await?,
             Part::Soak => bench.soak(&mut metrics).await?,
         }
@@ -197,6 +200,23 @@ impl<T: Fn(&str)> Bench<'_, T> {
         for (number, program, system) in systems {
             system.shutdown().await;
             metrics.add(number, turn_calls::measure(program, number).await?);
+        }
+        Ok(())
+    }
+
+    /// Compares the OpenAI-compatible API with our own, which takes the place of the baseline.
+    async fn openai(&self, metrics: &mut Metrics) -> Result<(), Failure> {
+        for program in self.programs.iter().take(1) {
+            let system = System::start(program, 0).await?;
+            for round in 1..=self.rounds {
+                for pair in &openai::PAIRS {
+                    self.report_round(round, pair);
+                    let [openai, own] = openai::run(&system, pair, self.turns).await?;
+                    metrics.add(0, openai);
+                    metrics.add(1, own);
+                }
+            }
+            system.shutdown().await;
         }
         Ok(())
     }
