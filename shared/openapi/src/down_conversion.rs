@@ -189,19 +189,33 @@ fn members(object: &Object, schemas: &Object) -> Option<(Object, BTreeSet<String
         let Some(parts) = object.get(word).and_then(Value::as_array) else { continue };
         is_object = true;
         let mut always: Option<BTreeSet<String>> = None;
+        let mut alternatives = Object::new();
         for part in parts {
             let (of_part, of_all) = members(part.as_object()?, schemas)?;
-            properties.extend(of_part);
+            if is_all {
+                keep_first(&mut properties, of_part);
+            } else {
+                alternatives.extend(of_part);
+            }
             always = Some(match always {
                 None => of_all,
                 Some(so_far) if is_all => so_far.union(&of_all).cloned().collect(),
                 Some(so_far) => so_far.intersection(&of_all).cloned().collect(),
             });
         }
+        keep_first(&mut properties, alternatives);
         required.extend(always.unwrap_or_default());
     }
     required.retain(|name| properties.contains_key(name));
     is_object.then_some((properties, required))
+}
+
+/// Adds the members that are not declared yet. A later part only narrows a declared member, and a narrower schema of one
+/// alternative does not hold for the others.
+fn keep_first(properties: &mut Object, later: Object) {
+    for (name, schema) in later {
+        properties.entry(name).or_insert(schema);
+    }
 }
 
 #[cfg(test)]
@@ -233,6 +247,24 @@ mod tests {
             } })
         );
         assert_eq!(schemas["Either"].get("required"), None, "neither is always there");
+    }
+
+    #[test]
+    fn narrowed_member_keeps_its_declaration() {
+        let files = json!({ "type": "array", "items": { "type": "string" }, "description": "Files." });
+        let narrowed = json!({ "type": "array", "items": {}, "minItems": 1 });
+        let turn = json!({ "allOf": [
+            { "type": "object", "properties": { "Files": files, "Text": { "type": ["string", "null"] } } },
+            { "anyOf": [
+                { "required": ["Text"], "properties": { "Text": { "type": "string", "pattern": "x" } } },
+                { "required": ["Files"], "properties": { "Files": narrowed } },
+            ] },
+        ] });
+        let schemas = converted(json!({ "Turn": turn }));
+        assert_eq!(
+            schemas["Turn"],
+            json!({ "type": "object", "properties": { "Files": files, "Text": { "type": "string" } } })
+        );
     }
 
     #[test]
