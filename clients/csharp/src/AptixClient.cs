@@ -134,7 +134,8 @@ namespace Aptix
             for (var position = new StreamPosition(); ;)
             {
                 var response = await FollowAsync("api/ai/agent/" + path, ToJson(body), position, onEvent, cancel).ConfigureAwait(false);
-                if (tools == null || !(response is ClientToolContinuation waiting)) return response;
+                var waiting = response as ClientToolContinuation;
+                if (tools == null || waiting == null) return response;
                 var results = await tools.RunAsync(waiting.ToolCalls, cancel).ConfigureAwait(false);
                 body = new ToolContinuation { SessionId = sessionId, TurnId = turnId, ToolResults = results };
                 path = "tool-results";

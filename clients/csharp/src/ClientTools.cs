@@ -42,8 +42,8 @@ namespace Aptix
                 var result = new SubmittedResult { ToolCallId = call.ToolCallId };
                 try
                 {
-                    if (!tools.TryGetValue(call.Name, out var run)) throw new NotSupportedException("This client has no tool " + call.Name + ".");
-                    var output = await run(AptixClient.FromJson<JToken>(call.ArgumentsJson), cancel).ConfigureAwait(false);
+                    if (!tools.ContainsKey(call.Name)) throw new NotSupportedException("This client has no tool " + call.Name + ".");
+                    var output = await tools[call.Name](AptixClient.FromJson<JToken>(call.ArgumentsJson), cancel).ConfigureAwait(false);
                     result.ResultJson = output == null ? "null" : AptixClient.ToJson(output);
                     if (result.ResultJson.Length > MaxResultChars) throw new InvalidOperationException("The tool's result is larger than " + MaxResultChars + " characters of JSON.");
                 }

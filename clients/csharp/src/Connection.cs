@@ -75,19 +75,21 @@ namespace Aptix
                 else if (parts[0] == "retry") retry = value;
                 else if (parts[0] == "data") data = data == null ? value : data + "\n" + value;
                 if (line.Length > 0) continue;
-                long? number = long.TryParse(id, out var parsed) ? parsed : (long?)null;
+                var number = ParseNumber(id);
                 // A new connection can repeat events. An event without an id is no progress.
                 if (data != null && !(number <= position.LastEventId))
                 {
                     if (number != null) position.Failures = 0;
                     position.LastEventId = number ?? position.LastEventId;
                     if (name == "result") return ParseEnvelope<AgentExecuteResponse>(data, number != null).Result;
-                    if (name != null && StreamEvent.Types.TryGetValue(name, out var type)) onEvent?.Invoke(ParseEvent(data, type));
+                    if (name != null && StreamEvent.Types.ContainsKey(name)) onEvent?.Invoke(ParseEvent(data, StreamEvent.Types[name]));
                 }
                 id = name = data = null;
             }
-            throw AptixException.Interrupted(int.TryParse(retry, out var milliseconds) ? milliseconds / 1000.0 : (double?)null);
+            throw AptixException.Interrupted(ParseNumber(retry) / 1000.0);
         }
+
+        private static long? ParseNumber(string text) => long.TryParse(text, out var number) ? number : (long?)null;
 
         private static StreamEvent ParseEvent(string data, Type type)
         {
