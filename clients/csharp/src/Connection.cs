@@ -24,6 +24,8 @@ namespace Aptix
         private readonly TimeSpan idleTimeout;
         private readonly CancellationToken cancel;
         private readonly CancellationTokenSource abort;
+        // Not every platform cancels a read that waits.
+        private readonly TaskCompletionSource<object> aborted = new TaskCompletionSource<object>(TaskCreationOptions.RunContinuationsAsynchronously);
         private HttpResponseMessage response;
         private StreamReader reader;
 
@@ -32,6 +34,7 @@ namespace Aptix
             this.idleTimeout = idleTimeout;
             this.cancel = cancel;
             abort = CancellationTokenSource.CreateLinkedTokenSource(cancel);
+            abort.Token.Register(() => aborted.TrySetResult(null));
         }
 
         public void Dispose()
@@ -44,8 +47,6 @@ namespace Aptix
         internal async Task OpenAsync(HttpClient http, HttpRequestMessage request)
         {
             response = await WaitAsync(http.SendAsync(request, HttpCompletionOption.ResponseHeadersRead, abort.Token), AptixException.Unreachable).ConfigureAwait(false);
-            // Not all platforms cancel a read that waits.
-            abort.Token.Register(response.Dispose);
             reader = new StreamReader(await WaitAsync(response.Content.ReadAsStreamAsync(), AptixException.Interrupted).ConfigureAwait(false), Encoding.UTF8);
             if ((int)response.StatusCode < 300) return;
             await ReadEnvelopeAsync<object>().ConfigureAwait(false);
@@ -115,13 +116,21 @@ namespace Aptix
             try
             {
                 abort.CancelAfter(idleTimeout);
-                return await io.ConfigureAwait(false);
+                await Task.WhenAny(io, aborted.Task).ConfigureAwait(false);
+                if (!aborted.Task.IsCompleted)
+                {
+                    // What the caller does with the line doesn't count.
+                    abort.CancelAfter(Timeout.InfiniteTimeSpan);
+                    return await io.ConfigureAwait(false);
+                }
+                // The read that is left behind can fail later.
+                _ = io.ContinueWith(late => late.Exception, TaskContinuationOptions.OnlyOnFaulted);
             }
             catch (Exception error) when (error is HttpRequestException || error is IOException || error is WebException || error is OperationCanceledException || error is ObjectDisposedException)
             {
-                cancel.ThrowIfCancellationRequested();
-                throw onLoss();
             }
+            cancel.ThrowIfCancellationRequested();
+            throw onLoss();
         }
     }
 }

@@ -5,6 +5,7 @@ using System.IO;
 using System.Net.Http;
 using System.Text.RegularExpressions;
 using System.Threading.Tasks;
+using Aptix.Wire;
 using Newtonsoft.Json.Linq;
 
 namespace Aptix.Tests
@@ -21,20 +22,28 @@ namespace Aptix.Tests
         internal LocalCloud()
         {
             process = Start("--port 0");
-            // A cloud that doesn't start must not block the tests.
-            _ = Task.Delay(TimeSpan.FromSeconds(60)).ContinueWith(_ => { if (requests == null) process.Kill(); });
-            var addresses = new Dictionary<string, string>();
-            for (string line; (line = process.StandardOutput.ReadLine()) != null && !line.StartsWith("  Data", StringComparison.Ordinal);)
+            try
             {
-                var match = Regex.Match(line, @"^  (\w+) +(http\S+)");
-                if (match.Success) addresses[match.Groups[1].Value] = match.Groups[2].Value;
+                // A cloud that doesn't start must not block the tests.
+                _ = Task.Delay(TimeSpan.FromSeconds(60)).ContinueWith(_ => { if (requests == null) process.Kill(); });
+                var addresses = new Dictionary<string, string>();
+                for (string line; (line = process.StandardOutput.ReadLine()) != null && !line.StartsWith("  Data", StringComparison.Ordinal);)
+                {
+                    var match = Regex.Match(line, @"^  (\w+) +(http\S+)");
+                    if (match.Success) addresses[match.Groups[1].Value] = match.Groups[2].Value;
+                }
+                if (!addresses.ContainsKey("API")) throw new InvalidOperationException("The local cloud did not start: " + program);
+                Url = addresses["API"];
+                requests = new Uri(new Uri(addresses["Model"]), "/scripted/requests");
+                // Read the rest, so that the program never waits for its reader.
+                _ = process.StandardOutput.ReadToEndAsync();
+                Token = Run("token --org acme --user ada").Trim();
             }
-            if (addresses.Count == 0) throw new InvalidOperationException("The local cloud did not start: " + program);
-            Url = addresses["API"];
-            requests = new Uri(new Uri(addresses["Model"]), "/scripted/requests");
-            process.OutputDataReceived += (sender, line) => { };
-            process.BeginOutputReadLine();
-            Token = Run("token --org acme --user ada").Trim();
+            catch
+            {
+                Dispose();
+                throw;
+            }
         }
 
         internal string Url { get; }
@@ -46,13 +55,8 @@ namespace Aptix.Tests
             return new AptixClient(url ?? Url, Token) { InitialBackoff = TimeSpan.FromMilliseconds(5), MaxRetries = 100 };
         }
 
-        /// <summary>Writes a context.</summary>
-        internal void PutContext(JObject context)
-        {
-            var file = Path.Combine(folder, "context.json");
-            File.WriteAllText(file, context.ToString());
-            Run("contexts put " + file + " --org acme");
-        }
+        /// <summary>Returns the number of model calls for a turn, whose instruction ends with a unique text.</summary>
+        internal Task<int> CountModelCallsAsync(UserTurn turn) => CountModelCallsAsync(turn.Instruction.Substring(turn.Instruction.Length - 32));
 
         /// <summary>Returns the number of model calls for an instruction that contains the text.</summary>
         internal async Task<int> CountModelCallsAsync(string text)

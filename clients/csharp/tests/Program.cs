@@ -134,7 +134,7 @@ namespace Aptix.Tests
                 True(proxy.Cuts >= 4, proxy.Cuts + " cuts");
                 True(codes.Count >= 4 && codes.All(code => code == "Interrupted" || code == "Unreachable"), string.Join(",", codes));
                 Equal(0, text.Events.OfType<StreamReset>().Count(), "a resumed stream has no reset");
-                Equal(1, await cloud.CountModelCallsAsync(turn.Instruction), "model calls");
+                Equal(1, await cloud.CountModelCallsAsync(turn), "model calls");
             }
         }
 
@@ -147,7 +147,7 @@ namespace Aptix.Tests
                 var turn = Turn("say \"Once.\"");
                 Equal("Once.", ((Final)await client.RunAsync(turn)).PrimaryOutputText);
                 Equal(2, proxy.Cuts);
-                Equal(1, await cloud.CountModelCallsAsync(turn.Instruction), "model calls");
+                Equal(1, await cloud.CountModelCallsAsync(turn), "model calls");
                 Equal(1L, (await client.ReadSessionAsync(turn.SessionId)).TurnCount);
             }
         }
@@ -190,7 +190,7 @@ namespace Aptix.Tests
                 }
                 catch (OperationCanceledException) { }
                 True(((Final)await client.RunAsync(turn)).PrimaryOutputText.EndsWith("word30", StringComparison.Ordinal), "the whole answer");
-                Equal(1, await cloud.CountModelCallsAsync(turn.Instruction), "model calls");
+                Equal(1, await cloud.CountModelCallsAsync(turn), "model calls");
             }
         }
 
@@ -218,7 +218,7 @@ namespace Aptix.Tests
                 var turn = Turn("say \"a\"; hang 1500ms; say \"b\"");
                 Equal("ab", ((Final)await client.RunAsync(turn)).PrimaryOutputText);
                 True(retries > 0, "retries");
-                Equal(1, await cloud.CountModelCallsAsync(turn.Instruction), "model calls");
+                Equal(1, await cloud.CountModelCallsAsync(turn), "model calls");
             }
         }
 
