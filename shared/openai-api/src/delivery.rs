@@ -1,6 +1,6 @@
 //! Delivers the response of a turn: in one piece, or as a stream.
 
-use std::{collections::VecDeque, future::ready};
+use std::future::ready;
 
 use agent::outcome;
 use axum::response::{IntoResponse, Response};
@@ -9,7 +9,7 @@ use contracts::{
     Error, ErrorCode,
     stream::{Event, Kind},
 };
-use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
+use futures::{FutureExt, Stream, StreamExt, future::BoxFuture, stream};
 use runtime::{keep_alive::KeepAliveJson, stream::KeepAlive, tasks};
 use serde_json::Value;
 use tokio::time::timeout;
@@ -150,24 +150,24 @@ enum AnyTranslator {
 }
 
 impl AnyTranslator {
-    fn start(&mut self) -> Vec<String> {
+    fn start(&mut self) -> String {
         match self {
-            Self::Response(translator) => to_sse(translator.start()),
-            Self::Chat(translator) => translator.start(),
+            Self::Response(translator) => to_sse(&translator.start()),
+            Self::Chat(translator) => translator.start().concat(),
         }
     }
 
-    fn event(&mut self, event: &Event) -> Vec<String> {
+    fn event(&mut self, event: &Event) -> String {
         match self {
-            Self::Response(translator) => to_sse(translator.event(event)),
-            Self::Chat(translator) => translator.event(event),
+            Self::Response(translator) => to_sse(&translator.event(event)),
+            Self::Chat(translator) => translator.event(event).concat(),
         }
     }
 
-    fn finish(&mut self, outcome: &Outcome) -> Vec<String> {
+    fn finish(&mut self, outcome: &Outcome) -> String {
         match self {
-            Self::Response(translator) => to_sse(translator.finish(outcome)),
-            Self::Chat(translator) => translator.finish(outcome),
+            Self::Response(translator) => to_sse(&translator.finish(outcome)),
+            Self::Chat(translator) => translator.finish(outcome).concat(),
         }
     }
 
@@ -179,7 +179,7 @@ impl AnyTranslator {
     }
 }
 
-fn to_sse(events: Vec<crate::stream::StreamEvent>) -> Vec<String> {
+fn to_sse(events: &[crate::stream::StreamEvent]) -> String {
     events.iter().map(crate::stream::StreamEvent::to_sse).collect()
 }
 
@@ -195,22 +195,18 @@ pub fn follow(translator: Translator, events: Events, keep_alive: KeepAlive) -> 
     live(AnyTranslator::Response(translator), events, keep_alive)
 }
 
+/// Returns the events of a response while its turn runs. Those of one event of the turn are sent in one piece.
 fn live(mut translator: AnyTranslator, events: Events, keep_alive: KeepAlive) -> Response {
-    let ready = VecDeque::from(translator.start());
-    let state = (translator, events, ready);
-    let chunks = stream::unfold(state, |(mut translator, mut events, mut ready)| async move {
-        loop {
-            if let Some(event) = ready.pop_front() {
-                return Some((event, (translator, events, ready)));
-            }
-            if translator.is_finished() {
-                return None;
-            }
-            // A stream without an end outlasts this connection: the client takes it up with `starting_after`.
-            ready.extend(translator.event(&events.next().await?));
+    let first = translator.start();
+    let rest = stream::unfold((translator, events), |(mut translator, mut events)| async move {
+        if translator.is_finished() {
+            return None;
         }
+        // A stream without an end outlasts this connection: the client takes it up with `starting_after`.
+        let events_of_one = translator.event(&events.next().await?);
+        Some((events_of_one, (translator, events)))
     });
-    http::events(chunks, keep_alive)
+    send(stream::once(ready(first)).chain(rest), keep_alive)
 }
 
 /// Returns the events of a response whose turn isn't streamed: the rest of them once it has its outcome.
@@ -220,8 +216,13 @@ fn after(
     keep_alive: KeepAlive,
 ) -> Response {
     let first = translator.start();
-    let rest = async move { stream::iter(translator.finish(&outcome.await)) };
-    http::events(stream::iter(first).chain(stream::once(rest).flatten()), keep_alive)
+    let rest = async move { translator.finish(&outcome.await) };
+    send(stream::once(ready(first)).chain(stream::once(rest)), keep_alive)
+}
+
+/// Sends the pieces, without the empty ones of what this protocol does not tell.
+fn send(pieces: impl Stream<Item = String> + Send + 'static, keep_alive: KeepAlive) -> Response {
+    http::events(pieces.filter(|piece| ready(!piece.is_empty())), keep_alive)
 }
 
 /// Waits for the outcome, and sends whitespace if that takes long.
