@@ -13,7 +13,7 @@ use std::{
 use testkit::simulation::{Counts, Run, run};
 
 /// Seeds of a run without `SIMULATION_SEEDS`. `SIMULATION_SEEDS=10000` is the long form.
-const SEEDS: u64 = 2_500;
+const SEEDS: u64 = 1_200;
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
