@@ -131,6 +131,8 @@ async fn refused_turn_stores_no_object_and_a_replay_no_second_one() {
     };
     let (cancelled, ()) = futures::join!(running, meanwhile);
     assert_eq!(cancelled.error(), "TurnCancelled");
+    // The finalizer stores the request of a cancelled turn.
+    system.until_attribute(&format!("TURN#{}", slow["TurnId"].as_str().unwrap()), "Status", "failed").await;
     refused(&slow, "TurnCancelled").await;
     let requests = system.objects().await.iter().filter(|key| key.ends_with("/instruction.json")).count();
     assert_eq!(requests, 1, "the turn's own");

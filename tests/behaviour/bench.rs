@@ -31,9 +31,9 @@ fn ordinary_turn_waits_for_two_aws_calls_before_and_after_the_model() {
     let count = |name: &str| value(&figures, "AWS calls of an ordinary turn", name);
     assert_eq!(count("sequential calls before the model"), 2.0);
     assert_eq!(count("sequential calls after the model"), 2.0);
-    assert!((10.0..=11.0).contains(&count("total")), "{figures:?}");
+    assert!((8.0..=9.0).contains(&count("total")), "{figures:?}");
     assert!((15.0..=25.0).contains(&count("write units")), "{figures:?}");
-    assert!((1.0..=4.0).contains(&count("read units")), "{figures:?}");
+    assert!((1.0..=5.0).contains(&count("read units")), "{figures:?}");
     // The sum has the turn's own time in it, which is longer on a busy machine.
     let dollars =
         |name: &str| value(&figures, "cost of a million ordinary turns, 10 s of model time each", name);

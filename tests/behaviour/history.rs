@@ -1,6 +1,7 @@
 //! Replayed history is complete and identical to the first rendering.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use protocol::payload::MAX_INLINE_REQUEST_BYTES;
 use serde_json::{Value, json};
 
 use crate::{
@@ -181,7 +182,9 @@ async fn file_over_budget_is_named_and_warned_about_once() {
 #[tokio::test]
 async fn unreadable_earlier_turn_is_omitted_until_readable_again() {
     let (system, ada) = local(json!({})).await;
-    let first = with_file(in_context("Look. [[script: say \"Seen.\"]]"), "src/a.rs", "fn hidden() {}");
+    // Too large to be inline, so that there is only the object.
+    let code = format!("fn hidden() {{}}{}", "\n".repeat(MAX_INLINE_REQUEST_BYTES));
+    let first = with_file(in_context("Look. [[script: say \"Seen.\"]]"), "src/a.rs", &code);
     ada.execute(&first).await.result();
     ada.execute(&in_context("Second")).await.result();
     let of = format!("/{}/", first["TurnId"].as_str().unwrap());

@@ -1,6 +1,7 @@
 //! The solution context latches: the newest one given stays (AGN-034 §4.5).
 
 use local::Options;
+use protocol::payload::MAX_INLINE_REQUEST_BYTES;
 use serde_json::{Value, json};
 
 use crate::client_tools::{results, submit};
@@ -64,7 +65,8 @@ async fn continuation_that_cannot_read_it_is_refused_and_works_later() {
     let system = System::with(Options { lease: Some(LEASE), ..options() }).await;
     system.put_context(json!({"Chain": "local", "ClientTools": [reading_tool()]})).await;
     let ada = system.client("acme", "ada");
-    let mut first = turn_in("s", "one");
+    // Too large to be inline, so that there is only the object.
+    let mut first = turn_in("s", &"one ".repeat(MAX_INLINE_REQUEST_BYTES));
     first["ConversationContextId"] = json!("c");
     first["SolutionContextText"] = json!("A Rust workspace.");
     ada.execute(&first).await.result();

@@ -64,9 +64,7 @@ fn response(media_type: &'static str, stream: Chunks) -> StreamResponse<Chunks> 
 /// buffered response.
 async fn run(services: &Services, turn: &Turn, on_text: impl FnMut(&str) + Send) -> Result<Bytes, Error> {
     let id = &turn.id;
-    let object = id.object(&format!("{}/{}/instruction.json", turn.fingerprint, turn.submission));
-    let staged = services.put_object(object, turn.request.clone().into_bytes());
-    let ((stored, _), ()) = try_join(services.session_and_head(id), staged).await?;
+    let [stored, _] = services.items(id, ["SESSION".to_owned(), id.head()]).await?;
 
     let (session, rev) = items::started_session(stored, turn);
     let head = items::running_head(turn, &session);

@@ -8,7 +8,7 @@ use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde::Deserialize;
 
 use crate::{
-    items::{self, text},
+    items::{self, Write, text},
     model::Reply,
     services::Services,
     turn::TurnId,
@@ -41,25 +41,27 @@ async fn handle(services: Arc<Services>, event: SqsEvent) -> Result<SqsBatchResp
 /// Makes the calls of a finalization, unless the turn is terminal.
 async fn finalize(services: &Services, message: String) -> Result<(), Error> {
     let id: TurnId = serde_json::from_str(&message)?;
-    let (Some(session), Some(head)) = services.session_and_head(&id).await? else { return Ok(()) };
+    let found = services.items(&id, ["SESSION".to_owned(), id.head(), id.request()]).await?;
+    let [Some(session), Some(head), Some(request)] = found else { return Ok(()) };
     if text(&head, "Phase") != "settled" {
         return Ok(());
     }
     let (user, writer) = (text(&head, "RequestedBy").to_owned(), text(&head, "Writer").to_owned());
-    let outcome = services.object(id.object(&format!("{writer}/result.json"))).await?;
+    let name = format!("{}/{}/instruction.json", text(&head, "Fingerprint"), text(&head, "SubmissionId"));
+    let published =
+        services.put_object(id.object(&name), text(&request, "RequestJson").to_owned().into_bytes());
+    let (outcome, ()) =
+        try_join(services.object(id.object(&format!("{writer}/result.json"))), published).await?;
     let Outcome { report } = serde_json::from_slice(&outcome)?;
 
-    let put = services.dynamodb.put_item().table_name(&services.table);
-    let put = put.set_item(Some(items::result(&id, &report))).send();
-    let detail = async { put.await.map(|_| ()).map_err(Error::from) };
     let participant = items::participant(&id, &user, text(&head, "Created"));
-    try_join(detail, services.update(items::activity(participant))).await?;
-
     let usage = items::usage_counters(&id, &user, &report);
     services
         .transact(vec![
             services.replacement(items::finalized_session(session, &report))?,
             services.replacement(items::finalized_head(head))?,
+            services.put(items::result(&id, &report))?,
+            services.replacement(Write::replace(participant, &[]))?,
             services.replacement(usage)?,
         ])
         .await

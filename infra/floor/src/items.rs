@@ -267,7 +267,7 @@ pub(crate) fn request(turn: &Turn) -> Attributes {
     let id = &turn.id;
     item(
         id.partition(),
-        format!("{}#REQUEST", id.head()),
+        id.request(),
         [
             ("Fingerprint", string(&*turn.fingerprint)),
             ("RequestedById", string(&*turn.user)),
@@ -277,6 +277,7 @@ pub(crate) fn request(turn: &Turn) -> Attributes {
             ("HistoryOwner", string("provider")),
             ("InstructionSummary", string(excerpt(&turn.instruction))),
             ("InstructionSummaryTruncated", AttributeValue::Bool(true)),
+            ("RequestJson", string(&*turn.request)),
         ],
     )
 }
@@ -292,16 +293,6 @@ pub(crate) fn participant(id: &TurnId, user: &str, active: &str) -> Attributes {
             ("LastActivity", string(active)),
         ],
     )
-}
-
-/// Returns the write of a participant's last activity.
-pub(crate) fn activity(participant: Attributes) -> Write {
-    let active = string(text(&participant, "LastActivity"));
-    let mut write = Write::replace(participant, &[]);
-    write.names.insert("#last".to_owned(), "LastActivity".to_owned());
-    write.values.insert(":last".to_owned(), active);
-    write.condition = Some("attribute_not_exists(#last) OR #last <= :last".to_owned());
-    write
 }
 
 /// Returns the result of a turn.

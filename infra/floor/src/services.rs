@@ -45,20 +45,20 @@ impl Services {
         })
     }
 
-    /// Reads the session and the head of a turn, in one call.
-    pub(crate) async fn session_and_head(
+    /// Reads items of a turn's session by their sort keys, in one call.
+    pub(crate) async fn items<const N: usize>(
         &self,
         turn: &TurnId,
-    ) -> Result<(Option<Attributes>, Option<Attributes>), Error> {
-        let keys = vec![key(turn.partition(), "SESSION".to_owned()), key(turn.partition(), turn.head())];
+        names: [String; N],
+    ) -> Result<[Option<Attributes>; N], Error> {
+        let keys = names.iter().map(|name| key(turn.partition(), name.clone())).collect();
         let keys = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(true).build()?;
         let read = self.dynamodb.batch_get_item().request_items(&self.table, keys).send().await?;
         let mut items = read.responses.unwrap_or_default().remove(&self.table).unwrap_or_default();
-        let mut take = |name: &str| {
+        Ok(names.map(|name| {
             let at = items.iter().position(|item| text(item, "SK") == name)?;
             Some(items.swap_remove(at))
-        };
-        Ok((take("SESSION"), take(&turn.head())))
+        }))
     }
 
     /// Stores an object that doesn't exist yet.
@@ -83,6 +83,12 @@ impl Services {
     /// Returns the part of a transaction that creates an item.
     pub(crate) fn creation(&self, item: Attributes) -> Result<TransactWriteItem, BuildError> {
         let put = Put::builder().table_name(&self.table).set_item(Some(item)).condition_expression(ABSENT);
+        Ok(TransactWriteItem::builder().put(put.build()?).build())
+    }
+
+    /// Returns the part of a transaction that writes an item whatever is stored.
+    pub(crate) fn put(&self, item: Attributes) -> Result<TransactWriteItem, BuildError> {
+        let put = Put::builder().table_name(&self.table).set_item(Some(item));
         Ok(TransactWriteItem::builder().put(put.build()?).build())
     }
 

@@ -101,6 +101,11 @@ impl TurnId {
         format!("TURN#{}", self.turn)
     }
 
+    /// Returns the sort key of the turn's request item.
+    pub(crate) fn request(&self) -> String {
+        format!("TURN#{}#REQUEST", self.turn)
+    }
+
     /// Returns the key of an object of the turn.
     pub(crate) fn object(&self, name: &str) -> String {
         format!("{}/{}/{}/{name}", self.org, self.session, self.turn)

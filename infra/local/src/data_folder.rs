@@ -74,7 +74,9 @@ const LOCK: &str = "lock";
 const FORMAT_FILE: &str = "format";
 /// Format of the state that this version reads and writes. Increment it with every incompatible change of what is
 /// stored in the table, the bucket or the vector database.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
+/// Oldest format that this version opens. Older versions wrote no inline requests, and nothing else differs.
+const OLDEST_FORMAT: u32 = 3;
 /// Format of folders without a marker: the builds that wrote them did not have one.
 const UNMARKED_FORMAT: u32 = 1;
 /// Database file in the data folder.
@@ -198,7 +200,8 @@ pub fn console_key(folder: &Path) -> Result<String, Error> {
     Ok(secret::read(&folder.join(CONSOLE_KEY))?)
 }
 
-/// Checks the format of the folder's state. Marks a folder without state as one of the current format.
+/// Checks the format of the folder's state. Marks a folder without state, or of an older format that this version opens,
+/// as one of the current format.
 fn check_format(root: &Path) -> Result<(), Error> {
     let folder = root.display().to_string();
     let found = match std::fs::read_to_string(root.join(FORMAT_FILE)) {
@@ -214,6 +217,7 @@ fn check_format(root: &Path) -> Result<(), Error> {
     };
     match found {
         FORMAT => Ok(()),
+        OLDEST_FORMAT..FORMAT => write_format(root).map_err(unusable(root)),
         found if found < FORMAT => Err(Error::OlderFormat { folder, found }),
         found => Err(Error::NewerFormat { folder, found }),
     }

@@ -150,7 +150,13 @@ async fn verify_turn(stores: &Stores, record: &Record) -> Result<Findings, Unava
     let mut files = Vec::new();
     for kind in required_objects(turn) {
         let payload = Payload { turn: turn.key.clone(), kind };
-        let Some(bytes) = findings.read(stores, &payload).await? else { continue };
+        let bytes = match inline_request(record).filter(|_| matches!(payload.kind, Kind::Instruction(_))) {
+            Some(json) => json.as_bytes().to_vec().into(),
+            None => match findings.read(stores, &payload).await? {
+                Some(bytes) => bytes,
+                None => continue,
+            },
+        };
         let problem = match &payload.kind {
             Kind::Instruction(_) => request_problem(record, &bytes),
             Kind::ToolResults(_) => results_problem(turn, &bytes),
@@ -223,6 +229,12 @@ fn required_objects(turn: &Turn) -> Vec<Kind> {
         kinds.push(Kind::Step(step.attempt.clone(), step.step));
     }
     kinds
+}
+
+/// Returns the request of an open turn that is part of the request item. It may have no object yet.
+fn inline_request(record: &Record) -> Option<&str> {
+    let is_final = matches!(record.turn.state, State::Finalized(_));
+    record.request.inline_json.as_deref().filter(|_| !is_final)
 }
 
 /// Returns the problem of a stored request. The fingerprint of a rerun covers more than its request.

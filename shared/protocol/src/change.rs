@@ -161,6 +161,8 @@ pub struct Commit {
     pub result: Option<ResultDetail>,
     /// A user who joins the session.
     pub participant: Option<Participant>,
+    /// The last activity of the user whose turn ends in this transaction. The user may have no item yet.
+    pub activity: Option<Participant>,
     /// The mode changes of a completed turn, in order.
     pub mode_changes: Vec<ModeChange>,
     /// The usage of the turns that become terminal, which is added to the org's.
@@ -179,6 +181,15 @@ impl Commit {
         self
     }
 
+    /// Stores the request of the turn that the transaction starts inline.
+    #[must_use]
+    pub fn with_inline_request(mut self, json: Option<String>) -> Self {
+        if let Some(request) = &mut self.request {
+            request.inline_json = json;
+        }
+        self
+    }
+
     /// Creates a transaction that changes only the session. Other items are added to it.
     #[must_use]
     pub fn new(session: SessionChange) -> Self {
@@ -188,6 +199,7 @@ impl Commit {
             request: None,
             result: None,
             participant: None,
+            activity: None,
             mode_changes: Vec::new(),
             usage: Vec::new(),
             purge: None,

@@ -36,6 +36,9 @@ pub struct RequestDetail {
     pub active_file_refs: Vec<AgentSessionActiveFileRef>,
     /// The turn that it reruns, if it is a rerun.
     pub rerun_of: Option<RerunOf>,
+    /// The request itself in canonical form, if it is small. Then its object is created from it before the turn becomes
+    /// terminal. Absent for requests that are objects from the start.
+    pub inline_json: Option<String>,
 }
 
 /// The result of a turn. Written when the turn is finalized.

@@ -4,6 +4,10 @@ use contracts::{FileAddress, Fingerprint};
 
 use crate::id::{AttemptId, TurnKey};
 
+/// The largest canonical request in bytes that is kept inline in the table until its turn becomes terminal. A larger one
+/// costs more write units than its object.
+pub const MAX_INLINE_REQUEST_BYTES: usize = 4_096;
+
 /// A stored object of a turn. Storage maps each to an object key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Payload {

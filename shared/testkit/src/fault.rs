@@ -14,8 +14,6 @@ pub enum Effect {
     ReadParticipant,
     WriteTurn,
     Commit,
-    PutResult,
-    Touch,
     PutCheckpoint,
     PutFeedback,
     PutArchive,

@@ -30,7 +30,7 @@ use testkit::{
     schedule::{Faults, Latency},
 };
 use turns::{
-    ports::{Indexed, Payloads, Store},
+    ports::{Indexed, Payloads},
     refusal::Refusal,
 };
 
@@ -194,7 +194,8 @@ fn purged_session_rejects_retries_and_removes_late_writes() {
         name: None,
     };
     deployment.objects.put(&late_payload, Bytes::from_static(b"{}")).now_or_never().unwrap().unwrap();
-    deployment.table.touch(&participant).now_or_never().unwrap().unwrap();
+    let place = (key(), participant.user.clone());
+    deployment.table.contents().participants.insert(place, participant);
     for turn in ["t2", "t3"] {
         let again = ClientRequest::new("bob", "s", turn, "What is a lease?");
         let process = deployment.execute(&again, BUDGET, Faults::None);

@@ -37,12 +37,13 @@ pub(crate) async fn data_folder_of_other_format_is_refused() {
     let options = || Options { data: Data::Folder(data.clone()), ..quiet() };
     start(options()).await.shutdown().await;
     let marker = data.join("format");
-    assert_eq!(std::fs::read_to_string(&marker).unwrap(), "3\n");
+    assert_eq!(std::fs::read_to_string(&marker).unwrap(), "4\n");
     start(options()).await.shutdown().await;
     for (format, why) in [
-        (None, "by an older version of aptix (format 1; this version reads format 3)"),
-        (Some("1"), "by an older version of aptix (format 1; this version reads format 3)"),
-        (Some("4\n"), "by a newer version of aptix (format 4; this version reads format 3)"),
+        (None, "by an older version of aptix (format 1; this version reads format 4)"),
+        (Some("1"), "by an older version of aptix (format 1; this version reads format 4)"),
+        (Some("2"), "by an older version of aptix (format 2; this version reads format 4)"),
+        (Some("5\n"), "by a newer version of aptix (format 5; this version reads format 4)"),
         (Some("two"), "an unreadable format marker"),
         (Some(""), "an unreadable format marker"),
     ] {
@@ -57,12 +58,17 @@ pub(crate) async fn data_folder_of_other_format_is_refused() {
     }
     std::fs::write(&marker, "3").unwrap();
     start(options()).await.shutdown().await;
+    assert_eq!(
+        std::fs::read_to_string(&marker).unwrap(),
+        "4\n",
+        "format 3 is opened and becomes the current one"
+    );
 }
 
 pub(crate) async fn empty_data_folder_starts() {
     let folder = tempfile::tempdir().unwrap();
     start(Options { data: Data::Folder(folder.path().to_owned()), ..quiet() }).await.shutdown().await;
-    assert_eq!(std::fs::read_to_string(folder.path().join("format")).unwrap(), "3\n");
+    assert_eq!(std::fs::read_to_string(folder.path().join("format")).unwrap(), "4\n");
 }
 
 pub(crate) async fn ttl_is_enabled_after_interrupted_provisioning() {

@@ -260,7 +260,6 @@ fn decide_existing(turn: &Turn, submission: &Submission, now: Timestamp, timing:
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closing {
     finalized: Finalization,
-    superseded: bool,
 }
 
 impl Closing {
@@ -281,10 +280,10 @@ impl Closing {
                 let ended = settle::end(open, EndReason::Superseded, now, timing)?;
                 let mut finalized = finalize::finalize(session, &ended.after, outcome)?;
                 finalized.turn.condition = ended.condition;
-                Ok(Self { finalized, superseded: true })
+                Ok(Self { finalized })
             }
             State::Running { .. } | State::Settled(_) | State::Finalized(_) => {
-                Ok(Self { finalized: finalize::finalize(session, open, outcome)?, superseded: false })
+                Ok(Self { finalized: finalize::finalize(session, open, outcome)? })
             }
         }
     }
@@ -293,13 +292,6 @@ impl Closing {
     #[must_use]
     pub fn finalized(&self) -> &Finalization {
         &self.finalized
-    }
-
-    /// Returns the result that must be written before the transaction, if the turn was settled before. A superseded
-    /// turn's result goes into the transaction, since the turn can still end differently until then.
-    #[must_use]
-    pub fn result_before_commit(&self) -> Option<&crate::detail::ResultDetail> {
-        (!self.superseded).then_some(&self.finalized.result)
     }
 }
 
@@ -379,11 +371,8 @@ pub fn begin(
         name: Some(submission.requested_by.name.clone()),
         last_activity: now,
     });
-    if let Some(Closing { finalized, superseded }) = closing {
-        commit.turns.push(finalized.turn);
-        commit.result = superseded.then_some(finalized.result);
-        commit.mode_changes = finalized.mode_changes;
-        commit.usage = vec![finalized.usage];
+    if let Some(Closing { finalized }) = closing {
+        finalized.add_to(&mut commit);
     }
     commit
 }
@@ -431,5 +420,6 @@ fn request_detail(submission: &Submission, setup: &Setup, upstream: Upstream) ->
         instruction_summary_truncated: submission.instruction_summary.is_truncated,
         active_file_refs: setup.files.clone(),
         rerun_of: setup.rerun.as_ref().map(|rerun| rerun.rerun_of.clone()),
+        inline_json: None,
     }
 }

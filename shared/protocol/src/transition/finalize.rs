@@ -3,7 +3,7 @@
 use super::IllegalTransition;
 use crate::{
     change::{Commit, Condition, SessionChange, TurnChange},
-    detail::{ModeChange, ModeChangePosition, OutcomeSummary, Report, ResultDetail},
+    detail::{ModeChange, ModeChangePosition, OutcomeSummary, Participant, Report, ResultDetail},
     session::{ChainHead, LastTurn, Session, add_cost},
     turn::{Settlement, State, Turn, Verdict},
     usage::UsageEntry,
@@ -18,6 +18,8 @@ pub struct Finalization {
     pub turn: TurnChange,
     /// The result of the turn.
     pub result: ResultDetail,
+    /// The last activity of the turn's user. `None` if the item has it already.
+    pub activity: Option<Participant>,
     /// The staged mode changes of the completed turn, in order.
     pub mode_changes: Vec<ModeChange>,
     /// The usage of the turn.
@@ -52,6 +54,7 @@ pub fn finalize(
             after: Turn { due: None, state: State::Finalized(settlement.clone()), ..turn.clone() },
         },
         result: ResultDetail { key: turn.key.clone(), report },
+        activity: activity(turn),
         mode_changes: mode_changes(session, turn, settlement, outcome),
     })
 }
@@ -60,13 +63,32 @@ impl Finalization {
     /// Returns the transaction of a finalization that is not part of a start.
     #[must_use]
     pub fn commit(self, session_as_read: &Session) -> Commit {
-        Commit {
-            turns: vec![self.turn],
-            mode_changes: self.mode_changes,
-            usage: vec![self.usage],
-            ..Commit::new(SessionChange { condition: Some(session_as_read.rev), after: self.session })
-        }
+        let session = SessionChange { condition: Some(session_as_read.rev), after: self.session.clone() };
+        let mut commit = Commit::new(session);
+        self.add_to(&mut commit);
+        commit
     }
+
+    /// Adds everything but the session to a transaction that finalizes the turn.
+    pub(super) fn add_to(self, commit: &mut Commit) {
+        commit.turns.push(self.turn);
+        commit.result = Some(self.result);
+        commit.activity = self.activity;
+        commit.mode_changes = self.mode_changes;
+        commit.usage = vec![self.usage];
+    }
+}
+
+/// Returns the last activity of a turn's user, which orders that user's list of sessions. The session's first turn wrote
+/// it with the session, except in a fork, which exists before its first turn.
+fn activity(turn: &Turn) -> Option<Participant> {
+    let is_written = turn.sequence == 1 && turn.base_depth == 0;
+    (!is_written).then(|| Participant {
+        session: turn.key.session.clone(),
+        user: turn.requested_by.clone(),
+        name: None,
+        last_activity: turn.created,
+    })
 }
 
 /// Returns the report of a settled turn for the table. Readers use the same before it is finalized. A turn that was

@@ -27,7 +27,7 @@ pub(crate) struct Config {
     pub(crate) renewals: u8,
     /// True if storing an outcome may fail permanently.
     pub(crate) unstorable: bool,
-    /// True if non-atomic reads, and details that are written separately, are steps of their own.
+    /// True if non-atomic reads are steps of their own.
     pub(crate) fine_grained: bool,
     /// The reruns: each turn with the turn that it repeats.
     pub(crate) reruns: Vec<(u8, u8)>,

@@ -172,7 +172,6 @@ impl Lifecycle {
                 push(if ready { Choice::Proceed } else { Choice::GiveUp });
             }
             ProcessState::ReadingSnapshot { .. }
-            | ProcessState::Publishing { .. }
             | ProcessState::ReadingBack { .. }
             | ProcessState::Fenced { .. }
             | ProcessState::StoringResults { .. }

@@ -25,7 +25,7 @@ pub(crate) struct State {
     pub(crate) purge: Option<Arc<Purge>>,
     /// The table: the turns' heads.
     pub(crate) turns: Vec<Option<Arc<Turn>>>,
-    /// The table: a turn's result, written before its terminal head.
+    /// The table: a turn's result, written with its terminal head.
     pub(crate) details: Vec<Option<Answer>>,
     /// The bucket: outcome objects, in the order of their keys.
     pub(crate) objects: Vec<Object>,
@@ -174,8 +174,6 @@ pub(crate) enum ProcessState {
     Idle,
     /// Reads session and turn, in either order, then the session's open turn.
     ReadingSnapshot { session: ReadResult<Option<Arc<Session>>>, turn: ReadResult<Option<Arc<Turn>>> },
-    /// Writes the result of a settled turn, before the transaction that makes it count.
-    Publishing { turn: Arc<Turn>, write: Arc<Write>, continuation: Continuation },
     /// Sends a write.
     Sending { write: Arc<Write>, continuation: Continuation },
     /// Reads back after a write whose condition failed or whose reply was lost.
@@ -429,7 +427,6 @@ fn in_process_state(place: &ProcessState, attempt: &AttemptId) -> bool {
         ProcessState::ReadingSnapshot { turn, .. } => {
             turn.iter().flatten().any(|turn| in_turn(turn, attempt))
         }
-        ProcessState::Publishing { turn, write, .. } => in_turn(turn, attempt) || in_write(write, attempt),
         ProcessState::Sending { write, continuation }
         | ProcessState::ReadingBack { write, continuation, .. } => {
             let continuation = match continuation {

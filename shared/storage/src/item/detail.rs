@@ -36,7 +36,13 @@ pub(crate) struct RequestItem {
     active_file_refs: Vec<AgentSessionActiveFileRef>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     rerun_of: Option<RerunOf>,
+    /// Absent if the request is an object from the start.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    request_json: Option<String>,
 }
+
+/// The attribute with the whole request. Exports leave it out, because they have its object.
+pub(crate) const REQUEST_JSON: &str = "RequestJson";
 
 impl Entity for RequestDetail {
     type Item = RequestItem;
@@ -59,6 +65,7 @@ impl From<&RequestDetail> for RequestItem {
             instruction_summary_truncated: request.instruction_summary_truncated,
             active_file_refs: request.active_file_refs.clone(),
             rerun_of: request.rerun_of.clone(),
+            request_json: request.inline_json.clone(),
         }
     }
 }
@@ -79,6 +86,7 @@ impl RequestItem {
             instruction_summary_truncated: self.instruction_summary_truncated,
             active_file_refs: self.active_file_refs,
             rerun_of: self.rerun_of,
+            inline_json: self.request_json,
         }
     }
 }

@@ -14,15 +14,11 @@ use super::{
     RESOURCE, Table, export,
     item_size::size_of,
     list::keys_of,
-    read::{turn_of, unreadable},
+    read::{request_of, turn_of, unreadable},
 };
 use crate::{
     failure,
-    item::{
-        Attributes, decode,
-        detail::{RequestItem, ResultItem},
-        version_of,
-    },
+    item::{Attributes, decode, detail::ResultItem, version_of},
     key::{self, Item, TurnItemKind},
 };
 
@@ -146,7 +142,7 @@ impl Items {
         let result = self.result.map(decode::<ResultItem>).transpose().map_err(unreadable)?;
         Ok(Some(Record {
             turn: turn_of(head, key.clone())?,
-            request: decode::<RequestItem>(request).map_err(unreadable)?.into_request(key.clone()),
+            request: request_of(request, key.clone())?,
             result: result.map(|item| item.into_result(key)),
         }))
     }

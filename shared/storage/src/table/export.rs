@@ -10,7 +10,7 @@ use crate::{
     failure,
     item::{
         Attributes, Unreadable, Unwritable, decode,
-        detail::{FeedbackItem, ModeItem, ParticipantItem, RequestItem, ResultItem},
+        detail::{FeedbackItem, ModeItem, ParticipantItem, REQUEST_JSON, RequestItem, ResultItem},
         encode,
         session::SessionItem,
         turn::TurnItem,
@@ -80,9 +80,14 @@ pub(super) fn encode_archive_item(item: &ArchiveItem) -> Result<Attributes, Unwr
 fn export_item(item: Attributes) -> Result<Option<RawItem>, serde_dynamo::Error> {
     let Some((_, sk)) = keys_of(&item).filter(|(_, sk)| kind_of(sk).is_some()) else { return Ok(None) };
     let mut members: RawItem = serde_dynamo::from_item(item)?;
-    DERIVED_ATTRIBUTES.iter().for_each(|name| drop(members.remove(*name)));
+    omitted_attributes().for_each(|name| drop(members.remove(name)));
     members.insert(KEY_MEMBER.to_owned(), Value::String(sk));
     Ok(Some(members))
+}
+
+/// Returns the attributes that exports leave out. An inline request is exported as its object.
+fn omitted_attributes() -> impl Iterator<Item = &'static str> {
+    DERIVED_ATTRIBUTES.into_iter().chain([REQUEST_JSON])
 }
 
 /// The kinds of items in an export.
@@ -115,8 +120,8 @@ pub(super) fn item_from_export(
 ) -> Result<ArchiveItem, InvalidItem> {
     let Some(Value::String(sk)) = members.remove(KEY_MEMBER) else { return Err(InvalidItem::Key) };
     let kind = kind_of(&sk).ok_or(InvalidItem::Key)?;
-    if let Some(name) = DERIVED_ATTRIBUTES.iter().find(|name| members.contains_key(**name)) {
-        return Err(InvalidItem::Unknown((*name).to_owned()));
+    if let Some(name) = omitted_attributes().find(|name| members.contains_key(*name)) {
+        return Err(InvalidItem::Unknown(name.to_owned()));
     }
     let names: Vec<String> = members.keys().cloned().collect();
     let mut item: Attributes =

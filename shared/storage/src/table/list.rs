@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use protocol::{
-    detail::{ModeChange, ModeChangePosition, Participant},
+    detail::{ModeChange, ModeChangePosition, Participant, RequestDetail},
     id::{SessionKey, TurnKey},
     session::Session,
     turn::Turn,
@@ -13,13 +13,13 @@ use turns::ports::{Order, Record, Unavailable};
 
 use super::{
     RESOURCE, Table,
-    read::{primary, session_of, turn_of, unreadable},
+    read::{primary, request_of, session_of, turn_of, unreadable},
 };
 use crate::{
     failure,
     item::{
         Attributes, decode,
-        detail::{ModeItem, ParticipantItem, RequestItem, ResultItem},
+        detail::{ModeItem, ParticipantItem, ResultItem},
     },
     key::{self, Item, MODE_PREFIX, USER_PREFIX},
 };
@@ -89,6 +89,20 @@ impl Table {
         Ok((session, turn.map(|item| turn_of(item, key.clone())).transpose()?))
     }
 
+    /// Returns a session, one of its turns and the details of that turn's request in one call.
+    pub(super) async fn read_session_and_record(
+        &self,
+        key: &TurnKey,
+    ) -> Result<(Option<Session>, Option<Turn>, Option<RequestDetail>), Unavailable> {
+        let (session, turn, request) = (Item::Session(&key.session), Item::Turn(key), Item::Request(key));
+        let mut found = self.batch([&session, &turn, &request].map(primary).into()).await?;
+        let mut take = |item: &Item<'_>| found.remove(&(item.pk(), item.sk()));
+        let (session, turn, request) = (take(&session), take(&turn), take(&request));
+        let session = session.map(|item| session_of(item, key.session.clone())).transpose()?;
+        let turn = turn.map(|item| turn_of(item, key.clone())).transpose()?;
+        Ok((session, turn, request.map(|item| request_of(item, key.clone())).transpose()?))
+    }
+
     /// Returns the heads of a session's turns before this sequence number, newest first.
     pub(super) async fn heads_before(
         &self,
@@ -142,7 +156,7 @@ impl Table {
             let result = take(Item::Result(turn));
             records.push(Record {
                 turn: turn_of(head, turn.clone())?,
-                request: decode::<RequestItem>(request).map_err(unreadable)?.into_request(turn.clone()),
+                request: request_of(request, turn.clone())?,
                 result: result
                     .map(decode::<ResultItem>)
                     .transpose()

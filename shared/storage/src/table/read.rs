@@ -8,7 +8,7 @@ use contracts::{
 };
 use protocol::{
     change::{Commit, TurnChange},
-    detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail, ResultDetail},
+    detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail},
     id::{SessionKey, TurnKey},
     purge::Purge,
     session::Session,
@@ -62,6 +62,10 @@ pub(super) fn turn_of(item: Attributes, key: TurnKey) -> Result<Turn, Unavailabl
     decode::<TurnItem>(item).and_then(|item| item.into_turn(key)).map_err(unreadable)
 }
 
+pub(super) fn request_of(item: Attributes, key: TurnKey) -> Result<RequestDetail, Unavailable> {
+    decode::<RequestItem>(item).map(|item| item.into_request(key)).map_err(unreadable)
+}
+
 pub(super) fn unreadable(error: Unreadable) -> Unavailable {
     Unavailable::unreadable(RESOURCE, error)
 }
@@ -85,10 +89,16 @@ impl Reads for Table {
         self.read_session_and_turn(key).await
     }
 
+    async fn session_and_record(
+        &self,
+        key: &TurnKey,
+    ) -> Result<(Option<Session>, Option<Turn>, Option<RequestDetail>), Unavailable> {
+        self.read_session_and_record(key).await
+    }
+
     async fn request_detail(&self, key: &TurnKey) -> Result<Option<RequestDetail>, Unavailable> {
         let item = self.get(&Item::Request(key)).await?;
-        let request = item.map(|item| decode::<RequestItem>(item).map_err(unreadable)).transpose()?;
-        Ok(request.map(|request| request.into_request(key.clone())))
+        item.map(|item| request_of(item, key.clone())).transpose()
     }
 
     async fn turns_before(
@@ -225,14 +235,6 @@ impl Store for Table {
 
     async fn commit(&self, commit: &Commit) -> Result<(), WriteError> {
         self.write_transaction(commit).await
-    }
-
-    async fn put_result_detail(&self, result: &ResultDetail) -> Result<(), Unavailable> {
-        self.put_detail(result).await
-    }
-
-    async fn touch(&self, participant: &Participant) -> Result<(), Unavailable> {
-        self.update_activity(participant).await
     }
 
     async fn put_feedback(&self, feedback: &Feedback) -> Result<Option<Feedback>, WriteError> {

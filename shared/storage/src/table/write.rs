@@ -7,12 +7,12 @@ use aws_sdk_dynamodb::{
 };
 use protocol::{
     change::{Commit, Condition, SessionChange, TurnChange},
-    detail::{Participant, ResultDetail},
+    detail::Participant,
 };
-use turns::ports::{Source, Unavailable, WriteError};
+use turns::ports::{Source, WriteError};
 
 use super::{
-    RESOURCE, Table,
+    Table,
     expression::{Expression, replace, replace_except},
 };
 use crate::{
@@ -97,6 +97,9 @@ impl Table {
         if let Some(participant) = &commit.participant {
             items.push(self.put(encode(participant)?, Some(ABSENT))?);
         }
+        if let Some(participant) = &commit.activity {
+            items.push(self.activity(participant)?);
+        }
         if let Some(purge) = &commit.purge {
             items.push(self.put(encode(purge)?, None)?);
         }
@@ -156,50 +159,20 @@ impl Table {
             .table_name(&self.name)
             .set_key(Some(write.key))
             .update_expression(write.update)
-            .condition_expression(write.condition)
+            .set_condition_expression(Some(write.condition).filter(|condition| !condition.is_empty()))
             .set_expression_attribute_names(Some(write.names))
             .set_expression_attribute_values(Some(write.values))
             .build()?;
         Ok(TransactWriteItem::builder().update(update).build())
     }
 
-    pub(super) async fn put_detail(&self, result: &ResultDetail) -> Result<(), Unavailable> {
-        let item = encode(result).map_err(malformed)?;
-        let put = self.client.put_item().table_name(&self.name).set_item(Some(item)).send().await;
-        put.map(|_| ()).map_err(|error| failure::unavailable(RESOURCE, error))
-    }
-
-    pub(super) async fn update_activity(&self, participant: &Participant) -> Result<(), Unavailable> {
-        let item = encode(participant).map_err(malformed)?;
-        let mut write = replace(item, &[]);
-        write.names.insert("#last".to_owned(), "LastActivity".to_owned());
-        write.values.insert(":last".to_owned(), AttributeValue::S(participant.last_activity.to_string()));
-        let update = self
-            .client
-            .update_item()
-            .table_name(&self.name)
-            .set_key(Some(write.key))
-            .update_expression(write.update)
-            .condition_expression("attribute_not_exists(#last) OR #last < :last")
-            .set_expression_attribute_names(Some(write.names))
-            .set_expression_attribute_values(Some(write.values))
-            .send()
-            .await;
-        match update {
-            Ok(_) => Ok(()),
-            Err(error) => match failure::write_error(error) {
-                // A later turn of the same user was faster, so there is nothing to update.
-                WriteError::ConditionFailed => Ok(()),
-                error => Err(Unavailable { what: RESOURCE, source: error.into() }),
-            },
-        }
+    /// Sets a participant's last activity, and keeps the stored name. A session's turns become terminal one after the
+    /// other, so the last one to write it is the user's latest.
+    fn activity(&self, participant: &Participant) -> Result<TransactWriteItem, Source> {
+        Ok(self.update(replace(encode(participant)?, &[]))?)
     }
 }
 
 fn unknown(error: Unwritable) -> WriteError {
     WriteError::Unknown(error.into())
-}
-
-fn malformed(error: Unwritable) -> Unavailable {
-    Unavailable { what: RESOURCE, source: error.into() }
 }

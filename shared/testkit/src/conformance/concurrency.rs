@@ -1,17 +1,13 @@
 //! One of many concurrent writers wins.
 
-use std::time::Duration;
-
 use futures::future::join_all;
 use protocol::{
-    detail::Participant,
     id::AttemptId,
     transition::take_over::{self, Purpose},
 };
-use turns::ports::{Order, Store, TimeRange, WriteError};
+use turns::ports::{Order, Store, WriteError};
 
 use super::{Tenant, at};
-use crate::build;
 
 /// The number of concurrent writers.
 const WRITERS: usize = 50;
@@ -19,7 +15,6 @@ const WRITERS: usize = 50;
 pub(super) async fn check(store: &impl Store, run: &str) {
     one_of_many_takers_wins(store, run).await;
     one_of_many_starts_wins(store, run).await;
-    latest_of_many_touches_remains(store, run).await;
 }
 
 /// Retries a contended write until it is decided.
@@ -59,28 +54,4 @@ async fn one_of_many_starts_wins(store: &impl Store, run: &str) {
     let records = store.records(&tenant.session("s"), None, Order::OldestFirst, WRITERS).await.unwrap();
     assert_eq!(records.len(), 1, "the losers left something behind");
     assert_eq!(store.session(&tenant.session("s")).await.unwrap().unwrap().turn_count, 1);
-}
-
-async fn latest_of_many_touches_remains(store: &impl Store, run: &str) {
-    let tenant = Tenant::new(store, run, "touches");
-    for session in ["s1", "s2"] {
-        tenant.start_turn("ann", &tenant.turn(session, "t"), at(0)).await;
-    }
-    let touch = |session: &str, seconds: u64| Participant {
-        session: tenant.session(session),
-        user: build::user("ann").id,
-        name: None,
-        last_activity: at(0).after(Duration::from_secs(seconds)),
-    };
-    store.touch(&touch("s2", 30)).await.unwrap();
-    // In whatever order these arrive, the fiftieth second remains and sorts after the other session's thirtieth.
-    let touches: Vec<_> = (1..=50).rev().map(|second| touch("s1", second)).collect();
-    for result in join_all(touches.iter().map(|touch| store.touch(touch))).await {
-        result.unwrap();
-    }
-    store.touch(&touch("s1", 3)).await.unwrap();
-    let user = build::user("ann").id;
-    let page = store.sessions(&tenant.org, Some(&user), &TimeRange::default(), 10, None).await.unwrap();
-    let order: Vec<_> = page.items.iter().map(|session| session.key.session.as_str()).collect();
-    assert_eq!(order, ["s1", "s2"]);
 }

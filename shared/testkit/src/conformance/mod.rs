@@ -24,7 +24,8 @@ use contracts::{
 };
 use protocol::Caller;
 use protocol::{
-    change::{Commit, TurnChange},
+    change::{Commit, SessionChange, TurnChange},
+    detail::Participant,
     id::{AttemptId, SessionKey, TurnKey},
     session::Session,
     timing::Timing,
@@ -134,9 +135,19 @@ impl<'a, S: Store> Tenant<'a, S> {
         self.store.write_turn(&settled).await.unwrap();
         let session = self.store.session(&turn.key.session).await.unwrap().unwrap();
         let finalized = finalize(&session, &settled.after, None).unwrap();
-        self.store.put_result_detail(&finalized.result).await.unwrap();
         self.store.commit(&finalized.clone().commit(&session)).await.unwrap();
         finalized
+    }
+
+    /// Commits a transaction that sets a participant's last activity.
+    async fn set_activity(&self, activity: Participant) {
+        let session = self.store.session(&activity.session).await.unwrap().unwrap();
+        let change = SessionChange {
+            condition: Some(session.rev),
+            after: Session { rev: session.rev + 1, ..session },
+        };
+        let commit = Commit { activity: Some(activity), ..Commit::new(change) };
+        self.store.commit(&commit).await.unwrap();
     }
 
     async fn head(&self, turn: &TurnKey) -> Option<Turn> {

@@ -16,7 +16,7 @@ pub(super) async fn check(store: &impl Store, run: &str) {
     missing_items_read_as_none(store, run).await;
     start_round_trips(store, run).await;
     head_round_trips_in_every_state(store, run).await;
-    last_written_detail_is_read(store, run).await;
+    result_of_a_finalization_is_read(store, run).await;
 }
 
 async fn missing_items_read_as_none(store: &impl Store, run: &str) {
@@ -26,6 +26,7 @@ async fn missing_items_read_as_none(store: &impl Store, run: &str) {
     assert_eq!(store.turn(&turn).await.unwrap(), None);
     assert_eq!(store.request_detail(&turn).await.unwrap(), None);
     assert_eq!(store.record(&turn).await.unwrap(), None);
+    assert_eq!(store.session_and_record(&turn).await.unwrap(), (None, None, None));
     assert!(!store.is_participant(&turn.session, &build::user("ann").id).await.unwrap());
     assert!(store.records(&turn.session, None, Order::OldestFirst, 10).await.unwrap().is_empty());
     assert!(store.mode_history(&turn.session, None, 10).await.unwrap().is_empty());
@@ -43,6 +44,7 @@ async fn start_round_trips(store: &impl Store, run: &str) {
         was_sent_to_llm: false,
         was_too_large_to_send: true,
     }];
+    let commit = commit.with_inline_request(Some("{\"Instruction\":\"Bücher 😀\"}".to_owned()));
     store.commit(&commit).await.unwrap();
     assert_eq!(store.request_detail(&turn).await.unwrap(), commit.request);
     assert_eq!(store.session(&turn.session).await.unwrap().as_ref(), Some(&commit.session.after));
@@ -87,17 +89,24 @@ async fn head_round_trips_in_every_state(store: &impl Store, run: &str) {
     }
 }
 
-async fn last_written_detail_is_read(store: &impl Store, run: &str) {
+async fn result_of_a_finalization_is_read(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "details");
     let started = tenant.start_turn("ann", &tenant.turn("s", "t"), at(0)).await;
-    let mut result = tenant.finalize_turn(&started, at(9)).await.result;
-    let read = async || store.record(&started.key).await.unwrap().unwrap().result;
-    assert_eq!(read().await.as_ref(), Some(&result));
-    result.report = Report {
+    let verdict = Verdict::Ended(EndReason::Abandoned);
+    let settled = settle::settle(&started, verdict, at(9), at(9), &tenant.timing).unwrap();
+    assert!(tenant.write(&settled).await);
+    let session = store.session(&started.key.session).await.unwrap().unwrap();
+    let mut finalized = finalize(&session, &settled.after, None).unwrap();
+    finalized.result.report = Report {
         answer_summary: Some("Bücher 😀".to_owned()),
         response_model: Some("gpt-5-2026".to_owned()),
-        ..result.report
+        ..finalized.result.report
     };
-    store.put_result_detail(&result).await.unwrap();
-    assert_eq!(read().await, Some(result));
+    let result = finalized.result.clone();
+    store.commit(&finalized.commit(&session)).await.unwrap();
+    let (session, turn, request) = store.session_and_record(&started.key).await.unwrap();
+    let record = store.record(&started.key).await.unwrap().unwrap();
+    assert_eq!((turn, request), (Some(record.turn), Some(record.request)));
+    assert_eq!(session, store.session(&started.key.session).await.unwrap());
+    assert_eq!(record.result, Some(result));
 }

@@ -261,7 +261,9 @@ impl Deployment {
             .get(turn)
             .map(|head| (head.requested_by.clone(), head.stored_request()))?;
         let payload = Payload { turn: turn.clone(), kind: Kind::Instruction(by.1) };
-        let stored = self.objects.stored().get(&Bug::key(self.settings.bug, &payload)).cloned()?;
+        let object = self.objects.stored().get(&Bug::key(self.settings.bug, &payload)).cloned();
+        let inline = || self.table.contents().requests.get(turn)?.inline_json.clone().map(String::into_bytes);
+        let stored = object.map(Into::into).or_else(inline)?;
         let request = UserTurn::from_canonical(&stored).ok()?;
         Some(ClientRequest { caller: build::caller(by.0.as_str()), request })
     }

@@ -5,10 +5,10 @@ use contracts::{
     Timestamp,
     id::{AgentContextId, ConversationContextId, OrgId, UserId},
 };
-use futures::future::try_join;
+use futures::future::{try_join, try_join3};
 use protocol::{
     change::{Commit, TurnChange},
-    detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail, ResultDetail},
+    detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail},
     id::{SessionKey, TurnKey},
     purge::{Purge, PurgeEntry},
     session::Session,
@@ -41,6 +41,13 @@ impl<S: Reads + Clone + 'static> Reads for Faulty<S> {
     // Two reads, between which anything that can happen in the table may happen.
     async fn session_and_turn(&self, key: &TurnKey) -> Result<(Option<Session>, Option<Turn>), Unavailable> {
         try_join(self.session(&key.session), self.turn(key)).await
+    }
+
+    async fn session_and_record(
+        &self,
+        key: &TurnKey,
+    ) -> Result<(Option<Session>, Option<Turn>, Option<RequestDetail>), Unavailable> {
+        try_join3(self.session(&key.session), self.turn(key), self.request_detail(key)).await
     }
 
     async fn request_detail(&self, key: &TurnKey) -> Result<Option<RequestDetail>, Unavailable> {
@@ -190,16 +197,6 @@ impl<S: Store + Clone + 'static> Store for Faulty<S> {
     async fn commit(&self, commit: &Commit) -> Result<(), WriteError> {
         let (inner, commit) = (self.inner.clone(), commit.clone());
         self.write(Effect::Commit, async move { inner.commit(&commit).await }).await
-    }
-
-    async fn put_result_detail(&self, result: &ResultDetail) -> Result<(), Unavailable> {
-        let (inner, result) = (self.inner.clone(), result.clone());
-        self.put(Effect::PutResult, async move { inner.put_result_detail(&result).await }).await
-    }
-
-    async fn touch(&self, participant: &Participant) -> Result<(), Unavailable> {
-        let (inner, participant) = (self.inner.clone(), participant.clone());
-        self.put(Effect::Touch, async move { inner.touch(&participant).await }).await
     }
 
     async fn put_feedback(&self, feedback: &Feedback) -> Result<Option<Feedback>, WriteError> {

@@ -53,9 +53,12 @@ pub(super) fn check(record: &RunRecord<'_>, violations: &mut Vec<Violation>) {
     }
 }
 
-/// The objects that a head refers to.
+/// The objects that a head refers to. The request of an open turn may be inline, so it is checked separately.
 fn named_by(turn: &Turn) -> Vec<Kind> {
-    let mut kinds = vec![Kind::Instruction(turn.stored_request())];
+    let mut kinds = Vec::new();
+    if matches!(turn.state, State::Finalized(_)) {
+        kinds.push(Kind::Instruction(turn.stored_request()));
+    }
     kinds.extend(turn.accepted_results.iter().flat_map(|accepted| {
         [Kind::Outcome(accepted.suspended_by.clone()), Kind::ToolResults(accepted.resumed_by.clone())]
     }));
@@ -83,9 +86,11 @@ fn shows(record: &RunRecord<'_>, turn: &Turn, ended: &BTreeSet<&TurnKey>, violat
     }
 }
 
-/// Checks that the stored instruction is the request that started the turn.
+/// Checks that the stored instruction, in the bucket or inline, is the request that started the turn.
 fn instructed(record: &RunRecord<'_>, turn: &Turn, violations: &mut Vec<Violation>) {
+    let inline = record.table.requests.get(&turn.key).and_then(|request| request.inline_json.as_ref());
     let stored = record.object(&turn.key, Kind::Instruction(turn.stored_request()));
+    let stored = stored.map(|body| &body[..]).or(inline.map(|json| json.as_bytes()));
     if stored.is_none() {
         violations.push(violation("I10", format!("{}'s instruction is not there", turn.key.turn)));
     }

@@ -148,11 +148,15 @@ fn open_turn(session: &Session, turns: &[&Turn], violations: &mut Vec<Violation>
 }
 
 fn participants(record: &RunRecord<'_>, session: &Session, turns: &[&Turn], violations: &mut Vec<Violation>) {
+    let is_final = |turn: &Turn| matches!(turn.state, State::Finalized(_));
     for turn in turns {
         let key = (session.key.clone(), turn.requested_by.clone());
         let at = record.table.participants.get(&key).map(|participant| participant.last_activity);
-        let shown = matches!(turn.state, State::Finalized(_)) && at >= Some(turn.created);
-        if at.is_none() || matches!(turn.state, State::Finalized(_)) && !shown {
+        let is_later = |other: &Turn| {
+            is_final(other) && other.requested_by == turn.requested_by && other.sequence > turn.sequence
+        };
+        let is_latest = is_final(turn) && !turns.iter().any(|other| is_later(other));
+        if at.is_none() || is_latest && at != Some(turn.created) {
             violations.push(violation("I8", format!("{}'s user was last active at {at:?}", turn.key.turn)));
         }
     }

@@ -1,10 +1,13 @@
 //! Whole sessions: copies of stored ones, and their restoration.
 
+use std::collections::BTreeMap;
+
 use agent::outcome::answer::File;
+use bytes::Bytes;
 use contracts::Fingerprint;
 use protocol::{
     id::{SessionKey, TurnKey},
-    payload::Payload,
+    payload::{Kind, Payload},
     session::Session,
     transition::import::Reservation,
     turn::{State, Turn},
@@ -78,9 +81,17 @@ impl Contents {
             return None;
         }
         let mut items: Vec<ArchiveItem> = Vec::new();
+        // An export creates the objects of inline requests.
+        let inline = self.requests.values().filter(|request| of(&request.key)).filter_map(|request| {
+            let kind = Kind::Instruction(self.heads.get(&request.key)?.stored_request());
+            Some((Payload { turn: request.key.clone(), kind }, request.inline_json.clone()?.into()))
+        });
+        let mut payloads: BTreeMap<Payload, Bytes> = inline.collect();
         items.extend(self.requests.values().filter(|request| of(&request.key)).cloned().map(
             |mut request| {
                 request.key = turn_key(&request.key);
+                // An export has its object.
+                request.inline_json = None;
                 ArchiveItem::Request(Box::new(request))
             },
         ));
@@ -105,12 +116,13 @@ impl Contents {
             ArchiveItem::Turn(Box::new(turn))
         }));
         let stored_objects = objects.stored();
-        let files =
-            stored_objects.iter().filter(|(payload, _)| of(&payload.turn)).map(|(payload, bytes)| File {
-                payload: Payload { turn: turn_key(&payload.turn), kind: payload.kind.clone() },
-                media_type: payload.kind.media_type().to_owned(),
-                bytes: bytes.clone(),
-            });
+        let of_session = stored_objects.iter().filter(|(payload, _)| of(&payload.turn));
+        payloads.extend(of_session.map(|(payload, bytes)| (payload.clone(), bytes.clone())));
+        let files = payloads.into_iter().map(|(payload, bytes)| File {
+            media_type: payload.kind.media_type().to_owned(),
+            payload: Payload { turn: turn_key(&payload.turn), kind: payload.kind },
+            bytes,
+        });
         let files = files.collect();
         let session = Session { key: to.clone(), ..stored.clone() };
         let fingerprint = Fingerprint::hash_bytes(format!("{session:?}{items:?}").as_bytes());

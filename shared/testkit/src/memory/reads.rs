@@ -10,7 +10,7 @@ use contracts::{
     Day, Timestamp,
     id::{AgentContextId, ConversationContextId, OrgId, UserId},
 };
-use futures::future::try_join;
+use futures::future::{try_join, try_join3};
 use protocol::{
     detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail},
     id::{SessionKey, TurnKey},
@@ -45,6 +45,13 @@ impl Reads for Table {
     // Two reads, between which anything that can happen in the table may happen.
     async fn session_and_turn(&self, key: &TurnKey) -> Result<(Option<Session>, Option<Turn>), Unavailable> {
         try_join(self.session(&key.session), self.turn(key)).await
+    }
+
+    async fn session_and_record(
+        &self,
+        key: &TurnKey,
+    ) -> Result<(Option<Session>, Option<Turn>, Option<RequestDetail>), Unavailable> {
+        try_join3(self.session(&key.session), self.turn(key), self.request_detail(key)).await
     }
 
     async fn request_detail(&self, key: &TurnKey) -> Result<Option<RequestDetail>, Unavailable> {

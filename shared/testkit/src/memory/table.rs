@@ -120,6 +120,11 @@ impl Table {
         if let Some(participant) = &commit.participant {
             contents.participants.insert((session.clone(), participant.user.clone()), participant.clone());
         }
+        if let Some(active) = &commit.activity {
+            let key = (session.clone(), active.user.clone());
+            let stored = contents.participants.entry(key).or_insert_with(|| active.clone());
+            stored.last_activity = active.last_activity;
+        }
         if let Some(purge) = &commit.purge {
             contents.purges.insert(session.clone(), purge.clone());
         }
@@ -168,20 +173,6 @@ impl Store for Table {
             return Err(WriteError::ConditionFailed);
         }
         self.apply(&mut contents, commit);
-        Ok(())
-    }
-
-    async fn put_result_detail(&self, result: &ResultDetail) -> Result<(), Unavailable> {
-        self.contents().results.insert(result.key.clone(), result.clone());
-        self.ledger.record(Event::Result(result.clone()));
-        Ok(())
-    }
-
-    async fn touch(&self, participant: &Participant) -> Result<(), Unavailable> {
-        let mut contents = self.contents();
-        let key = (participant.session.clone(), participant.user.clone());
-        let stored = contents.participants.entry(key).or_insert_with(|| participant.clone());
-        stored.last_activity = stored.last_activity.max(participant.last_activity);
         Ok(())
     }
 

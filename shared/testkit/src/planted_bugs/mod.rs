@@ -64,10 +64,14 @@ pub enum Bug {
     ReservationIgnored,
     /// Changes of a meter apply to whatever entry is stored, so that two finalizers count a turn twice (I8).
     MeterEntryIgnored,
+    /// A start doesn't store the small request that it keeps inline (I10).
+    InlineRequestDropped,
+    /// A turn becomes terminal without the object of its inline request (I10).
+    InlineRequestNotPublished,
 }
 
 impl Bug {
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::OwnerIgnored,
         Self::PhaseIgnored,
         Self::AbsenceIgnored,
@@ -87,6 +91,8 @@ impl Bug {
         Self::ToolResultsPerTurn,
         Self::ReservationIgnored,
         Self::MeterEntryIgnored,
+        Self::InlineRequestDropped,
+        Self::InlineRequestNotPublished,
     ];
 
     /// Returns the key under which an object is stored.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use agent::outcome::{Ending, Outcome, answer::File};
 use bytes::Bytes;
-use protocol::payload::{Kind, Payload};
+use protocol::payload::{Kind, MAX_INLINE_REQUEST_BYTES, Payload};
 use turns::ports::{Link, PayloadReads, Payloads, Unavailable};
 
 use super::{Bug, Buggy};
@@ -43,6 +43,12 @@ impl Payloads for Buggy<Objects> {
             self.clock.apply_later(Duration::from_secs(2), async move {
                 let _ = bare.put(&payload, body).await;
             });
+            return Ok(());
+        }
+        if self.has(Bug::InlineRequestNotPublished)
+            && matches!(payload.kind, Kind::Instruction(_))
+            && body.len() <= MAX_INLINE_REQUEST_BYTES
+        {
             return Ok(());
         }
         let body = match payload.kind {

@@ -7,10 +7,10 @@ use contracts::{
     Timestamp,
     id::{AgentContextId, ConversationContextId, OrgId, UserId},
 };
-use futures::future::try_join;
+use futures::future::{try_join, try_join3};
 use protocol::{
     change::{Commit, Condition, TurnChange},
-    detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail, ResultDetail},
+    detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail},
     id::{SessionKey, TurnKey},
     purge::Purge,
     session::Session,
@@ -71,6 +71,11 @@ impl Buggy<Table> {
                 }
             }
             Some(Bug::SecondItemDropped) => commit.turns.truncate(1),
+            Some(Bug::InlineRequestDropped) => {
+                if let Some(request) = &mut commit.request {
+                    request.inline_json = None;
+                }
+            }
             _ => {}
         }
         commit
@@ -140,6 +145,13 @@ impl Reads for Buggy<Table> {
     // Two reads, between which anything that can happen in the table may happen.
     async fn session_and_turn(&self, key: &TurnKey) -> Result<(Option<Session>, Option<Turn>), Unavailable> {
         try_join(self.session(&key.session), self.turn(key)).await
+    }
+
+    async fn session_and_record(
+        &self,
+        key: &TurnKey,
+    ) -> Result<(Option<Session>, Option<Turn>, Option<RequestDetail>), Unavailable> {
+        try_join3(self.session(&key.session), self.turn(key), self.request_detail(key)).await
     }
 
     async fn request_detail(&self, key: &TurnKey) -> Result<Option<RequestDetail>, Unavailable> {
@@ -308,14 +320,6 @@ impl Store for Buggy<Table> {
             self.add_usage_again(&commit, before);
         }
         result
-    }
-
-    async fn put_result_detail(&self, result: &ResultDetail) -> Result<(), Unavailable> {
-        self.faulty.put_result_detail(result).await
-    }
-
-    async fn touch(&self, participant: &Participant) -> Result<(), Unavailable> {
-        self.faulty.touch(participant).await
     }
 
     async fn put_feedback(&self, feedback: &Feedback) -> Result<Option<Feedback>, WriteError> {

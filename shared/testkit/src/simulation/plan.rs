@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use protocol::timing::Timing;
+use protocol::{payload::MAX_INLINE_REQUEST_BYTES, timing::Timing};
 
 use crate::{
     build::{AGENT, COMPACTED, CUSTOM, LOCAL},
@@ -157,10 +157,12 @@ fn clients(chance: &mut fastrand::Rng) -> Vec<Client> {
         let mut at = Duration::ZERO;
         for turn in 0..chance.u32(1..=4) {
             let is_first = turn == 0;
+            // Every other request is too large to be inline.
+            let padding = ".".repeat(if turn % 2 == 1 { MAX_INLINE_REQUEST_BYTES } else { 0 });
             let turn = format!("t{turn}");
             let user = if chance.u32(0..4) == 0 { "ben" } else { "ann" };
-            let sent =
-                ClientRequest::new(user, &session, &turn, &format!("{session} {turn}{}", calls(chance)));
+            let instruction = format!("{session} {turn}{padding}{}", calls(chance));
+            let sent = ClientRequest::new(user, &session, &turn, &instruction);
             let (agent, conversation) = if is_first { contexts } else { later_contexts(contexts, chance) };
             let sent = sent.with_contexts(agent, conversation);
             let tries = chance.u32(1..6);
@@ -175,7 +177,7 @@ fn clients(chance: &mut fastrand::Rng) -> Vec<Client> {
             }
             if chance.u32(0..8) == 0 {
                 // Another request with the same ids.
-                let other = ClientRequest::new(user, &session, &turn, "Something else");
+                let other = ClientRequest::new(user, &session, &turn, &format!("Something else{padding}"));
                 let late = Duration::from_millis(chance.u64(0..4_000));
                 clients.push(Client {
                     sent: other,

@@ -68,6 +68,12 @@ pub trait Reads: Send + Sync {
         &self,
         key: &TurnKey,
     ) -> impl Future<Output = Result<(Option<Session>, Option<Turn>), Unavailable>> + Send;
+    /// Returns a session, one of its turns and the details of that turn's request in one call. The reads are consistent,
+    /// but they aren't a snapshot.
+    fn session_and_record(
+        &self,
+        key: &TurnKey,
+    ) -> impl Future<Output = Result<(Option<Session>, Option<Turn>, Option<RequestDetail>), Unavailable>> + Send;
     /// Returns the details of a turn's request, which are written once, when the turn starts. Reads consistently.
     fn request_detail(
         &self,
@@ -189,14 +195,6 @@ pub trait Store: Reads + Meter + OrgSettingsReads {
     /// Commits a transaction: everything or nothing. The session keeps its stored ratings, which may be newer than the
     /// commit's. Without stored ones it gets the commit's, and once purged it has none.
     fn commit(&self, commit: &Commit) -> impl Future<Output = Result<(), WriteError>> + Send;
-    /// Writes the result of a settled turn, before the head that makes it valid. Every writer writes the same result,
-    /// since a settlement is irrevocable.
-    fn put_result_detail(
-        &self,
-        result: &ResultDetail,
-    ) -> impl Future<Output = Result<(), Unavailable>> + Send;
-    /// Moves a participant's last activity forward, never back.
-    fn touch(&self, participant: &Participant) -> impl Future<Output = Result<(), Unavailable>> + Send;
     /// Stores a user's feedback on a turn in place of that user's earlier feedback, and counts its rating once in the
     /// session's ratings. Returns the stored feedback, which keeps its first creation time. `None` if the session was
     /// purged.

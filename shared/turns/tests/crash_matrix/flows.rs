@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use contracts::ToolContinuation;
+use protocol::payload::MAX_INLINE_REQUEST_BYTES;
 use testkit::{
     build,
     client::{Mutation, PendingCalls, mutate},
@@ -68,6 +69,7 @@ const fn import(name: &'static str, before: fn(&mut Deployment)) -> Flow {
 
 pub(crate) const FLOWS: &[Flow] = &[
     flow("execute a new session", |_| {}, send_first, first),
+    flow("execute a new session with a large request", |_| {}, send_first_large, first_large),
     flow("execute a new session of an agent", |_| {}, send_first_of_agent, first_of_agent),
     flow("execute after a turn that left nothing behind", finalized_local, send_second, second),
     flow("take over a dead turn of an agent", died_of_agent, send_first_of_agent, first_of_agent),
@@ -78,6 +80,7 @@ pub(crate) const FLOWS: &[Flow] = &[
         third_summed_up,
     ),
     flow("execute, folding a settled turn", settled, send_second, second),
+    flow("execute with a large request, folding a settled turn", settled, send_second_large, second_large),
     flow("execute after a finalized turn", finalized, send_second, second),
     flow("execute as another user", finalized, send_third, third),
     flow("execute with a server tool", |_| {}, |d, faults| send(d, &server_tool(), faults), server_tool),
@@ -134,6 +137,15 @@ fn second() -> ClientRequest {
     ClientRequest::new("ann", "s", "t2", "two")
 }
 
+/// A request that is too large to be inline.
+fn first_large() -> ClientRequest {
+    ClientRequest::new("ann", "s", "t1", &"one ".repeat(MAX_INLINE_REQUEST_BYTES))
+}
+
+fn second_large() -> ClientRequest {
+    ClientRequest::new("ann", "s", "t2", &"two ".repeat(MAX_INLINE_REQUEST_BYTES))
+}
+
 fn second_with_file() -> ClientRequest {
     with_file(second())
 }
@@ -182,6 +194,14 @@ fn send(deployment: &mut Deployment, sent: &ClientRequest, faults: Faults) -> Pr
 
 fn send_first(deployment: &mut Deployment, faults: Faults) -> Process {
     send(deployment, &first(), faults)
+}
+
+fn send_first_large(deployment: &mut Deployment, faults: Faults) -> Process {
+    send(deployment, &first_large(), faults)
+}
+
+fn send_second_large(deployment: &mut Deployment, faults: Faults) -> Process {
+    send(deployment, &second_large(), faults)
 }
 
 fn send_first_of_agent(deployment: &mut Deployment, faults: Faults) -> Process {
@@ -325,10 +345,10 @@ fn died_thinking(deployment: &mut Deployment) {
     deployment.wait(DEAD);
 }
 
-/// Its tool ran and the round is recorded, as the second object after the instruction. The model's next reply was
+/// Its tool ran and the round is recorded, as the first object: the request is inline. The model's next reply was
 /// lost with the process.
 fn died_in_round(deployment: &mut Deployment) {
-    let process = send(deployment, &server_tool(), Faults::Nth(Effect::PutPayload, 2, Fault::CrashBefore));
+    let process = send(deployment, &server_tool(), Faults::Nth(Effect::PutPayload, 1, Fault::CrashBefore));
     assert!(deployment.finish(&process).is_none(), "it crashes");
     deployment.wait(DEAD);
 }

@@ -82,33 +82,8 @@ impl Step<'_> {
         if self.is_disabled(Rule::ClearOwnOpenTurn) {
             commit.session.after.open_turn = None;
         }
-        self.publish_then_send(turn, Arc::new(Write::Commit(commit)), Continuation::Finalize);
-    }
-
-    /// Writes the result before the transaction that makes it count (I10).
-    pub(super) fn publish_then_send(
-        &mut self,
-        turn: Arc<Turn>,
-        write: Arc<Write>,
-        continuation: Continuation,
-    ) {
-        if self.model.config.fine_grained {
-            self.process().state = ProcessState::Publishing { turn, write, continuation };
-        } else {
-            self.publish(&turn);
-            self.process().state = ProcessState::Sending { write, continuation };
-        }
-    }
-
-    /// Writes the result of a settled turn. Every writer writes the same.
-    pub(super) fn publish(&mut self, turn: &Turn) {
-        let answer = self.answer_of(turn);
-        let stored = &mut self.state.details[usize::from(number(&turn.key.turn))];
-        let differs = stored.is_some() && *stored != answer;
-        *stored = answer;
-        if differs && !self.state.is_purged() {
-            self.state.record_violation(Violation::DecisionChanged);
-        }
+        let write = Arc::new(Write::Commit(commit));
+        self.process().state = ProcessState::Sending { write, continuation: Continuation::Finalize };
     }
 
     /// Loads the outcome object that describes a turn.

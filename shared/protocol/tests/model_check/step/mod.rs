@@ -53,10 +53,6 @@ impl Step<'_> {
             (ProcessState::ReadingSnapshot { session, turn }, choice) => {
                 self.read_snapshot(session, turn, choice)
             }
-            (ProcessState::Publishing { turn, write, continuation }, _) => {
-                self.publish(&turn);
-                self.process().state = ProcessState::Sending { write, continuation };
-            }
             (ProcessState::Sending { write, continuation }, choice) => self.send(write, continuation, choice),
             (ProcessState::ReadingBack { write, continuation, applied }, _) => {
                 self.read_back(write, continuation, applied)
@@ -87,7 +83,6 @@ impl Step<'_> {
         if self.role() == &Role::Finalizer {
             let turn = match &place {
                 ProcessState::Finalizing { turn, .. } => Some(*turn),
-                ProcessState::Publishing { turn, .. } => Some(number(&turn.key.turn)),
                 ProcessState::Sending { write, .. } | ProcessState::ReadingBack { write, .. } => write.turn(),
                 _ => None,
             };

@@ -165,7 +165,6 @@ impl Step<'_> {
             }
             _ => None,
         };
-        let settled_before = closing.as_ref().is_some_and(|closing| closing.result_before_commit().is_some());
         let attempt = self.attempt_id(1);
         let commit = begin::begin(
             session.as_deref(),
@@ -178,10 +177,7 @@ impl Step<'_> {
             &timing,
         );
         let write = Arc::new(Write::Commit(commit));
-        match open.filter(|_| settled_before) {
-            Some(open) => self.publish_then_send(Arc::new(open), write, Continuation::Begin),
-            None => self.process().state = ProcessState::Sending { write, continuation: Continuation::Begin },
-        }
+        self.process().state = ProcessState::Sending { write, continuation: Continuation::Begin };
     }
 
     /// Returns the setup of a turn. A rerun has the parent of the turn that it repeats.

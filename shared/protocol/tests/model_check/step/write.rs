@@ -240,7 +240,11 @@ impl Step<'_> {
                 if let Some(ended) = &commit.result {
                     let turn = number(&ended.key.turn);
                     let head = self.state.turn(turn).cloned();
-                    self.state.details[usize::from(turn)] = head.and_then(|head| self.answer_of(&head));
+                    let answer = head.and_then(|head| self.answer_of(&head));
+                    let stored = std::mem::replace(&mut self.state.details[usize::from(turn)], answer);
+                    if stored.is_some() && stored != answer && !self.state.is_purged() {
+                        self.state.record_violation(Violation::DecisionChanged);
+                    }
                 }
             }
         }
@@ -260,8 +264,11 @@ impl Step<'_> {
     }
 
     fn note_commit(&self, commit: &Commit) {
-        if commit.request.is_some() && commit.turns.len() == 2 {
-            self.note(if commit.result.is_some() { Event::Superseded } else { Event::Folded });
+        if commit.request.is_some()
+            && let Some(closed) = commit.turns.get(1)
+        {
+            let settled = matches!(closed.condition, Condition::Unchanged { phase: Phase::Settled, .. });
+            self.note(if settled { Event::Folded } else { Event::Superseded });
         }
         if commit.request.is_some() && commit.turns[0].after.chain.previous_response_id().is_some() {
             self.note(Event::Chained);

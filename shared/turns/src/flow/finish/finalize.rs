@@ -1,9 +1,9 @@
-//! Finalizes turns: writes the details of a settled turn, then makes its head terminal. Details come first, so
-//! whatever a terminal head refers to exists (I10).
+//! Finalizes turns: stores the objects of a settled turn that don't exist yet, then makes its head terminal. Objects come
+//! first, so whatever a terminal head refers to exists (I10).
 
-use futures::future::try_join4;
+use futures::future::try_join;
 use protocol::{
-    detail::{Participant, ResultDetail},
+    detail::{Report, RequestDetail},
     id::TurnKey,
     session::Session,
     transition::finalize::finalize,
@@ -12,10 +12,10 @@ use protocol::{
 
 use crate::flow::{
     finish::{evidence::TurnEvidence, partial_answer, turn_event},
-    meter,
+    meter, stored_request,
     write::{self, WriteOutcome},
 };
-use crate::ports::{Deps, Reads, Store, Unavailable};
+use crate::ports::{Deps, Reads, Unavailable};
 
 /// The most times a finalization decides again because the session changed meanwhile.
 const MAX_TRIES: usize = 8;
@@ -41,27 +41,35 @@ impl<D: Deps> Finalizer<D> {
     pub async fn finalize(&self, key: &TurnKey) -> Result<bool, Unavailable> {
         let store = self.deps.store();
         for _ in 0..MAX_TRIES {
-            let (session, turn) = store.session_and_turn(key).await?;
+            let (session, turn, request) = store.session_and_record(key).await?;
             let (Some(session), Some(turn)) = (session, turn) else {
                 return Ok(false);
             };
             let State::Settled(_) = turn.state else {
                 return Ok(false);
             };
-            if self.try_finalize(&session, &turn).await? {
+            if self.try_finalize(&session, &turn, request.as_ref()).await? {
                 return Ok(true);
             }
         }
         Err(Unavailable { what: "the session", source: "it stayed contended".into() })
     }
 
-    /// Tries once: writes the details, then the transaction that makes the turn terminal.
-    async fn try_finalize(&self, session: &Session, turn: &Turn) -> Result<bool, Unavailable> {
-        let evidence = TurnEvidence::load(self.deps.store(), self.deps.payloads(), turn).await?;
+    /// Tries once: writes what a terminal turn refers to, then the transaction that makes it terminal.
+    async fn try_finalize(
+        &self,
+        session: &Session,
+        turn: &Turn,
+        request: Option<&RequestDetail>,
+    ) -> Result<bool, Unavailable> {
+        let (store, payloads) = (self.deps.store(), self.deps.payloads());
+        let object = stored_request::payload(turn);
+        let published = stored_request::publish(payloads, &object, request);
+        let (evidence, ()) = try_join(TurnEvidence::load(store, payloads, turn), published).await?;
         let Ok(finalized) = finalize(session, turn, evidence.summary().as_ref()) else {
             return Ok(false);
         };
-        publish_details(&self.deps, turn, &evidence, &finalized.result).await?;
+        publish_evidence(&self.deps, turn, &evidence, &finalized.result.report).await?;
         let written = write::commit(&self.deps, &finalized.clone().commit(session)).await?;
         let applied = matches!(written, WriteOutcome::Applied);
         if applied {
@@ -71,32 +79,14 @@ impl<D: Deps> Finalizer<D> {
     }
 }
 
-/// Writes the details of a settled turn. A settlement is irrevocable, so any number of writers write the same. The
-/// client's response doesn't wait for this.
-pub(crate) async fn publish_details(
+/// Stores the partial answer of a settled turn, and counts its usage in its meters. A settlement is irrevocable, so any
+/// number of writers do the same. The client's response doesn't wait for this.
+pub(crate) async fn publish_evidence(
     deps: &impl Deps,
     turn: &Turn,
     evidence: &TurnEvidence,
-    result: &ResultDetail,
+    report: &Report,
 ) -> Result<(), Unavailable> {
-    let result_report = &result.report;
-    let result = deps.store().put_result_detail(result);
     let partial = partial_answer::store(deps.payloads(), turn, evidence.partial_answer.as_deref());
-    let closed = meter::close(deps, turn, result_report);
-    try_join4(result, partial, touch_participant(deps, turn), closed).await.map(|_| ())
-}
-
-/// Updates the participant's last activity, which orders a user's list of sessions. The session's first turn wrote it
-/// with the session, except in a fork, which exists before its first turn.
-pub(crate) async fn touch_participant(deps: &impl Deps, turn: &Turn) -> Result<(), Unavailable> {
-    if turn.sequence == 1 && turn.base_depth == 0 {
-        return Ok(());
-    }
-    let participant = Participant {
-        session: turn.key.session.clone(),
-        user: turn.requested_by.clone(),
-        name: None,
-        last_activity: turn.created,
-    };
-    deps.store().touch(&participant).await
+    try_join(partial, meter::close(deps, turn, report)).await.map(|_| ())
 }

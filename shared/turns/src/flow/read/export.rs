@@ -15,7 +15,7 @@ use protocol::{
     id::{SessionKey, TurnKey},
     link,
     payload::{Kind, Payload},
-    turn::Verdict,
+    turn::{State, Verdict},
 };
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,7 @@ use crate::flow::{
         session_reader::SessionReader,
         sessions::TurnsPage,
     },
+    stored_request,
 };
 use crate::{
     ports::{Archive, ArchivedObject, Order, PayloadArchive, Payloads, Reads, Record, Timer, Unavailable},
@@ -207,6 +208,10 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
         out.text("],\"Payloads\":[").await?;
         if let Some(answer) = record.turn.answer() {
             outcomes::store_answer(&self.payloads, &answer).await?;
+        }
+        if !matches!(record.turn.state, State::Finalized(_)) {
+            let object = stored_request::payload(&record.turn);
+            stored_request::publish(&self.payloads, &object, Some(&record.request)).await?;
         }
         let (mut list, mut after, mut is_complete) = (out.list(), None, true);
         'objects: loop {

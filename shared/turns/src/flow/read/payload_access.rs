@@ -1,7 +1,8 @@
 //! Access to a turn's payloads: by link, or inline for clients that can't follow one.
 //!
 //! An answer becomes an object of its own on first access. Most answers are never accessed here, and the outcome
-//! object contains them anyway (docs/internals/decisions/0002-answer-object-on-request.md).
+//! object contains them anyway (docs/internals/decisions/0002-answer-object-on-request.md). A small request becomes
+//! one when its turn becomes terminal, or on first access (docs/internals/decisions/0037-small-requests-inline.md).
 
 use contracts::{
     FileAddress,
@@ -18,9 +19,10 @@ use protocol::{
 use crate::flow::{
     finish::{outcomes, report},
     read::{session_reader::SessionReader, turn_history},
+    stored_request,
 };
 use crate::{
-    ports::{Link, PayloadArchive, PayloadReads, Payloads, Reads, Record},
+    ports::{Link, PayloadArchive, PayloadReads, Payloads, Reads, Record, Unavailable},
     refusal::Refusal,
 };
 
@@ -66,8 +68,14 @@ impl<R: Reads, P: Payloads> SessionReader<R, P> {
         if let Some(link) = self.payloads.link(&payload).await? {
             return Ok(link);
         }
-        outcomes::store_answer(&self.payloads, &payload).await?;
+        self.create_missing(&payload).await?;
         self.payloads.link(&payload).await?.ok_or(Refusal::PayloadNotFound)
+    }
+
+    /// Creates an object that its turn doesn't have yet: an answer, or a request that is still inline.
+    async fn create_missing(&self, payload: &Payload) -> Result<(), Unavailable> {
+        outcomes::store_answer(&self.payloads, payload).await?;
+        stored_request::load_and_publish(&self.store, &self.payloads, payload).await
     }
 }
 
@@ -86,7 +94,7 @@ impl<R: Reads, P: Payloads + PayloadArchive> SessionReader<R, P> {
         let payload = self.resolve_payload(caller, session, turn, name).await?;
         let mut found = self.payloads.read(&payload, MAX_INLINE_BYTES).await?;
         if found.is_none() {
-            outcomes::store_answer(&self.payloads, &payload).await?;
+            self.create_missing(&payload).await?;
             found = self.payloads.read(&payload, MAX_INLINE_BYTES).await?;
         }
         let found = found.ok_or(Refusal::PayloadNotFound)?;

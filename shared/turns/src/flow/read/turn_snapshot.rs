@@ -158,7 +158,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         let (session, record) = self.visible_session_and_record(caller, session, turn).await?;
         let head = TurnHead::new(&session, &record.turn);
         let (request, response, history) = try_join3(
-            stored_request::load(&self.payloads, &record.turn),
+            stored_request::load(&self.store, &self.payloads, &record.turn),
             replay::response(&self.payloads, &record.turn),
             // Boxed: the history's future is large.
             Box::pin(turn_history::load(&self.store, &self.payloads, &record.turn)),

@@ -23,11 +23,12 @@ pub(super) async fn compose(
     state: &mut AttemptState,
     conversation: &mut Conversation,
 ) -> Result<ComposedRequest, Unavailable> {
-    let (payloads, turn) = (deps.payloads(), &owned.turn);
+    let (store, payloads, turn) = (deps.store(), deps.payloads(), &owned.turn);
     let MissingData { request, history, solution } = conversation.missing_data(spec, state);
-    let request = OptionFuture::from(request.then(|| stored_request::load(payloads, turn)));
-    let solution =
-        OptionFuture::from(solution.map(|latched| stored_request::load_solution(payloads, turn, latched)));
+    let request = OptionFuture::from(request.then(|| stored_request::load(store, payloads, turn)));
+    let solution = OptionFuture::from(
+        solution.map(|latched| stored_request::load_solution(store, payloads, turn, latched)),
+    );
     let exchanges = OptionFuture::from(history.map(|token_budget| {
         let walk = AncestryWalk::new(token_budget, state.history.window.clone())
             .with_cutoff(spec.history.cutoff_depth)

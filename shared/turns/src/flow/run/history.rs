@@ -50,7 +50,7 @@ pub(super) async fn load(
     };
     if let Some(named) = needed.filter(|named| !is_loaded(named)) {
         let hash = named.text;
-        let read = stored_request::load_solution(deps.payloads(), turn, named).await;
+        let read = stored_request::load_solution(deps.store(), deps.payloads(), turn, named).await;
         let text = ok_or_warn(read, contracts::log::SOLUTION_CONTEXT_UNREADABLE);
         history.solution_texts.extend(text.map(|text| (hash, text)));
     }
@@ -153,7 +153,7 @@ async fn load_exchange(deps: &impl Deps, turn: &Turn) -> Result<Option<Exchange>
     };
     let outcome_read = outcomes::load(deps.payloads(), &turn.key, writer);
     let inputs = async {
-        let request = stored_request::load(deps.payloads(), turn).await?;
+        let request = stored_request::load(deps.store(), deps.payloads(), turn).await?;
         let detail = match request.input_artifacts.is_empty() {
             true => None,
             false => deps.store().request_detail(&turn.key).await?,

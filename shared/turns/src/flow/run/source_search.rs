@@ -32,9 +32,8 @@ pub(super) async fn search(
     let sources = sources.ok_or(RetrievalSkipped)?;
     let deadline = deps.host().monotonic().saturating_add(BUDGET.min(left));
     let text = truncate(text);
-    let inputs =
-        join(stored_request::load(deps.payloads(), turn), embed(deps, &sources.embedding, text, deadline))
-            .await;
+    let request = stored_request::load(deps.store(), deps.payloads(), turn);
+    let inputs = join(request, embed(deps, &sources.embedding, text, deadline)).await;
     let request = inputs.0.map_err(|error| {
         tracing::warn!(error = %causes(&error), "{}", contracts::log::RETRIEVAL_SKIPPED);
         RetrievalSkipped

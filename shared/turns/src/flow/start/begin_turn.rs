@@ -28,11 +28,12 @@ use crate::{
 };
 
 impl<D: AgentDeps> TurnStart<'_, D> {
-    /// Starts the turn and retrieves excerpts for it; none if another writer changed the session first.
+    /// Starts the turn, with its request if that is small, and retrieves excerpts for it; none if another writer changed the session first.
     pub(super) async fn begin(
         &self,
         snapshot: &Snapshot,
         open: Option<Turn>,
+        inline_request: Option<String>,
     ) -> Result<Option<(OwnedTurn, RecoveryPoint)>, Refusal> {
         let Self { deps, submission, request, .. } = *self;
         let before = snapshot.session.as_ref();
@@ -40,7 +41,7 @@ impl<D: AgentDeps> TurnStart<'_, D> {
         let ResolvedTurn { effective, setup, mode, sources } = resolved.await?;
         let (org, scope) = (&submission.key.session.org, request.rag_scope.as_slice());
         let retrieval = Box::pin(retrieve(deps, self.question.as_ref(), org, scope, sources.as_ref()));
-        let committed = Box::pin(self.commit_begin(before, open, &setup));
+        let committed = Box::pin(self.commit_begin(before, open, &setup, inline_request));
         // Nothing is streamed before the turn exists, so a refusal until then keeps its HTTP status.
         let on_search = |(commit, _): &(Commit, Lease)| {
             if let Some(change) = commit.turns.first() {
@@ -83,6 +84,7 @@ impl<D: AgentDeps> TurnStart<'_, D> {
         before: Option<&Session>,
         open: Option<Turn>,
         setup: &Setup,
+        inline_request: Option<String>,
     ) -> Result<Option<(Commit, Lease)>, Refusal> {
         let (deps, submission) = (self.deps, self.submission);
         let (closing, closed) = match (before, open) {
@@ -100,7 +102,8 @@ impl<D: AgentDeps> TurnStart<'_, D> {
         let (requested, attempt) = (host.monotonic(), host.attempt_id());
         let meters = self.reservation.get().map(|reservation| reservation.meters.clone()).unwrap_or_default();
         let commit = begin::begin(before, closing, submission, setup, attempt, newcomer, host.now(), timing)
-            .with_meters(meters);
+            .with_meters(meters)
+            .with_inline_request(inline_request);
         if let WriteOutcome::Superseded(_) = write::commit(deps, &commit).await? {
             return Ok(None);
         }

@@ -96,14 +96,12 @@ impl<D: AgentDeps> TurnStart<'_, D> {
                 Decision::Begin => {
                     self.check_restrictions(&snapshot)?;
                     self.reserve(&snapshot).await?;
-                    staged.commit()?;
-                    self.begin(&snapshot, None).await?
+                    self.begin(&snapshot, None, staged.commit()?).await?
                 }
                 Decision::BeginClosing(open) => {
                     self.check_restrictions(&snapshot)?;
                     self.reserve(&snapshot).await?;
-                    staged.commit()?;
-                    self.begin(&snapshot, Some(open)).await?
+                    self.begin(&snapshot, Some(open), staged.commit()?).await?
                 }
                 Decision::SalvageFirst(open) => {
                     salvage::salvage(deps, &open).await?;

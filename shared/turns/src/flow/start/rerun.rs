@@ -24,7 +24,7 @@ pub(crate) async fn load<'a>(
         let retry_after = wait::estimate_wait(&original, deps.host().now(), deps.timing());
         return Err(Refusal::SessionBusy { turn: key.turn.clone(), retry_after });
     }
-    let request = stored_request::load(deps.payloads(), &original).await?.with_rerun(changes);
+    let request = stored_request::load(deps.store(), deps.payloads(), &original).await?.with_rerun(changes);
     let has_input = request.instruction.is_some()
         || !request.input_artifacts.is_empty()
         || !request.clipboard_images.is_empty();

@@ -1,6 +1,5 @@
-//! The request object, which is stored beside the claim of its turn (I10).
+//! The request, which is stored with or beside the claim of its turn (I10).
 
-use bytes::Bytes;
 use contracts::{error::causes, request::UserTurn};
 use futures::future::join;
 use protocol::{
@@ -8,11 +7,12 @@ use protocol::{
     transition::begin::Submission,
 };
 
+use crate::flow::stored_request::RequestBody;
 use crate::ports::{Payloads, Unavailable};
 
-/// A request that is stored while the first snapshot loads.
+/// A request that a start stores: a small one with the turn, a large one as an object while the first snapshot loads.
 ///
-/// It is stored under the submission's own id. So if no turn refers to it, nothing else does.
+/// The object is stored under the submission's own id. So if no turn refers to it, nothing else does.
 pub(super) struct StagedRequest<'a, P> {
     payloads: &'a P,
     payload: Payload,
@@ -20,42 +20,55 @@ pub(super) struct StagedRequest<'a, P> {
 }
 
 enum State {
-    /// The result of storing it.
+    /// It becomes part of the transaction that starts the turn, so nothing is to remove.
+    Inline(String),
+    /// The result of storing its object.
     Staged(Result<(), Unavailable>),
     /// It was discarded, or a turn refers to it: nothing to remove.
     Released,
 }
 
 impl<'a, P: Payloads> StagedRequest<'a, P> {
-    /// Stores the request. A failure appears when it is committed.
+    /// Stores a large request. A failure appears when it is committed.
     pub(super) async fn stage(payloads: &'a P, submission: &Submission, request: &UserTurn) -> Self {
         let kind = Kind::Instruction(submission.stored_request());
         let payload = Payload { turn: submission.key.clone(), kind };
-        let stored = payloads.put(&payload, Bytes::from(request.canonical_json())).await;
-        Self { payloads, payload, state: State::Staged(stored) }
+        let state = match RequestBody::new(request) {
+            RequestBody::Inline(json) => State::Inline(json),
+            RequestBody::Object(bytes) => State::Staged(payloads.put(&payload, bytes).await),
+        };
+        Self { payloads, payload, state }
     }
 
-    /// Checks that the request is stored, as it must be before the head that points at it is written.
+    /// Checks that a large request is stored, as it must be before the head that points at it is written. Returns a small
+    /// one.
     ///
     /// # Errors
     /// If it couldn't be stored, or it was discarded.
-    pub(super) fn commit(&mut self) -> Result<(), Unavailable> {
+    pub(super) fn commit(&mut self) -> Result<Option<String>, Unavailable> {
+        if let State::Inline(json) = &self.state {
+            return Ok(Some(json.clone()));
+        }
         match std::mem::replace(&mut self.state, State::Staged(Ok(()))) {
-            State::Staged(stored) => stored,
-            State::Released => Err(Unavailable { what: "the request", source: "it was removed".into() }),
+            State::Staged(stored) => stored.map(|()| None),
+            State::Inline(_) | State::Released => {
+                Err(Unavailable { what: "the request", source: "it was removed".into() })
+            }
         }
     }
 
     /// Releases the request to the turn that refers to it.
     pub(super) fn release(&mut self) {
-        self.state = State::Released;
+        if let State::Staged(_) = self.state {
+            self.state = State::Released;
+        }
     }
 
-    /// Removes the request, because no turn will refer to it.
+    /// Removes the object, because no turn will refer to it.
     pub(super) async fn discard(&mut self) {
-        if let State::Staged(Ok(())) = std::mem::replace(&mut self.state, State::Released)
-            && let Err(error) = self.payloads.remove(&self.payload).await
-        {
+        let is_stored = matches!(self.state, State::Staged(Ok(())));
+        self.release();
+        if is_stored && let Err(error) = self.payloads.remove(&self.payload).await {
             tracing::warn!(error = %causes(&error), "{}", contracts::log::REQUEST_NOT_DISCARDED);
         }
     }
