@@ -146,7 +146,7 @@ class Generator:
     def __init__(self, document: dict[str, Any]) -> None:
         self.document = document
         self.schemas: dict[str, Any] = document["components"]["schemas"]
-        self.bases = {name: "StreamEvent" for name in EVENTS.values()}
+        self.bases = dict.fromkeys(EVENTS.values(), "StreamEvent")
         for name, schema in self.schemas.items():
             for part in schema["oneOf"] if "discriminator" in schema else []:
                 self.bases[reference(part)] = name
@@ -222,7 +222,9 @@ class Generator:
             # C# has no member with the name of its class.
             attribute = member + "Value" if member == name else member
             declared += f'        [JsonProperty("{member}")]\n'
-            members.append(declared + f"        public {self.type_of(value, member in required)} {attribute} {{ get; set; }}\n")
+            members.append(
+                declared + f"        public {self.type_of(value, member in required)} {attribute} {{ get; set; }}\n"
+            )
         return text + "\n".join(members) + "    }\n"
 
     def summary(self, member: str, value: dict[str, Any]) -> str:
@@ -268,8 +270,12 @@ class Generator:
 
     def operation(self, path: str, method: str, operation: dict[str, Any], result: str) -> str:
         """Returns the method of an operation."""
-        parameters = [self.document["components"]["parameters"][reference(one)] for one in operation.get("parameters", [])]
-        parameters = [one for one in parameters if one["in"] != "header" or (method != "get" and one["name"] in HEADERS)]
+        parameters = [
+            self.document["components"]["parameters"][reference(one)] for one in operation.get("parameters", [])
+        ]
+        parameters = [
+            one for one in parameters if one["in"] != "header" or (method != "get" and one["name"] in HEADERS)
+        ]
         body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
         name = pascal_case(operation["operationId"])
         text = comment("        ", operation["description"])
@@ -278,7 +284,9 @@ class Generator:
             is_required = one.get("required", False)
             argument = camel_case(one["name"])
             text += comment("        ", one.get("description"), "param", f' name="{argument}"')
-            arguments.append(f"{self.type_of(one['schema'], is_required)} {argument}" + ("" if is_required else " = null"))
+            arguments.append(
+                f"{self.type_of(one['schema'], is_required)} {argument}" + ("" if is_required else " = null")
+            )
         if body is not None:
             count = sum(one.get("required", False) for one in parameters)
             arguments.insert(count, f"{self.type_of(body)} body")
@@ -290,7 +298,7 @@ class Generator:
         }
         route = '"' + path.lstrip("/") + '"'
         for field in fields["path"]:
-            route = route.replace("{%s}" % field, f'" + Escape({camel_case(field)}) + "')
+            route = route.replace("{" + field + "}", f'" + Escape({camel_case(field)}) + "')
         route = route.removesuffix(' + ""')
         if fields["query"]:
             pairs = ", ".join(f'"{field}", {camel_case(field)}' for field in fields["query"])
@@ -298,7 +306,8 @@ class Generator:
         headers = "".join(f', "{field}", {camel_case(field)}' for field in fields["header"])
         verb = "PatchMethod" if method == "patch" else f"HttpMethod.{method.capitalize()}"
         text += f"        public Task<{result}> {name}Async({', '.join(arguments)})\n        {{\n"
-        text += f"            return CallAsync<{result}>({verb}, {route}, {'body' if body else 'null'}, cancel{headers});\n        }}\n"
+        sent = "body" if body else "null"
+        text += f"            return CallAsync<{result}>({verb}, {route}, {sent}, cancel{headers});\n        }}\n"
         return text
 
 
@@ -306,7 +315,8 @@ def constants(name: str, values: list[str]) -> str:
     """Returns the values of an enumeration. Members are strings, so that they accept values that a newer API adds."""
     text = f"    public static class {name}\n    {{\n"
     for value in values:
-        text += f'{comment("        ", f"The value `{value}`.")}        public const string {pascal_case(value)} = "{value}";\n'
+        text += comment("        ", f"The value `{value}`.")
+        text += f'        public const string {pascal_case(value)} = "{value}";\n'
     return text + "    }\n"
 
 

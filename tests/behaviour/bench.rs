@@ -32,7 +32,7 @@ fn ordinary_turn_waits_for_two_aws_calls_before_and_after_the_model() {
     assert_eq!(count("sequential calls before the model"), 2.0);
     assert_eq!(count("sequential calls after the model"), 2.0);
     assert!((8.0..=9.0).contains(&count("total")), "{figures:?}");
-    assert!((15.0..=25.0).contains(&count("write units")), "{figures:?}");
+    assert!((15.0..=32.0).contains(&count("write units")), "{figures:?}");
     assert!((1.0..=5.0).contains(&count("read units")), "{figures:?}");
     // The sum has the turn's own time in it, which is longer on a busy machine.
     let dollars =

@@ -6,7 +6,7 @@ use std::{
 };
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use local::{Function, token::Identity};
+use local::{Function, Options, token::Identity};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -164,7 +164,8 @@ async fn unreadable_service_response_is_in_no_log_and_no_response() {
     for (port, more) in ports {
         for status in [200, 400, 500] {
             let url = unreadable_service(status).await;
-            let mut options = options();
+            // A turn whose outcome can't be stored ends 20 s before its function.
+            let mut options = Options { timeout: Some(Duration::from_secs(25)), ..options() };
             let settings = more.iter().copied().chain([(port, url.as_str())]);
             options.environment.extend(settings.map(|(name, value)| (name.to_owned(), value.to_owned())));
             let system = System::with(options).await;

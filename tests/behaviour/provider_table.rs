@@ -129,7 +129,7 @@ impl Talk {
         let answer = submit(&self.ada, &results(&continuation, "fn b() {}")).await.result();
         let client_tool = self.cell(provider, &answer_in(&answer), "Read.");
 
-        let stream = self.ada.execute_streaming(&turn_in("s", "Fifth [[script: words 2500]]"), None).await;
+        let stream = self.ada.execute_streaming(&turn_in("s", "Fifth [[script: words 4000]]"), None).await;
         let Ok(stream) = stream else { panic!("{provider} does not stream") };
         let (text, result) = final_text_and_result(&stream.rest().await);
         let stream = self.cell(provider, &text, &answer_text(&result));
@@ -141,7 +141,7 @@ impl Talk {
         let file = self.cell(provider, &said, "It is hidden.");
 
         // The words that were streamed are too many.
-        let long = turn_in("s", "Sixth [[script: overflow over 1900; say \"It fits.\"]]");
+        let long = turn_in("s", "Sixth [[script: overflow over 3000; say \"It fits.\"]]");
         let shortened = self.ada.execute(&long).await.result();
         assert_eq!(answer_in(&shortened), "It fits.", "{provider}");
         // The file is told, or both the model and the user are told that it is not.

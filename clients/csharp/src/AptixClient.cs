@@ -34,8 +34,9 @@ namespace Aptix
             this.baseUrl = new Uri(baseUrl.TrimEnd('/') + "/");
             Token = token ?? Environment.GetEnvironmentVariable("APTIX_TOKEN");
             // A proxy of the environment can't reach this machine.
-            handler = handler ?? new HttpClientHandler { AllowAutoRedirect = false, UseProxy = !this.baseUrl.IsLoopback, MaxConnectionsPerServer = 256 };
-            http = new HttpClient(handler) { Timeout = Timeout.InfiniteTimeSpan };
+            var direct = new HttpClientHandler { AllowAutoRedirect = false, UseProxy = !this.baseUrl.IsLoopback };
+            direct.MaxConnectionsPerServer = 256;
+            http = new HttpClient(handler ?? direct) { Timeout = Timeout.InfiniteTimeSpan };
         }
 
         /// <summary>The bearer token. Replace it before it expires; the next request or retry sends the new one.</summary>
@@ -64,7 +65,8 @@ namespace Aptix
         /// <param name="onEvent">Called with each event: the deltas since the last reset are the answer.</param>
         /// <param name="tools">The client's tools. Calls of other tools are refused.</param>
         /// <param name="cancel">Stops reading. The turn continues, unless <c>CancelTurnAsync</c> cancels it.</param>
-        public Task<AgentExecuteResponse> RunAsync(UserTurn turn, Action<StreamEvent> onEvent = null, ClientTools tools = null, CancellationToken cancel = default)
+        public Task<AgentExecuteResponse> RunAsync(UserTurn turn, Action<StreamEvent> onEvent = null, ClientTools tools = null,
+            CancellationToken cancel = default)
         {
             turn.SessionId = turn.SessionId ?? NewId();
             turn.TurnId = turn.TurnId ?? NewId();
@@ -73,15 +75,18 @@ namespace Aptix
         }
 
         /// <summary>Runs a turn again, as <c>RunAsync</c> does. Absent members of the request are those of the original.</summary>
-        public Task<AgentExecuteResponse> RerunAsync(string sessionId, string turnId, RerunRequest rerun, Action<StreamEvent> onEvent = null, ClientTools tools = null, CancellationToken cancel = default)
+        public Task<AgentExecuteResponse> RerunAsync(string sessionId, string turnId, RerunRequest rerun,
+            Action<StreamEvent> onEvent = null, ClientTools tools = null, CancellationToken cancel = default)
         {
             rerun.TurnId = rerun.TurnId ?? NewId();
             rerun.Streaming = true;
-            return StreamAsync("sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/rerun", rerun, sessionId, rerun.TurnId, onEvent, tools, cancel);
+            var path = "sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/rerun";
+            return StreamAsync(path, rerun, sessionId, rerun.TurnId, onEvent, tools, cancel);
         }
 
         /// <summary>Continues a turn with the results of its tool calls: exactly one per call, in order.</summary>
-        public Task<AgentExecuteResponse> SubmitToolResultsAsync(ToolContinuation results, Action<StreamEvent> onEvent = null, ClientTools tools = null, CancellationToken cancel = default)
+        public Task<AgentExecuteResponse> SubmitToolResultsAsync(ToolContinuation results, Action<StreamEvent> onEvent = null,
+            ClientTools tools = null, CancellationToken cancel = default)
         {
             return StreamAsync("tool-results", results, results.SessionId, results.TurnId, onEvent, tools, cancel);
         }
@@ -100,13 +105,15 @@ namespace Aptix
 
         private static string Escape(object value) => Uri.EscapeDataString(Text(value));
 
-        private static string Text(object value) => value is DateTimeOffset time ? time.UtcDateTime.ToString("o") : Convert.ToString(value, CultureInfo.InvariantCulture);
+        private static string Text(object value) =>
+            value is DateTimeOffset time ? time.UtcDateTime.ToString("o") : Convert.ToString(value, CultureInfo.InvariantCulture);
 
         private static string Query(params object[] pairs)
         {
             var query = new StringBuilder();
             for (var i = 0; i < pairs.Length; i += 2)
-                if (pairs[i + 1] != null) query.Append(query.Length == 0 ? '?' : '&').Append(pairs[i]).Append('=').Append(Escape(pairs[i + 1]));
+                if (pairs[i + 1] != null)
+                    query.Append(query.Length == 0 ? '?' : '&').Append(pairs[i]).Append('=').Append(Escape(pairs[i + 1]));
             return query.ToString();
         }
 
@@ -129,7 +136,8 @@ namespace Aptix
         }
 
         // Reads a turn to its result, with the tool rounds in between.
-        private async Task<AgentExecuteResponse> StreamAsync(string path, object body, string sessionId, string turnId, Action<StreamEvent> onEvent, ClientTools tools, CancellationToken cancel)
+        private async Task<AgentExecuteResponse> StreamAsync(string path, object body, string sessionId, string turnId,
+            Action<StreamEvent> onEvent, ClientTools tools, CancellationToken cancel)
         {
             for (var position = new StreamPosition(); ;)
             {
@@ -143,14 +151,16 @@ namespace Aptix
         }
 
         // Reads the events of a request until its result. After a lost connection, the same request continues after the last event.
-        private async Task<AgentExecuteResponse> FollowAsync(string path, string json, StreamPosition position, Action<StreamEvent> onEvent, CancellationToken cancel)
+        private async Task<AgentExecuteResponse> FollowAsync(string path, string json, StreamPosition position,
+            Action<StreamEvent> onEvent, CancellationToken cancel)
         {
             for (position.Failures = 0; ; position.Failures++)
             {
                 try
                 {
                     var headers = new[] { "Last-Event-ID", position.LastEventId?.ToString(CultureInfo.InvariantCulture) };
-                    using (var connection = await SendAsync(HttpMethod.Post, path, json, "text/event-stream, application/json", headers, cancel).ConfigureAwait(false))
+                    const string accept = "text/event-stream, application/json";
+                    using (var connection = await SendAsync(HttpMethod.Post, path, json, accept, headers, cancel).ConfigureAwait(false))
                         return await connection.ReadStreamAsync(position, onEvent).ConfigureAwait(false);
                 }
                 catch (AptixException error) when (!error.EndsTurn && CanRetry(error, position.Failures))
@@ -160,7 +170,8 @@ namespace Aptix
             }
         }
 
-        private bool CanRetry(AptixException error, int failures) => error.Retry == Retry.SameRequest && failures < MaxRetries && !(error.RetryAfterSeconds > MaxRetryDelay.TotalSeconds);
+        private bool CanRetry(AptixException error, int failures) =>
+            error.Retry == Retry.SameRequest && failures < MaxRetries && !(error.RetryAfterSeconds > MaxRetryDelay.TotalSeconds);
 
         private Task DelayAsync(AptixException error, int failures, CancellationToken cancel)
         {
@@ -172,7 +183,8 @@ namespace Aptix
             return Task.Delay(delay, cancel);
         }
 
-        private async Task<Connection> SendAsync(HttpMethod method, string path, string json, string accept, string[] headers, CancellationToken cancel)
+        private async Task<Connection> SendAsync(HttpMethod method, string path, string json, string accept, string[] headers,
+            CancellationToken cancel)
         {
             var request = new HttpRequestMessage(method, new Uri(baseUrl, path));
             request.Headers.Authorization = new AuthenticationHeaderValue("Bearer", Token);

@@ -14,7 +14,8 @@ namespace Aptix
             Code = code;
         }
 
-        /// <summary>A value of <c>ErrorCode</c>, or one of this client's: <c>Unreachable</c>, <c>Interrupted</c>, <c>Unreadable</c>.</summary>
+        /// <summary>A value of <c>ErrorCode</c>, or one of this client's: <c>Unreachable</c>, <c>Interrupted</c> or
+        /// <c>Unreadable</c>.</summary>
         public string Code { get; }
 
         /// <summary>The member, rule or id that the error is about.</summary>
@@ -41,14 +42,16 @@ namespace Aptix
 
         internal static AptixException Interrupted(double? retryAfter)
         {
-            return new AptixException("Interrupted", "The connection was lost before the response ended.") { RetryAfterSeconds = retryAfter };
+            const string message = "The connection was lost before the response ended.";
+            return new AptixException("Interrupted", message) { RetryAfterSeconds = retryAfter };
         }
 
         internal static AptixException Unreadable(HttpResponseMessage response)
         {
             var status = (int)response.StatusCode;
             var isTransient = status == 408 || status == 425 || status == 429 || status >= 500 && status != 501;
-            return new AptixException("Unreadable", "Unexpected response with HTTP status " + status + ". Is this the API?")
+            var message = "Unexpected response with HTTP status " + status + ". Is this the API?";
+            return new AptixException("Unreadable", message)
             {
                 Status = status,
                 Retry = isTransient ? Wire.Retry.SameRequest : Wire.Retry.Never,

@@ -11,6 +11,8 @@ using Newtonsoft.Json.Linq;
 
 namespace Aptix
 {
+    using Function = Func<JToken, CancellationToken, Task<object>>;
+
     /// <summary>
     /// The client tools of a turn. Each call runs once, sequentially and in order. An exception is the call's error, and its
     /// message is what the model gets.
@@ -19,7 +21,8 @@ namespace Aptix
     {
         // The API's limits, less a margin for the ids around the results.
         private const int MaxResultChars = 1048576, MaxMessageChars = 65536, MaxRequestBytes = (4 << 20) - 1024;
-        private readonly Dictionary<string, Func<JToken, CancellationToken, Task<object>>> tools = new Dictionary<string, Func<JToken, CancellationToken, Task<object>>>();
+        private const string Omitted = "This result was omitted: the results of these calls exceed the size limit of a request.";
+        private readonly Dictionary<string, Function> tools = new Dictionary<string, Function>();
 
         /// <summary>Adds a tool. Its arguments are JSON, and its result is serialized as JSON.</summary>
         public void Add(string name, Func<JToken, CancellationToken, Task<object>> run) => tools.Add(name, run);
@@ -45,7 +48,8 @@ namespace Aptix
                     if (!tools.ContainsKey(call.Name)) throw new NotSupportedException("This client has no tool " + call.Name + ".");
                     var output = await tools[call.Name](AptixClient.FromJson<JToken>(call.ArgumentsJson), cancel).ConfigureAwait(false);
                     result.ResultJson = output == null ? "null" : AptixClient.ToJson(output);
-                    if (result.ResultJson.Length > MaxResultChars) throw new InvalidOperationException("The tool's result is larger than " + MaxResultChars + " characters of JSON.");
+                    if (result.ResultJson.Length > MaxResultChars)
+                        throw new InvalidOperationException("The tool's result is larger than " + MaxResultChars + " characters of JSON.");
                 }
                 catch (Exception error) when (!cancel.IsCancellationRequested)
                 {
@@ -53,7 +57,7 @@ namespace Aptix
                 }
                 result.ExecutionMs = clock.ElapsedMilliseconds;
                 var size = Size(result);
-                if (bytes + size > MaxRequestBytes) SetError(result, "This result was omitted: the results of these calls exceed the size limit of a request.");
+                if (bytes + size > MaxRequestBytes) SetError(result, Omitted);
                 bytes += Math.Min(size, Size(result));
                 results.Add(result);
             }

@@ -25,7 +25,8 @@ namespace Aptix
         private readonly CancellationToken cancel;
         private readonly CancellationTokenSource abort;
         // Not every platform cancels a read that waits.
-        private readonly TaskCompletionSource<object> aborted = new TaskCompletionSource<object>(TaskCreationOptions.RunContinuationsAsynchronously);
+        private readonly TaskCompletionSource<object> aborted =
+            new TaskCompletionSource<object>(TaskCreationOptions.RunContinuationsAsynchronously);
         private HttpResponseMessage response;
         private StreamReader reader;
 
@@ -46,8 +47,10 @@ namespace Aptix
         /// <summary>Sends the request. An error status throws its error.</summary>
         internal async Task OpenAsync(HttpClient http, HttpRequestMessage request)
         {
-            response = await WaitAsync(http.SendAsync(request, HttpCompletionOption.ResponseHeadersRead, abort.Token), AptixException.Unreachable).ConfigureAwait(false);
-            reader = new StreamReader(await WaitAsync(response.Content.ReadAsStreamAsync(), AptixException.Interrupted).ConfigureAwait(false), Encoding.UTF8);
+            var sent = http.SendAsync(request, HttpCompletionOption.ResponseHeadersRead, abort.Token);
+            response = await WaitAsync(sent, AptixException.Unreachable).ConfigureAwait(false);
+            var stream = await WaitAsync(response.Content.ReadAsStreamAsync(), AptixException.Interrupted).ConfigureAwait(false);
+            reader = new StreamReader(stream, Encoding.UTF8);
             if ((int)response.StatusCode < 300) return;
             await ReadEnvelopeAsync<object>().ConfigureAwait(false);
             throw AptixException.Unreadable(response);
@@ -65,7 +68,8 @@ namespace Aptix
         internal async Task<AgentExecuteResponse> ReadStreamAsync(StreamPosition position, Action<StreamEvent> onEvent)
         {
             // A turn that was started without streaming has a buffered response.
-            if (response.Content.Headers.ContentType?.MediaType == "application/json") return (await ReadEnvelopeAsync<AgentExecuteResponse>().ConfigureAwait(false)).Result;
+            if (response.Content.Headers.ContentType?.MediaType == "application/json")
+                return (await ReadEnvelopeAsync<AgentExecuteResponse>().ConfigureAwait(false)).Result;
             string id = null, name = null, data = null, retry = null;
             for (string line; (line = await ReadLineAsync().ConfigureAwait(false)) != null;)
             {
@@ -126,7 +130,8 @@ namespace Aptix
                 // The read that is left behind can fail later.
                 _ = io.ContinueWith(late => late.Exception, TaskContinuationOptions.OnlyOnFaulted);
             }
-            catch (Exception error) when (error is HttpRequestException || error is IOException || error is WebException || error is OperationCanceledException || error is ObjectDisposedException)
+            catch (Exception error) when (error is HttpRequestException || error is IOException || error is WebException
+                || error is OperationCanceledException || error is ObjectDisposedException)
             {
             }
             cancel.ThrowIfCancellationRequested();

@@ -2,6 +2,7 @@ using System;
 using System.Collections.Generic;
 using System.Diagnostics;
 using System.IO;
+using System.Linq;
 using System.Net.Http;
 using System.Text.RegularExpressions;
 using System.Threading.Tasks;
@@ -27,8 +28,9 @@ namespace Aptix.Tests
                 // A cloud that doesn't start must not block the tests.
                 _ = Task.Delay(TimeSpan.FromSeconds(60)).ContinueWith(_ => { if (requests == null) process.Kill(); });
                 var addresses = new Dictionary<string, string>();
-                for (string line; (line = process.StandardOutput.ReadLine()) != null && !line.StartsWith("  Data", StringComparison.Ordinal);)
+                for (string line; (line = process.StandardOutput.ReadLine()) != null;)
                 {
+                    if (line.StartsWith("  Data", StringComparison.Ordinal)) break;
                     var match = Regex.Match(line, @"^  (\w+) +(http\S+)");
                     if (match.Success) addresses[match.Groups[1].Value] = match.Groups[2].Value;
                 }
@@ -56,7 +58,8 @@ namespace Aptix.Tests
         }
 
         /// <summary>Returns the number of model calls for a turn, whose instruction ends with a unique text.</summary>
-        internal Task<int> CountModelCallsAsync(UserTurn turn) => CountModelCallsAsync(turn.Instruction.Substring(turn.Instruction.Length - 32));
+        internal Task<int> CountModelCallsAsync(UserTurn turn) =>
+            CountModelCallsAsync(turn.Instruction.Substring(turn.Instruction.Length - 32));
 
         /// <summary>Returns the number of model calls for an instruction that contains the text.</summary>
         internal async Task<int> CountModelCallsAsync(string text)
@@ -90,15 +93,12 @@ namespace Aptix.Tests
         private Process Start(string arguments)
         {
             Directory.CreateDirectory(folder);
-            var start = new ProcessStartInfo(program, arguments + " --data " + folder) { UseShellExecute = false, RedirectStandardOutput = true };
+            arguments += " --data " + folder;
+            var start = new ProcessStartInfo(program, arguments) { UseShellExecute = false, RedirectStandardOutput = true };
             // Never use the developer's own model.
-            foreach (var name in new List<string>(Names(start))) if (name.StartsWith("OPENAI_", StringComparison.Ordinal)) start.EnvironmentVariables.Remove(name);
+            foreach (var name in start.EnvironmentVariables.Keys.Cast<string>().ToList())
+                if (name.StartsWith("OPENAI_", StringComparison.Ordinal)) start.EnvironmentVariables.Remove(name);
             return Process.Start(start);
-        }
-
-        private static IEnumerable<string> Names(ProcessStartInfo start)
-        {
-            foreach (string name in start.EnvironmentVariables.Keys) yield return name;
         }
     }
 }

@@ -25,13 +25,15 @@ namespace Aptix.Tests
             {
                 Environment.SetEnvironmentVariable("APTIX_URL", cloud.Url);
                 Environment.SetEnvironmentVariable("APTIX_TOKEN", cloud.Token);
-                foreach (var test in typeof(Tests).GetMethods(BindingFlags.Static | BindingFlags.NonPublic | BindingFlags.DeclaredOnly).Where(method => method.ReturnType == typeof(Task) && !method.Name.Contains("<")))
+                var methods = typeof(Tests).GetMethods(BindingFlags.Static | BindingFlags.NonPublic | BindingFlags.DeclaredOnly);
+                foreach (var test in methods.Where(IsTest))
                 {
                     if (names.Length > 0 && !names.Contains(test.Name)) continue;
                     try
                     {
                         var run = (Task)test.Invoke(null, new object[] { cloud });
-                        if (await Task.WhenAny(run, Task.Delay(TimeSpan.FromSeconds(60))) != run) throw new TimeoutException("The test exceeded 60 s");
+                        if (await Task.WhenAny(run, Task.Delay(TimeSpan.FromSeconds(60))) != run)
+                            throw new TimeoutException("The test exceeded 60 s");
                         await run;
                         Console.WriteLine("ok      " + test.Name);
                     }
@@ -43,6 +45,12 @@ namespace Aptix.Tests
                 }
             }
             return failures == 0 ? 0 : 1;
+        }
+
+        private static bool IsTest(MethodInfo method)
+        {
+            var parameters = method.GetParameters();
+            return method.ReturnType == typeof(Task) && parameters.Length == 1 && parameters[0].ParameterType == typeof(LocalCloud);
         }
     }
 
@@ -61,7 +69,8 @@ namespace Aptix.Tests
                 var stored = await client.ReadTurnAsync(turn.SessionId, turn.TurnId);
                 Equal(TurnStatus.Completed, stored.Status.Id);
                 Equal(1L, (await client.ListTurnsAsync(turn.SessionId, order: "asc", pageSize: 5)).Items.LongCount());
-                True((await client.ListSessionsAsync(since: DateTimeOffset.UtcNow.AddHours(-1))).Items.Any(one => one.Id == turn.SessionId), "listed");
+                var sessions = await client.ListSessionsAsync(since: DateTimeOffset.UtcNow.AddHours(-1));
+                True(sessions.Items.Any(one => one.Id == turn.SessionId), "listed");
             }
         }
 
@@ -94,7 +103,8 @@ namespace Aptix.Tests
                         }
                     },
                 };
-                var turn = Turn("call workspace_read_file {\"path\":\"a\"}; call workspace_read_file {\"path\":\"bad\"}; call workspace_write_patch {\"path\":\"x\",\"patch\":\"y\"}; then; echo");
+                var turn = Turn("call workspace_read_file {\"path\":\"a\"}; call workspace_read_file {\"path\":\"bad\"}; " +
+                    "call workspace_write_patch {\"path\":\"x\",\"patch\":\"y\"}; then; echo");
                 turn.AgentContextId = "workspace";
                 var answer = (Final)await client.RunAsync(turn, null, tools);
                 Equal("a,bad", string.Join(",", ran));
@@ -114,7 +124,8 @@ namespace Aptix.Tests
                 var call = waiting.ToolCalls.Single();
                 Equal("a", (string)JObject.Parse(call.ArgumentsJson)["path"]);
                 var result = new SubmittedResult { ToolCallId = call.ToolCallId, ResultJson = "\"A\"" };
-                var results = new ToolContinuation { SessionId = turn.SessionId, TurnId = turn.TurnId, ToolResults = new List<SubmittedResult> { result } };
+                var results = new ToolContinuation { SessionId = turn.SessionId, TurnId = turn.TurnId,
+                    ToolResults = new List<SubmittedResult> { result } };
                 Equal("Done.", ((Final)await client.SubmitToolResultsAsync(results)).PrimaryOutputText);
                 Equal("Done.", ((Final)await client.SubmitToolResultsAsync(results)).PrimaryOutputText, "the same results again");
             }
@@ -158,7 +169,8 @@ namespace Aptix.Tests
             {
                 var turn = Turn("say \"Hello\"");
                 await client.RunAsync(turn);
-                var error = await FailAsync(client.RunAsync(new UserTurn { SessionId = turn.SessionId, TurnId = turn.TurnId, Instruction = "Bye" }));
+                var error = await FailAsync(client.RunAsync(new UserTurn { SessionId = turn.SessionId, TurnId = turn.TurnId,
+                    Instruction = "Bye" }));
                 Equal(ErrorCode.TurnIdConflict, error.Code);
                 Equal(409, error.Status);
                 Equal(Retry.Never, error.Retry);
@@ -189,7 +201,8 @@ namespace Aptix.Tests
                     throw new InvalidOperationException("The turn was not cancelled");
                 }
                 catch (OperationCanceledException) { }
-                True(((Final)await client.RunAsync(turn)).PrimaryOutputText.EndsWith("word30", StringComparison.Ordinal), "the whole answer");
+                True(((Final)await client.RunAsync(turn)).PrimaryOutputText.EndsWith("word30", StringComparison.Ordinal),
+                    "the whole answer");
                 Equal(1, await cloud.CountModelCallsAsync(turn), "model calls");
             }
         }
@@ -200,7 +213,8 @@ namespace Aptix.Tests
             {
                 var turn = Turn("pace 20ms; words 500");
                 Task<AgentSessionTurnSummary> cancelled = null;
-                var running = client.RunAsync(turn, one => cancelled = cancelled ?? (one is StreamDelta ? client.CancelTurnAsync(turn.SessionId, turn.TurnId) : null));
+                var running = client.RunAsync(turn, one => cancelled = cancelled ?? (one is StreamDelta
+                    ? client.CancelTurnAsync(turn.SessionId, turn.TurnId) : null));
                 var error = await FailAsync(running);
                 Equal(ErrorCode.TurnCancelled, error.Code);
                 Equal(Retry.NewTurn, error.Retry);
@@ -252,7 +266,8 @@ namespace Aptix.Tests
             var final = (Final)AptixClient.FromJson<InvokeResult<AgentExecuteResponse>>(json).Result;
             Equal("2026-01-02T03:04:05Z", (string)final.UnknownMembers["Later"]["A"]);
             Equal("later", AptixClient.FromJson<StreamStatus>("{\"Phase\":\"later\",\"Attempt\":1}").Phase);
-            Equal("{\"Conditions\":[{\"Key\":\"k\",\"Operator\":\"==\",\"Values\":[\"a\",1,true]}]}", AptixClient.ToJson(new RagScope { Conditions = new List<RagCondition> { new RagCondition { Key = "k", Operator = "==", Values = new List<JToken> { "a", 1, true } } } }));
+            var condition = new RagCondition { Key = "k", Operator = "==", Values = new List<JToken> { "a", 1, true } };
+            Equal("{\"Key\":\"k\",\"Operator\":\"==\",\"Values\":[\"a\",1,true]}", AptixClient.ToJson(condition));
             await Task.CompletedTask;
         }
 

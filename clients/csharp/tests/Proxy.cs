@@ -74,7 +74,8 @@ namespace Aptix.Tests
                     return;
                 }
             }
-            catch (Exception error) when (error is System.IO.IOException || error is ObjectDisposedException || error is InvalidOperationException) { }
+            catch (Exception error) when (error is System.IO.IOException || error is ObjectDisposedException
+                || error is InvalidOperationException) { }
         }
     }
 }

@@ -62,7 +62,11 @@ pub(crate) async fn settle(
     }
 }
 
-/// Stores the answer's files, then the outcome object that refers to them (I10). Retries while the lease allows.
+/// How long a failing outcome is stored again. A client waits meanwhile.
+const RETRIED_FOR: Duration = Duration::from_secs(60);
+
+/// Stores the answer's files, then the outcome object that refers to them (I10). Retries for a minute, if the lease
+/// allows.
 async fn store_outcome(
     deps: &impl Deps,
     owned: &OwnedTurn,
@@ -70,6 +74,7 @@ async fn store_outcome(
     files: &[File],
 ) -> Result<(), Unavailable> {
     let (payloads, host) = (deps.payloads(), deps.host());
+    let until = host.monotonic().saturating_add(RETRIED_FOR);
     loop {
         let stored = async {
             try_join_all(files.iter().map(|file| payloads.put_file(file))).await?;
@@ -78,7 +83,9 @@ async fn store_outcome(
         let stored = stored.await;
         let pause = host.jitter(Duration::from_secs(1));
         match stored {
-            Err(_) if owned.lease.remaining(host) > pause => host.sleep(pause).await,
+            Err(_) if host.monotonic() < until && owned.lease.remaining(host) > pause => {
+                host.sleep(pause).await
+            }
             stored => return stored,
         }
     }

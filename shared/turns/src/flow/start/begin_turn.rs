@@ -28,7 +28,8 @@ use crate::{
 };
 
 impl<D: AgentDeps> TurnStart<'_, D> {
-    /// Starts the turn, with its request if that is small, and retrieves excerpts for it; none if another writer changed the session first.
+    /// Starts the turn, with its request if that is small, and retrieves excerpts for it; none if another writer changed
+    /// the session first.
     pub(super) async fn begin(
         &self,
         snapshot: &Snapshot,
