@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use protocol::{
-    detail::{ModeChange, ModeChangePosition, Participant, RequestDetail},
+    detail::{ModeChange, ModeChangePosition, Participant},
     id::{SessionKey, TurnKey},
     session::Session,
     turn::Turn,
 };
-use turns::ports::{Order, Record, Unavailable};
+use turns::ports::{FoundRecord, Order, Record, Unavailable};
 
 use super::{
     RESOURCE, Table,
@@ -90,10 +90,7 @@ impl Table {
     }
 
     /// Returns a session, one of its turns and the details of that turn's request in one call.
-    pub(super) async fn read_session_and_record(
-        &self,
-        key: &TurnKey,
-    ) -> Result<(Option<Session>, Option<Turn>, Option<RequestDetail>), Unavailable> {
+    pub(super) async fn read_session_and_record(&self, key: &TurnKey) -> Result<FoundRecord, Unavailable> {
         let (session, turn, request) = (Item::Session(&key.session), Item::Turn(key), Item::Request(key));
         let mut found = self.batch([&session, &turn, &request].map(primary).into()).await?;
         let mut take = |item: &Item<'_>| found.remove(&(item.pk(), item.sk()));

@@ -17,8 +17,8 @@ use protocol::{
 };
 use turns::checkpoint::Checkpoint;
 use turns::ports::{
-    AgentEntry, ListError, LiveContext, Order, OrgModes, Page, Reads, Record, Store, TimeRange, Unavailable,
-    WriteError,
+    AgentEntry, FoundRecord, ListError, LiveContext, Order, OrgModes, Page, Reads, Record, Store, TimeRange,
+    Unavailable, WriteError,
 };
 
 use super::{RESOURCE, Table};
@@ -89,10 +89,7 @@ impl Reads for Table {
         self.read_session_and_turn(key).await
     }
 
-    async fn session_and_record(
-        &self,
-        key: &TurnKey,
-    ) -> Result<(Option<Session>, Option<Turn>, Option<RequestDetail>), Unavailable> {
+    async fn session_and_record(&self, key: &TurnKey) -> Result<FoundRecord, Unavailable> {
         self.read_session_and_record(key).await
     }
 

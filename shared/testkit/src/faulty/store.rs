@@ -18,8 +18,8 @@ use protocol::{
 };
 use turns::checkpoint::Checkpoint;
 use turns::ports::{
-    AgentEntry, ArchiveItem, ArchiveStore, ListError, LiveContext, Order, OrgModes, Page, PurgeStore, Reads,
-    Record, Store, TimeRange, Unavailable, WriteError,
+    AgentEntry, ArchiveItem, ArchiveStore, FoundRecord, ListError, LiveContext, Order, OrgModes, Page,
+    PurgeStore, Reads, Record, Store, TimeRange, Unavailable, WriteError,
 };
 
 use super::Faulty;
@@ -43,10 +43,7 @@ impl<S: Reads + Clone + 'static> Reads for Faulty<S> {
         try_join(self.session(&key.session), self.turn(key)).await
     }
 
-    async fn session_and_record(
-        &self,
-        key: &TurnKey,
-    ) -> Result<(Option<Session>, Option<Turn>, Option<RequestDetail>), Unavailable> {
+    async fn session_and_record(&self, key: &TurnKey) -> Result<FoundRecord, Unavailable> {
         try_join3(self.session(&key.session), self.turn(key), self.request_detail(key)).await
     }
 

@@ -22,8 +22,8 @@ use protocol::{
 };
 use turns::checkpoint::Checkpoint;
 use turns::ports::{
-    AgentEntry, CHECKPOINT_PAGE_SIZE, ListError, LiveContext, Order, OrgModes, Page, Reads, Record,
-    TimeRange, Unavailable, UsageReads,
+    AgentEntry, CHECKPOINT_PAGE_SIZE, FoundRecord, ListError, LiveContext, Order, OrgModes, Page, Reads,
+    Record, TimeRange, Unavailable, UsageReads,
 };
 
 use super::{Contents, Table};
@@ -47,10 +47,7 @@ impl Reads for Table {
         try_join(self.session(&key.session), self.turn(key)).await
     }
 
-    async fn session_and_record(
-        &self,
-        key: &TurnKey,
-    ) -> Result<(Option<Session>, Option<Turn>, Option<RequestDetail>), Unavailable> {
+    async fn session_and_record(&self, key: &TurnKey) -> Result<FoundRecord, Unavailable> {
         try_join3(self.session(&key.session), self.turn(key), self.request_detail(key)).await
     }
 

@@ -20,8 +20,8 @@ use protocol::{
 };
 use turns::checkpoint::Checkpoint;
 use turns::ports::{
-    AgentEntry, ArchiveItem, ArchiveStore, ListError, LiveContext, Order, OrgModes, Page, Reads, Record,
-    Store, TimeRange, Unavailable, WriteError,
+    AgentEntry, ArchiveItem, ArchiveStore, FoundRecord, ListError, LiveContext, Order, OrgModes, Page, Reads,
+    Record, Store, TimeRange, Unavailable, WriteError,
 };
 
 use super::{Bug, Buggy, Role};
@@ -147,10 +147,7 @@ impl Reads for Buggy<Table> {
         try_join(self.session(&key.session), self.turn(key)).await
     }
 
-    async fn session_and_record(
-        &self,
-        key: &TurnKey,
-    ) -> Result<(Option<Session>, Option<Turn>, Option<RequestDetail>), Unavailable> {
+    async fn session_and_record(&self, key: &TurnKey) -> Result<FoundRecord, Unavailable> {
         try_join3(self.session(&key.session), self.turn(key), self.request_detail(key)).await
     }
 

@@ -39,7 +39,7 @@ pub use purge::{
 };
 pub use queue::FinalizeQueue;
 pub use store::{
-    AgentEntry, CHECKPOINT_PAGE_SIZE, DUE_SHARDS, LiveContext, Order, OrgModes, Page, Reads, Record, Store,
-    TimeRange,
+    AgentEntry, CHECKPOINT_PAGE_SIZE, DUE_SHARDS, FoundRecord, LiveContext, Order, OrgModes, Page, Reads,
+    Record, Store, TimeRange,
 };
 pub use usage::UsageReads;

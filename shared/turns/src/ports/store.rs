@@ -54,6 +54,9 @@ pub struct AgentEntry {
     pub is_deprecated: bool,
 }
 
+/// A session, one of its turns and the details of that turn's request, as far as they exist.
+pub type FoundRecord = (Option<Session>, Option<Turn>, Option<RequestDetail>);
+
 /// Reads the table.
 pub trait Reads: Send + Sync {
     /// Returns a session. Reads consistently.
@@ -73,7 +76,7 @@ pub trait Reads: Send + Sync {
     fn session_and_record(
         &self,
         key: &TurnKey,
-    ) -> impl Future<Output = Result<(Option<Session>, Option<Turn>, Option<RequestDetail>), Unavailable>> + Send;
+    ) -> impl Future<Output = Result<FoundRecord, Unavailable>> + Send;
     /// Returns the details of a turn's request, which are written once, when the turn starts. Reads consistently.
     fn request_detail(
         &self,
