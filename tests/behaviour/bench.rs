@@ -48,6 +48,8 @@ fn time_until_the_model_is_asked_is_measured() {
     for name in ["first turn of the process", "later turns, p50", "later turns, p99"] {
         assert!(value(&figures, of, name) > 0.0, "{figures:?}");
     }
+    let of = "waterfall before the model call, medians";
+    assert!(value(&figures, of, "transaction of the start") > 0.0, "{figures:?}");
 }
 
 #[test]

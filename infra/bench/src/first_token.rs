@@ -24,10 +24,9 @@ const SHARE_OF_256_MB: f64 = 256.0 / 1_769.0;
 const WARM_UP_TURNS: usize = 3;
 
 /// Steps of the waterfall, in order.
-const STEPS: [&str; 6] = [
+const STEPS: [&str; 5] = [
     "until the first AWS call",
     "read of session and turn",
-    "store of the request, at the same time",
     "until the transaction",
     "transaction of the start",
     "until the model has the request",
@@ -108,7 +107,7 @@ async fn waterfall(program: &Path, number: usize, turns: usize) -> Result<Vec<Me
         for _ in 0..WARM_UP_TURNS {
             ModelCall::of_turn(&system, &session).await?;
         }
-        let mut steps: [Vec<f64>; 6] = Default::default();
+        let mut steps: [Vec<f64>; 5] = Default::default();
         for _ in 0..turns {
             proxy.take();
             let model_call = ModelCall::of_turn(&system, &session).await?;
@@ -156,22 +155,18 @@ impl ModelCall {
     }
 
     /// Returns the times of [`STEPS`] in milliseconds. `None` if the turn made other calls than an ordinary one.
-    fn steps(&self, calls: &[Call]) -> Option<[f64; 6]> {
+    fn steps(&self, calls: &[Call]) -> Option<[f64; 5]> {
         let is_before = |call: &&Call| call.function == "execute" && call.finished <= self.received;
         let before: Vec<&Call> = calls.iter().filter(is_before).collect();
         let find = |operation: &str| before.iter().find(|call| call.operation == operation);
-        let (read, stored) = (find("BatchGetItem")?, find("PUT")?);
-        let transaction = find("TransactWriteItems")?;
-        if before.len() != 3 {
+        let (read, transaction) = (find("BatchGetItem")?, find("TransactWriteItems")?);
+        if before.len() != 2 {
             return None;
         }
-        let first = read.started.min(stored.started);
-        let both = read.finished.max(stored.finished);
         Some([
-            between(self.delivered, first),
+            between(self.delivered, read.started),
             between(read.started, read.finished),
-            between(stored.started, stored.finished),
-            between(both, transaction.started),
+            between(read.finished, transaction.started),
             between(transaction.started, transaction.finished),
             between(transaction.finished, self.received),
         ])
@@ -203,13 +198,9 @@ mod tests {
             units: 0.0,
         };
         let model_call = ModelCall { delivered: at(0), received: at(20) };
-        let mut calls = vec![
-            call("BatchGetItem", 1, 4),
-            call("PUT", 2, 6),
-            call("TransactWriteItems", 8, 15),
-            call("PUT", 30, 34),
-        ];
-        assert_eq!(model_call.steps(&calls), Some([1.0, 3.0, 4.0, 2.0, 7.0, 5.0]));
+        let mut calls =
+            vec![call("BatchGetItem", 1, 4), call("TransactWriteItems", 8, 15), call("PUT", 30, 34)];
+        assert_eq!(model_call.steps(&calls), Some([1.0, 3.0, 4.0, 7.0, 5.0]));
         calls.insert(0, call("GetItem", 16, 18));
         assert_eq!(model_call.steps(&calls), None, "it was looked at");
     }
