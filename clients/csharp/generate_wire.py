@@ -28,6 +28,18 @@ ENVELOPE = "InvokeResult_"
 HEADERS = ("If-Match", "If-None-Match")
 #: Operations that the client streams itself.
 STREAMED = ("executeTurn", "rerunTurn", "submitToolResults")
+#: Operations that are idempotent although their methods are not: the client chooses the id, or a repetition changes nothing.
+IDEMPOTENT = (
+    "abandonTurn",
+    "cancelTurn",
+    "changeSession",
+    "forkSession",
+    "importSessions",
+    "quarantineSession",
+    "releaseSession",
+    "restoreSession",
+    "settleTurn",
+)
 #: Words of C# that are names of parameters.
 KEYWORDS = {"from": "since", "to": "until", "by": "grouping"}
 #: Longest line of a doc comment.
@@ -307,6 +319,8 @@ class Generator:
         verb = "PatchMethod" if method == "patch" else f"HttpMethod.{method.capitalize()}"
         text += f"        public Task<{result}> {name}Async({', '.join(arguments)})\n        {{\n"
         sent = "body" if body else "null"
+        is_idempotent = method in ("get", "put", "delete") or operation["operationId"] in IDEMPOTENT
+        sent += f", {str(is_idempotent).lower()}"
         text += f"            return CallAsync<{result}>({verb}, {route}, {sent}, cancel{headers});\n        }}\n"
         return text
 

@@ -118,7 +118,8 @@ namespace Aptix
         }
 
         // Sends a request until it succeeds, and returns its result.
-        private async Task<T> CallAsync<T>(HttpMethod method, string path, object body, CancellationToken cancel, params string[] headers)
+        private async Task<T> CallAsync<T>(HttpMethod method, string path, object body, bool isIdempotent, CancellationToken cancel,
+            params string[] headers)
         {
             var json = body == null ? null : ToJson(body);
             for (var failures = 0; ; failures++)
@@ -128,7 +129,7 @@ namespace Aptix
                     using (var connection = await SendAsync(method, path, json, "application/json", headers, cancel).ConfigureAwait(false))
                         return (await connection.ReadEnvelopeAsync<T>().ConfigureAwait(false)).Result;
                 }
-                catch (AptixException error) when (CanRetry(error, failures))
+                catch (AptixException error) when ((isIdempotent || error.IsRejection) && CanRetry(error, failures))
                 {
                     await DelayAsync(error, failures, cancel).ConfigureAwait(false);
                 }

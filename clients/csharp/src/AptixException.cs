@@ -21,7 +21,8 @@ namespace Aptix
         /// <summary>The member, rule or id that the error is about.</summary>
         public string Details { get; private set; }
 
-        /// <summary>A value of <c>Retry</c>. The client has retried <c>same_request</c> up to its limits.</summary>
+        /// <summary>A value of <c>Retry</c>. The client has retried <c>same_request</c> up to its limits, except a rollback that may
+        /// have had an effect.</summary>
         public string Retry { get; private set; } = Wire.Retry.SameRequest;
 
         /// <summary>The seconds to wait before a retry, if known.</summary>
@@ -35,6 +36,9 @@ namespace Aptix
 
         // True for the outcome of a turn, which the same request would only return again.
         internal bool EndsTurn { get; private set; }
+
+        // True if the API rejected the request. After a lost connection or a status of 500 and above, it may have had an effect.
+        internal bool IsRejection => Status < 500;
 
         internal static AptixException Unreachable() => new AptixException("Unreachable", "Can't reach the API. Is it running?");
 

@@ -26,7 +26,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ContextList> ListAgentsAsync(long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<ContextList>(HttpMethod.Get, "api/ai/agent/agents" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, cancel);
+            return CallAsync<ContextList>(HttpMethod.Get, "api/ai/agent/agents" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
         }
 
         /// <summary>
@@ -41,7 +41,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> DeleteAgentAsync(string contextId, string ifMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Delete, "api/ai/agent/agents/" + Escape(contextId), null, cancel, "If-Match", ifMatch);
+            return CallAsync<Context>(HttpMethod.Delete, "api/ai/agent/agents/" + Escape(contextId), null, true, cancel, "If-Match", ifMatch);
         }
 
         /// <summary>
@@ -52,7 +52,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> ReadAgentAsync(string contextId, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Get, "api/ai/agent/agents/" + Escape(contextId), null, cancel);
+            return CallAsync<Context>(HttpMethod.Get, "api/ai/agent/agents/" + Escape(contextId), null, true, cancel);
         }
 
         /// <summary>
@@ -73,7 +73,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> PutAgentAsync(string contextId, JObject body, string ifMatch = null, string ifNoneMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Put, "api/ai/agent/agents/" + Escape(contextId), body, cancel, "If-Match", ifMatch, "If-None-Match", ifNoneMatch);
+            return CallAsync<Context>(HttpMethod.Put, "api/ai/agent/agents/" + Escape(contextId), body, true, cancel, "If-Match", ifMatch, "If-None-Match", ifNoneMatch);
         }
 
         /// <summary>
@@ -89,7 +89,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> RollBackAgentAsync(string contextId, RollbackRequest body, string ifMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Post, "api/ai/agent/agents/" + Escape(contextId) + "/rollback", body, cancel, "If-Match", ifMatch);
+            return CallAsync<Context>(HttpMethod.Post, "api/ai/agent/agents/" + Escape(contextId) + "/rollback", body, false, cancel, "If-Match", ifMatch);
         }
 
         /// <summary>
@@ -106,7 +106,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> RollOutAgentAsync(string contextId, RolloutRequest body, string ifMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Put, "api/ai/agent/agents/" + Escape(contextId) + "/rollout", body, cancel, "If-Match", ifMatch);
+            return CallAsync<Context>(HttpMethod.Put, "api/ai/agent/agents/" + Escape(contextId) + "/rollout", body, true, cancel, "If-Match", ifMatch);
         }
 
         /// <summary>
@@ -122,7 +122,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ContextVersionList> ListAgentVersionsAsync(string contextId, long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<ContextVersionList>(HttpMethod.Get, "api/ai/agent/agents/" + Escape(contextId) + "/versions" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, cancel);
+            return CallAsync<ContextVersionList>(HttpMethod.Get, "api/ai/agent/agents/" + Escape(contextId) + "/versions" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
         }
 
         /// <summary>Returns a version with its content. For operators and agent editors.</summary>
@@ -131,14 +131,14 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ContextVersion> ReadAgentVersionAsync(string contextId, long version, CancellationToken cancel = default)
         {
-            return CallAsync<ContextVersion>(HttpMethod.Get, "api/ai/agent/agents/" + Escape(contextId) + "/versions/" + Escape(version), null, cancel);
+            return CallAsync<ContextVersion>(HttpMethod.Get, "api/ai/agent/agents/" + Escape(contextId) + "/versions/" + Escape(version), null, true, cancel);
         }
 
         /// <summary>Returns the budgets of the caller's org. The <c>ETag</c> identifies their content. For operators.</summary>
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Budgets> ReadBudgetsAsync(CancellationToken cancel = default)
         {
-            return CallAsync<Budgets>(HttpMethod.Get, "api/ai/agent/budgets", null, cancel);
+            return CallAsync<Budgets>(HttpMethod.Get, "api/ai/agent/budgets", null, true, cancel);
         }
 
         /// <summary>
@@ -159,7 +159,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Budgets> SetBudgetsAsync(Budgets body, string ifMatch = null, string ifNoneMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<Budgets>(HttpMethod.Put, "api/ai/agent/budgets", body, cancel, "If-Match", ifMatch, "If-None-Match", ifNoneMatch);
+            return CallAsync<Budgets>(HttpMethod.Put, "api/ai/agent/budgets", body, true, cancel, "If-Match", ifMatch, "If-None-Match", ifNoneMatch);
         }
 
         /// <summary>
@@ -175,7 +175,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<BudgetUseReport> ReadBudgetUseAsync(string userId = null, CancellationToken cancel = default)
         {
-            return CallAsync<BudgetUseReport>(HttpMethod.Get, "api/ai/agent/budgets/use" + Query("userId", userId), null, cancel);
+            return CallAsync<BudgetUseReport>(HttpMethod.Get, "api/ai/agent/budgets/use" + Query("userId", userId), null, true, cancel);
         }
 
         /// <summary>
@@ -190,7 +190,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ContextList> ListConversationContextsAsync(long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<ContextList>(HttpMethod.Get, "api/ai/agent/conversation-contexts" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, cancel);
+            return CallAsync<ContextList>(HttpMethod.Get, "api/ai/agent/conversation-contexts" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
         }
 
         /// <summary>
@@ -205,7 +205,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> DeleteConversationContextAsync(string contextId, string ifMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Delete, "api/ai/agent/conversation-contexts/" + Escape(contextId), null, cancel, "If-Match", ifMatch);
+            return CallAsync<Context>(HttpMethod.Delete, "api/ai/agent/conversation-contexts/" + Escape(contextId), null, true, cancel, "If-Match", ifMatch);
         }
 
         /// <summary>
@@ -216,7 +216,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> ReadConversationContextAsync(string contextId, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Get, "api/ai/agent/conversation-contexts/" + Escape(contextId), null, cancel);
+            return CallAsync<Context>(HttpMethod.Get, "api/ai/agent/conversation-contexts/" + Escape(contextId), null, true, cancel);
         }
 
         /// <summary>
@@ -237,7 +237,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> PutConversationContextAsync(string contextId, JObject body, string ifMatch = null, string ifNoneMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Put, "api/ai/agent/conversation-contexts/" + Escape(contextId), body, cancel, "If-Match", ifMatch, "If-None-Match", ifNoneMatch);
+            return CallAsync<Context>(HttpMethod.Put, "api/ai/agent/conversation-contexts/" + Escape(contextId), body, true, cancel, "If-Match", ifMatch, "If-None-Match", ifNoneMatch);
         }
 
         /// <summary>
@@ -253,7 +253,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> RollBackConversationContextAsync(string contextId, RollbackRequest body, string ifMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Post, "api/ai/agent/conversation-contexts/" + Escape(contextId) + "/rollback", body, cancel, "If-Match", ifMatch);
+            return CallAsync<Context>(HttpMethod.Post, "api/ai/agent/conversation-contexts/" + Escape(contextId) + "/rollback", body, false, cancel, "If-Match", ifMatch);
         }
 
         /// <summary>
@@ -270,7 +270,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> RollOutConversationContextAsync(string contextId, RolloutRequest body, string ifMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Put, "api/ai/agent/conversation-contexts/" + Escape(contextId) + "/rollout", body, cancel, "If-Match", ifMatch);
+            return CallAsync<Context>(HttpMethod.Put, "api/ai/agent/conversation-contexts/" + Escape(contextId) + "/rollout", body, true, cancel, "If-Match", ifMatch);
         }
 
         /// <summary>
@@ -286,7 +286,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ContextVersionList> ListConversationContextVersionsAsync(string contextId, long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<ContextVersionList>(HttpMethod.Get, "api/ai/agent/conversation-contexts/" + Escape(contextId) + "/versions" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, cancel);
+            return CallAsync<ContextVersionList>(HttpMethod.Get, "api/ai/agent/conversation-contexts/" + Escape(contextId) + "/versions" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
         }
 
         /// <summary>Returns a version with its content. For operators and agent editors.</summary>
@@ -295,7 +295,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ContextVersion> ReadConversationContextVersionAsync(string contextId, long version, CancellationToken cancel = default)
         {
-            return CallAsync<ContextVersion>(HttpMethod.Get, "api/ai/agent/conversation-contexts/" + Escape(contextId) + "/versions/" + Escape(version), null, cancel);
+            return CallAsync<ContextVersion>(HttpMethod.Get, "api/ai/agent/conversation-contexts/" + Escape(contextId) + "/versions/" + Escape(version), null, true, cancel);
         }
 
         /// <summary>
@@ -312,7 +312,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<SessionImport> ImportSessionsAsync(SessionExport body, string ids = null, CancellationToken cancel = default)
         {
-            return CallAsync<SessionImport>(HttpMethod.Post, "api/ai/agent/import" + Query("ids", ids), body, cancel);
+            return CallAsync<SessionImport>(HttpMethod.Post, "api/ai/agent/import" + Query("ids", ids), body, true, cancel);
         }
 
         /// <summary>
@@ -327,7 +327,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ContextList> ListModesAsync(long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<ContextList>(HttpMethod.Get, "api/ai/agent/modes" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, cancel);
+            return CallAsync<ContextList>(HttpMethod.Get, "api/ai/agent/modes" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
         }
 
         /// <summary>
@@ -343,7 +343,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> DeleteModeAsync(string modeKey, string ifMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Delete, "api/ai/agent/modes/" + Escape(modeKey), null, cancel, "If-Match", ifMatch);
+            return CallAsync<Context>(HttpMethod.Delete, "api/ai/agent/modes/" + Escape(modeKey), null, true, cancel, "If-Match", ifMatch);
         }
 
         /// <summary>
@@ -354,7 +354,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> ReadModeAsync(string modeKey, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Get, "api/ai/agent/modes/" + Escape(modeKey), null, cancel);
+            return CallAsync<Context>(HttpMethod.Get, "api/ai/agent/modes/" + Escape(modeKey), null, true, cancel);
         }
 
         /// <summary>
@@ -375,7 +375,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> PutModeAsync(string modeKey, JObject body, string ifMatch = null, string ifNoneMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Put, "api/ai/agent/modes/" + Escape(modeKey), body, cancel, "If-Match", ifMatch, "If-None-Match", ifNoneMatch);
+            return CallAsync<Context>(HttpMethod.Put, "api/ai/agent/modes/" + Escape(modeKey), body, true, cancel, "If-Match", ifMatch, "If-None-Match", ifNoneMatch);
         }
 
         /// <summary>
@@ -391,7 +391,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> RollBackModeAsync(string modeKey, RollbackRequest body, string ifMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Post, "api/ai/agent/modes/" + Escape(modeKey) + "/rollback", body, cancel, "If-Match", ifMatch);
+            return CallAsync<Context>(HttpMethod.Post, "api/ai/agent/modes/" + Escape(modeKey) + "/rollback", body, false, cancel, "If-Match", ifMatch);
         }
 
         /// <summary>
@@ -407,7 +407,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ContextVersionList> ListModeVersionsAsync(string modeKey, long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<ContextVersionList>(HttpMethod.Get, "api/ai/agent/modes/" + Escape(modeKey) + "/versions" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, cancel);
+            return CallAsync<ContextVersionList>(HttpMethod.Get, "api/ai/agent/modes/" + Escape(modeKey) + "/versions" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
         }
 
         /// <summary>Returns a version with its content. For operators and agent editors.</summary>
@@ -416,7 +416,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ContextVersion> ReadModeVersionAsync(string modeKey, long version, CancellationToken cancel = default)
         {
-            return CallAsync<ContextVersion>(HttpMethod.Get, "api/ai/agent/modes/" + Escape(modeKey) + "/versions/" + Escape(version), null, cancel);
+            return CallAsync<ContextVersion>(HttpMethod.Get, "api/ai/agent/modes/" + Escape(modeKey) + "/versions/" + Escape(version), null, true, cancel);
         }
 
         /// <summary>
@@ -426,7 +426,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<OrgSettings> ReadOrgSettingsAsync(CancellationToken cancel = default)
         {
-            return CallAsync<OrgSettings>(HttpMethod.Get, "api/ai/agent/org-settings", null, cancel);
+            return CallAsync<OrgSettings>(HttpMethod.Get, "api/ai/agent/org-settings", null, true, cancel);
         }
 
         /// <summary>
@@ -447,7 +447,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<OrgSettings> SetOrgSettingsAsync(OrgSettings body, string ifMatch = null, string ifNoneMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<OrgSettings>(HttpMethod.Put, "api/ai/agent/org-settings", body, cancel, "If-Match", ifMatch, "If-None-Match", ifNoneMatch);
+            return CallAsync<OrgSettings>(HttpMethod.Put, "api/ai/agent/org-settings", body, true, cancel, "If-Match", ifMatch, "If-None-Match", ifNoneMatch);
         }
 
         /// <summary>
@@ -486,7 +486,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<SearchResults> SearchSessionsAsync(string q, string userId = null, string includeDeleted = null, string status = null, string mode = null, string category = null, DateTimeOffset? since = null, DateTimeOffset? until = null, long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<SearchResults>(HttpMethod.Get, "api/ai/agent/search" + Query("q", q, "userId", userId, "includeDeleted", includeDeleted, "status", status, "mode", mode, "category", category, "from", since, "to", until, "pageSize", pageSize, "continuationToken", continuationToken), null, cancel);
+            return CallAsync<SearchResults>(HttpMethod.Get, "api/ai/agent/search" + Query("q", q, "userId", userId, "includeDeleted", includeDeleted, "status", status, "mode", mode, "category", category, "from", since, "to", until, "pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
         }
 
         /// <summary>
@@ -517,7 +517,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ListResponse> ListSessionsAsync(string userId = null, string includeDeleted = null, string status = null, string mode = null, string category = null, DateTimeOffset? since = null, DateTimeOffset? until = null, long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<ListResponse>(HttpMethod.Get, "api/ai/agent/sessions" + Query("userId", userId, "includeDeleted", includeDeleted, "status", status, "mode", mode, "category", category, "from", since, "to", until, "pageSize", pageSize, "continuationToken", continuationToken), null, cancel);
+            return CallAsync<ListResponse>(HttpMethod.Get, "api/ai/agent/sessions" + Query("userId", userId, "includeDeleted", includeDeleted, "status", status, "mode", mode, "category", category, "from", since, "to", until, "pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
         }
 
         /// <summary>
@@ -537,7 +537,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<SessionDeletion> DeleteSessionAsync(string sessionId, string purge = null, CancellationToken cancel = default)
         {
-            return CallAsync<SessionDeletion>(HttpMethod.Delete, "api/ai/agent/sessions/" + Escape(sessionId) + Query("purge", purge), null, cancel);
+            return CallAsync<SessionDeletion>(HttpMethod.Delete, "api/ai/agent/sessions/" + Escape(sessionId) + Query("purge", purge), null, true, cancel);
         }
 
         /// <summary>Returns a session with its turns in order, 100 per page by default.</summary>
@@ -553,7 +553,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<AgentSession> ReadSessionAsync(string sessionId, string order = null, long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<AgentSession>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + Query("order", order, "pageSize", pageSize, "continuationToken", continuationToken), null, cancel);
+            return CallAsync<AgentSession>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + Query("order", order, "pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
         }
 
         /// <summary>
@@ -567,7 +567,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<AgentSessionSummary> ChangeSessionAsync(string sessionId, SessionEdit body, CancellationToken cancel = default)
         {
-            return CallAsync<AgentSessionSummary>(PatchMethod, "api/ai/agent/sessions/" + Escape(sessionId), body, cancel);
+            return CallAsync<AgentSessionSummary>(PatchMethod, "api/ai/agent/sessions/" + Escape(sessionId), body, true, cancel);
         }
 
         /// <summary>
@@ -581,7 +581,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<AgentSession> ForkSessionAsync(string sessionId, ForkRequest body, CancellationToken cancel = default)
         {
-            return CallAsync<AgentSession>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/fork", body, cancel);
+            return CallAsync<AgentSession>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/fork", body, true, cancel);
         }
 
         /// <summary>Returns the mode changes of all completed turns, newest first.</summary>
@@ -594,7 +594,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ModeHistory> ReadModeHistoryAsync(string sessionId, long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<ModeHistory>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/mode-history" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, cancel);
+            return CallAsync<ModeHistory>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/mode-history" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
         }
 
         /// <summary>
@@ -606,7 +606,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<PurgeReport> ReadPurgeAsync(string sessionId, CancellationToken cancel = default)
         {
-            return CallAsync<PurgeReport>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/purge", null, cancel);
+            return CallAsync<PurgeReport>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/purge", null, true, cancel);
         }
 
         /// <summary>
@@ -618,7 +618,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<AgentSessionSummary> QuarantineSessionAsync(string sessionId, CancellationToken cancel = default)
         {
-            return CallAsync<AgentSessionSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/quarantine", null, cancel);
+            return CallAsync<AgentSessionSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/quarantine", null, true, cancel);
         }
 
         /// <summary>
@@ -629,7 +629,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<AgentSessionSummary> ReleaseSessionAsync(string sessionId, CancellationToken cancel = default)
         {
-            return CallAsync<AgentSessionSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/release", null, cancel);
+            return CallAsync<AgentSessionSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/release", null, true, cancel);
         }
 
         /// <summary>
@@ -640,7 +640,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<AgentSessionSummary> RestoreSessionAsync(string sessionId, CancellationToken cancel = default)
         {
-            return CallAsync<AgentSessionSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/restore", null, cancel);
+            return CallAsync<AgentSessionSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/restore", null, true, cancel);
         }
 
         /// <summary>Returns summaries of a session's turns, in either order. Parameters filter the list.</summary>
@@ -667,7 +667,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<TurnList> ListTurnsAsync(string sessionId, string userId = null, string status = null, string mode = null, DateTimeOffset? since = null, DateTimeOffset? until = null, string order = null, long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<TurnList>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns" + Query("userId", userId, "status", status, "mode", mode, "from", since, "to", until, "order", order, "pageSize", pageSize, "continuationToken", continuationToken), null, cancel);
+            return CallAsync<TurnList>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns" + Query("userId", userId, "status", status, "mode", mode, "from", since, "to", until, "order", order, "pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
         }
 
         /// <summary>Returns the newest turn of a session, or the newest with the given status among the latest 1,000.</summary>
@@ -676,7 +676,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<AgentSessionTurn> ReadLastTurnAsync(string sessionId, string status = null, CancellationToken cancel = default)
         {
-            return CallAsync<AgentSessionTurn>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/last" + Query("status", status), null, cancel);
+            return CallAsync<AgentSessionTurn>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/last" + Query("status", status), null, true, cancel);
         }
 
         /// <summary>Returns a turn with all its members. The provider's ids are visible to operators only.</summary>
@@ -685,7 +685,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<AgentSessionTurn> ReadTurnAsync(string sessionId, string turnId, CancellationToken cancel = default)
         {
-            return CallAsync<AgentSessionTurn>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId), null, cancel);
+            return CallAsync<AgentSessionTurn>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId), null, true, cancel);
         }
 
         /// <summary>
@@ -697,7 +697,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<AgentSessionTurnSummary> AbandonTurnAsync(string sessionId, string turnId, CancellationToken cancel = default)
         {
-            return CallAsync<AgentSessionTurnSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/abandon", null, cancel);
+            return CallAsync<AgentSessionTurnSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/abandon", null, true, cancel);
         }
 
         /// <summary>
@@ -709,7 +709,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<AgentSessionTurnSummary> CancelTurnAsync(string sessionId, string turnId, CancellationToken cancel = default)
         {
-            return CallAsync<AgentSessionTurnSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/cancel", null, cancel);
+            return CallAsync<AgentSessionTurnSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/cancel", null, true, cancel);
         }
 
         /// <summary>
@@ -726,7 +726,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<FeedbackList> ReadFeedbackAsync(string sessionId, string turnId, long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<FeedbackList>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/feedback" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, cancel);
+            return CallAsync<FeedbackList>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/feedback" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
         }
 
         /// <summary>
@@ -739,7 +739,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<TurnFeedback> GiveFeedbackAsync(string sessionId, string turnId, FeedbackRequest body, CancellationToken cancel = default)
         {
-            return CallAsync<TurnFeedback>(HttpMethod.Put, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/feedback", body, cancel);
+            return CallAsync<TurnFeedback>(HttpMethod.Put, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/feedback", body, true, cancel);
         }
 
         /// <summary>Returns a link to the answer's text. Available once the turn is completed.</summary>
@@ -751,7 +751,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<PayloadAnswer> ReadAnswerAsync(string sessionId, string turnId, string inline = null, CancellationToken cancel = default)
         {
-            return CallAsync<PayloadAnswer>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/payloads/answer" + Query("inline", inline), null, cancel);
+            return CallAsync<PayloadAnswer>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/payloads/answer" + Query("inline", inline), null, true, cancel);
         }
 
         /// <summary>
@@ -768,7 +768,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<PayloadAnswer> ReadFileAsync(string sessionId, string turnId, string hash, string name, string inline = null, CancellationToken cancel = default)
         {
-            return CallAsync<PayloadAnswer>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/payloads/files/" + Escape(hash) + "/" + Escape(name) + Query("inline", inline), null, cancel);
+            return CallAsync<PayloadAnswer>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/payloads/files/" + Escape(hash) + "/" + Escape(name) + Query("inline", inline), null, true, cancel);
         }
 
         /// <summary>Returns a link to the request in canonical form (RFC 8785).</summary>
@@ -780,7 +780,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<PayloadAnswer> ReadInstructionAsync(string sessionId, string turnId, string inline = null, CancellationToken cancel = default)
         {
-            return CallAsync<PayloadAnswer>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/payloads/instruction" + Query("inline", inline), null, cancel);
+            return CallAsync<PayloadAnswer>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/payloads/instruction" + Query("inline", inline), null, true, cancel);
         }
 
         /// <summary>
@@ -796,7 +796,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<PayloadAnswer> ReadModelRequestAsync(string sessionId, string turnId, string inline = null, long? round = null, CancellationToken cancel = default)
         {
-            return CallAsync<PayloadAnswer>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/payloads/llm-request" + Query("inline", inline, "round", round), null, cancel);
+            return CallAsync<PayloadAnswer>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/payloads/llm-request" + Query("inline", inline, "round", round), null, true, cancel);
         }
 
         /// <summary>
@@ -812,7 +812,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<PayloadAnswer> ReadModelResponseAsync(string sessionId, string turnId, string inline = null, long? round = null, CancellationToken cancel = default)
         {
-            return CallAsync<PayloadAnswer>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/payloads/llm-response" + Query("inline", inline, "round", round), null, cancel);
+            return CallAsync<PayloadAnswer>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/payloads/llm-response" + Query("inline", inline, "round", round), null, true, cancel);
         }
 
         /// <summary>
@@ -824,7 +824,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<TurnRecords> ReadTurnRecordsAsync(string sessionId, string turnId, CancellationToken cancel = default)
         {
-            return CallAsync<TurnRecords>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/records", null, cancel);
+            return CallAsync<TurnRecords>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/records", null, true, cancel);
         }
 
         /// <summary>
@@ -837,7 +837,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<AgentSessionTurnSummary> SettleTurnAsync(string sessionId, string turnId, CancellationToken cancel = default)
         {
-            return CallAsync<AgentSessionTurnSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/settle", null, cancel);
+            return CallAsync<AgentSessionTurnSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/settle", null, true, cancel);
         }
 
         /// <summary>
@@ -856,7 +856,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<StepList> ReadTurnStepsAsync(string sessionId, string turnId, long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<StepList>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/steps" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, cancel);
+            return CallAsync<StepList>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/steps" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
         }
 
         /// <summary>Returns the summary of a turn, which is cheap enough to poll.</summary>
@@ -865,7 +865,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<AgentSessionTurnSummary> ReadTurnSummaryAsync(string sessionId, string turnId, CancellationToken cancel = default)
         {
-            return CallAsync<AgentSessionTurnSummary>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/summary", null, cancel);
+            return CallAsync<AgentSessionTurnSummary>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/summary", null, true, cancel);
         }
 
         /// <summary>
@@ -887,7 +887,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<UsageReport> ReadUsageAsync(string grouping = null, string userId = null, DateTimeOffset? since = null, DateTimeOffset? until = null, CancellationToken cancel = default)
         {
-            return CallAsync<UsageReport>(HttpMethod.Get, "api/ai/agent/usage" + Query("by", grouping, "userId", userId, "from", since, "to", until), null, cancel);
+            return CallAsync<UsageReport>(HttpMethod.Get, "api/ai/agent/usage" + Query("by", grouping, "userId", userId, "from", since, "to", until), null, true, cancel);
         }
     }
 }

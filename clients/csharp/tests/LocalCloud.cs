@@ -39,7 +39,7 @@ namespace Aptix.Tests
                 requests = new Uri(new Uri(addresses["Model"]), "/scripted/requests");
                 // Read the rest, so that the program never waits for its reader.
                 _ = process.StandardOutput.ReadToEndAsync();
-                Token = Run("token --org acme --user ada").Trim();
+                Token = Run("token --org acme --user ada --agent-editor").Trim();
             }
             catch
             {

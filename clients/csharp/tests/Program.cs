@@ -2,6 +2,8 @@ using System;
 using System.Collections.Generic;
 using System.IO;
 using System.Linq;
+using System.Net;
+using System.Net.Http;
 using System.Reflection;
 using System.Text;
 using System.Threading;
@@ -163,6 +165,52 @@ namespace Aptix.Tests
             }
         }
 
+        private static async Task Rollback_with_a_lost_response_is_not_sent_again(LocalCloud cloud)
+        {
+            using (var proxy = new Proxy(cloud.Url, 0))
+            using (var lossy = cloud.Client(proxy.Url))
+            using (var client = cloud.Client())
+            {
+                var agent = AptixClient.NewId();
+                await client.PutAgentAsync(agent, JObject.Parse("{\"Name\":\"First\"}"));
+                await client.PutAgentAsync(agent, JObject.Parse("{\"Name\":\"Second\"}"));
+                var error = await FailAsync(lossy.RollBackAgentAsync(agent, new RollbackRequest { Version = 1 }));
+                Equal("Unreachable", error.Code);
+                Equal(1, proxy.Cuts);
+                Equal(3, (await client.ListAgentVersionsAsync(agent)).Items.Count, "versions");
+            }
+        }
+
+        private static async Task Rollback_is_sent_again_only_after_a_rejection(LocalCloud cloud)
+        {
+            using (var handler = new FailingHandler())
+            using (var client = new AptixClient(cloud.Url, cloud.Token, handler) { InitialBackoff = TimeSpan.Zero })
+            {
+                var agent = AptixClient.NewId();
+                handler.Statuses.Enqueue(503);
+                await client.PutAgentAsync(agent, JObject.Parse("{\"Name\":\"First\"}"));
+                Equal(2, handler.Requests, "a PUT after a 503");
+                handler.Statuses.Enqueue(429);
+                await client.RollBackAgentAsync(agent, new RollbackRequest { Version = 1 });
+                Equal(4, handler.Requests, "a rollback after a 429");
+                handler.Statuses.Enqueue(503);
+                Equal(503, (await FailAsync(client.RollBackAgentAsync(agent, new RollbackRequest { Version = 1 }))).Status);
+                Equal(5, handler.Requests, "a rollback after a 503");
+            }
+        }
+
+        private static async Task Call_with_a_lost_response_is_sent_again(LocalCloud cloud)
+        {
+            using (var proxy = new Proxy(cloud.Url, 0, 0, 0))
+            using (var lossy = cloud.Client(proxy.Url))
+            {
+                var agent = AptixClient.NewId();
+                await lossy.PutAgentAsync(agent, JObject.Parse("{\"Name\":\"First\"}"));
+                Equal(3, proxy.Cuts);
+                Equal(1, (await lossy.ListAgentVersionsAsync(agent)).Items.Count, "versions");
+            }
+        }
+
         private static async Task Errors_have_the_code_and_the_fix_of_the_API(LocalCloud cloud)
         {
             using (var client = cloud.Client())
@@ -302,6 +350,22 @@ namespace Aptix.Tests
         private static void Equal<T>(T expected, T found, string message = "")
         {
             if (!Equals(expected, found)) throw new InvalidOperationException(message + ": expected " + expected + ", found " + found);
+        }
+
+        /// <summary>A handler that responds to the next requests with the given statuses, and forwards all others.</summary>
+        private sealed class FailingHandler : DelegatingHandler
+        {
+            internal readonly Queue<int> Statuses = new Queue<int>();
+            internal int Requests;
+
+            internal FailingHandler() : base(new HttpClientHandler { UseProxy = false }) { }
+
+            protected override Task<HttpResponseMessage> SendAsync(HttpRequestMessage request, CancellationToken cancel)
+            {
+                Requests++;
+                if (Statuses.Count == 0) return base.SendAsync(request, cancel);
+                return Task.FromResult(new HttpResponseMessage((HttpStatusCode)Statuses.Dequeue()) { Content = new StringContent("") });
+            }
         }
 
         /// <summary>The text that a page would show, with the events that led to it.</summary>
