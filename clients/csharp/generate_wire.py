@@ -1,6 +1,7 @@
-"""Generates `src/Wire.cs` and `src/Operations.cs` from `infra/openapi-3.0.json`.
+"""Generates `src/Wire.cs`, `src/Operations.cs` and `src/Errors.cs` from `infra/openapi-3.0.json`.
 
-They are the types of the API, and a method for each operation whose response is JSON.
+They are the types of the API, a method for each operation that returns JSON or streams a turn, and the members of an
+exception.
 
 python3 generate_wire.py          # writes the files
 python3 generate_wire.py --check  # fails if a file is out of date
@@ -26,9 +27,50 @@ RENAMED = {"Encoding": "ContentEncoding"}
 ENVELOPE = "InvokeResult_"
 #: Headers that a caller sets on a write. The client sets the others.
 HEADERS = ("If-Match", "If-None-Match")
-#: Operations that the client streams itself.
-STREAMED = ("executeTurn", "rerunTurn", "submitToolResults")
-#: Operations that are idempotent although their methods are not: the client chooses the id, or a repetition changes nothing.
+#: Operations that stream a turn: the method, its argument, the type of the argument and a summary.
+STREAMED = {
+    "executeTurn": (
+        "Run",
+        "turn",
+        "UserTurn",
+        "Runs a turn to its result: a `Final` answer, or the calls of client tools if `tools` is null. Missing ids are "
+        "generated. The turn's id is the idempotency key: every retry sends the same bytes, and the model is called "
+        "once. The same ids with the same input continue a turn, also after a restart.",
+    ),
+    "rerunTurn": (
+        "Rerun",
+        "rerun",
+        "RerunRequest",
+        "Runs a turn again, as `RunAsync` does. Absent members of the request are those of the original.",
+    ),
+    "submitToolResults": (
+        "SubmitToolResults",
+        "results",
+        "ToolContinuation",
+        "Continues a turn with the results of its tool calls: exactly one per call, in order.",
+    ),
+}
+#: Arguments of a method that streams a turn.
+STREAM_ARGUMENTS = {
+    "onEvent": "Called with each event: the deltas since the last reset are the answer.",
+    "tools": "The client's tools. Calls of other tools are refused.",
+    "cancel": "Stops reading. The turn continues, unless `CancelTurnAsync` cancels it.",
+}
+#: Members of an error that its exception has: their names, and their summaries if the client has values of its own.
+EXCEPTION = {
+    "ErrorCode": (
+        "Code",
+        "A value of `ErrorCode`, or one of this client's: `Unreachable`, `Interrupted` or `Unreadable`.",
+    ),
+    "Details": ("Details", None),
+    "Retry": (
+        "Retry",
+        "A value of `Retry`. The client has retried `same_request` up to its limits, except a rollback that may have "
+        "had an effect.",
+    ),
+    "RetryAfterSeconds": ("RetryAfterSeconds", "Seconds to wait before retrying, if known."),
+}
+#: Idempotent operations whose HTTP methods are not: the client chooses the id, or a repetition changes nothing.
 IDEMPOTENT = (
     "abandonTurn",
     "cancelTurn",
@@ -76,6 +118,24 @@ namespace Aptix.Wire
         };
     }
 
+    /// <summary>Converts objects of the API from and to JSON.</summary>
+    internal static class Json
+    {
+        // Texts that look like dates stay texts.
+        private static readonly JsonSerializerSettings Settings = new JsonSerializerSettings
+        {
+            NullValueHandling = NullValueHandling.Ignore,
+            DateParseHandling = DateParseHandling.None,
+            DateFormatString = "yyyy-MM-ddTHH:mm:ss.FFFFFFFK",
+        };
+
+        internal static T Parse<T>(string json) => JsonConvert.DeserializeObject<T>(json, Settings);
+
+        internal static object Parse(string json, Type type) => JsonConvert.DeserializeObject(json, type, Settings);
+
+        internal static string Write(object value) => JsonConvert.SerializeObject(value, Settings);
+    }
+
     /// <summary>The envelope of a response: its result, or its errors.</summary>
     public class InvokeResult<T> : WireModel
     {
@@ -97,7 +157,9 @@ namespace Aptix.Wire
     }
 """
 
-OPERATIONS = """using System.Net.Http;
+OPERATIONS = """using System.Globalization;
+using System.Linq;
+using System.Net.Http;
 using System.Threading;
 using System.Threading.Tasks;
 using Aptix.Wire;
@@ -106,7 +168,34 @@ using Newtonsoft.Json.Linq;
 namespace Aptix
 {
     public sealed partial class AptixClient
-    {"""
+    {
+        private static readonly HttpMethod PatchMethod = new HttpMethod("PATCH");
+        private const string ToolResultsPath = %s;
+
+        private static string Escape(object value)
+        {
+            if (value is DateTimeOffset time) value = time.UtcDateTime.ToString("o");
+            return Uri.EscapeDataString(Convert.ToString(value, CultureInfo.InvariantCulture));
+        }
+
+        private static string Query(params (string Name, object Value)[] fields)
+        {
+            var present = fields.Where(field => field.Value != null);
+            var pairs = string.Join("&", present.Select(field => field.Name + "=" + Escape(field.Value)));
+            return pairs.Length == 0 ? "" : "?" + pairs;
+        }
+"""
+
+ERRORS = """using Aptix.Wire;
+
+namespace Aptix
+{
+    public sealed partial class AptixException
+    {
+        private AptixException(Error error) : base(error.Message)
+        {
+%s        }
+"""
 
 
 def pascal_case(value: str) -> str:
@@ -265,13 +354,45 @@ class Generator:
 
     def operations(self) -> str:
         """Returns the methods."""
-        text = HEADER + OPERATIONS
+        paths = {one["operationId"]: path for path, item in self.document["paths"].items() for one in item.values()}
+        text = HEADER + OPERATIONS % route(paths["submitToolResults"])
         for path, item in self.document["paths"].items():
             for method, operation in item.items():
                 schema = self.result_schema(operation)
-                if schema is not None and operation["operationId"] not in STREAMED:
+                if operation["operationId"] in STREAMED:
+                    text += "\n" + self.streamed_operation(path, operation)
+                elif schema is not None:
                     text += "\n" + self.operation(path, method, operation, schema)
         return text + "    }\n}\n"
+
+    def errors(self) -> str:
+        """Returns the members that an exception shares with the errors of the API."""
+        schema = self.schemas["Error"]
+        text = HEADER + ERRORS % "".join(f"            {name} = error.{one};\n" for one, (name, _) in EXCEPTION.items())
+        for one, (name, summary) in EXCEPTION.items():
+            value = schema["properties"][one]
+            text += "\n" + comment("        ", summary or value["description"])
+            text += f"        public {self.type_of(value, one in schema['required'])} {name} {{ get; }}\n"
+        return text + "    }\n}\n"
+
+    def streamed_operation(self, path: str, operation: dict[str, Any]) -> str:
+        """Returns the method of an operation that streams a turn."""
+        name, body, body_type, summary = STREAMED[operation["operationId"]]
+        parameters = self.document["components"]["parameters"]
+        ids = {camel_case(one): parameters[one].get("description") for one in re.findall(r"{(\w+)}", path)}
+        text = comment("        ", summary)
+        for one, described in {**ids, body: "The body of the request.", **STREAM_ARGUMENTS}.items():
+            text += comment("        ", described, "param", f' name="{one}"')
+        declared = "".join(f"string {one}, " for one in ids) + f"{body_type} {body}"
+        text += f"        public Task<AgentExecuteResponse> {name}Async({declared}, Action<StreamEvent> onEvent = null,"
+        text += "\n            ClientTools tools = null, CancellationToken cancel = default)\n        {\n"
+        members = self.schemas[body_type]["properties"]
+        # A request that starts a turn can be streamed, and its client chooses the ids.
+        if "Streaming" in members:
+            for one in ("SessionId", "TurnId"):
+                text += f"            {body}.{one} = {body}.{one} ?? NewId();\n" if one in members else ""
+            text += f"            {body}.Streaming = true;\n"
+        return text + f"            return StreamAsync({route(path)}, {body}, onEvent, tools, cancel);\n        }}\n"
 
     def result_schema(self, operation: dict[str, Any]) -> str | None:
         """Returns the type of an operation's result, or nothing if its response is not an envelope."""
@@ -305,24 +426,28 @@ class Generator:
             text += comment("        ", "The body of the request.", "param", ' name="body"')
         text += comment("        ", "Stops waiting for the response.", "param", ' name="cancel"')
         arguments.append("CancellationToken cancel = default")
-        fields = {
-            place: [one["name"] for one in parameters if one["in"] == place] for place in ("path", "query", "header")
-        }
-        route = '"' + path.lstrip("/") + '"'
-        for field in fields["path"]:
-            route = route.replace("{" + field + "}", f'" + Escape({camel_case(field)}) + "')
-        route = route.removesuffix(' + ""')
+        fields = {place: [one["name"] for one in parameters if one["in"] == place] for place in ("query", "header")}
+        target = route(path)
         if fields["query"]:
-            pairs = ", ".join(f'"{field}", {camel_case(field)}' for field in fields["query"])
-            route += f" + Query({pairs})"
-        headers = "".join(f', "{field}", {camel_case(field)}' for field in fields["header"])
+            pairs = ", ".join(f'("{field}", {camel_case(field)})' for field in fields["query"])
+            target += f" + Query({pairs})"
         verb = "PatchMethod" if method == "patch" else f"HttpMethod.{method.capitalize()}"
         text += f"        public Task<{result}> {name}Async({', '.join(arguments)})\n        {{\n"
         sent = "body" if body else "null"
         is_idempotent = method in ("get", "put", "delete") or operation["operationId"] in IDEMPOTENT
-        sent += f", {str(is_idempotent).lower()}"
-        text += f"            return CallAsync<{result}>({verb}, {route}, {sent}, cancel{headers});\n        }}\n"
+        members = [] if is_idempotent else ["IsIdempotent = false"]
+        if fields["header"]:
+            headers = ", ".join(f'["{field}"] = {camel_case(field)}' for field in fields["header"])
+            members.append(f"Headers = {{ {headers} }}")
+        state = "new RequestState" + (f" {{ {', '.join(members)} }}" if members else "()")
+        text += f"            return SendAsync<{result}>({verb}, {target}, {sent}, {state}, cancel);\n        }}\n"
         return text
+
+
+def route(path: str) -> str:
+    """Returns the expression of a path with its parameters."""
+    parts = re.sub(r"{(\w+)}", lambda found: f'" + Escape({camel_case(found[1])}) + "', path.lstrip("/"))
+    return f'"{parts}"'.removesuffix(' + ""')
 
 
 def constants(name: str, values: list[str]) -> str:
@@ -337,7 +462,11 @@ def constants(name: str, values: list[str]) -> str:
 def main() -> None:
     """Writes or checks the files."""
     generator = Generator(json.loads(DOCUMENT.read_text(encoding="utf-8")))
-    for name, text in {"Wire.cs": generator.wire(), "Operations.cs": generator.operations()}.items():
+    for name, text in {
+        "Wire.cs": generator.wire(),
+        "Operations.cs": generator.operations(),
+        "Errors.cs": generator.errors(),
+    }.items():
         path = TARGET / name
         if "--check" not in sys.argv:
             path.write_text(text, encoding="utf-8")

@@ -46,8 +46,8 @@ namespace Aptix
                 try
                 {
                     if (!tools.ContainsKey(call.Name)) throw new NotSupportedException("This client has no tool " + call.Name + ".");
-                    var output = await tools[call.Name](AptixClient.FromJson<JToken>(call.ArgumentsJson), cancel).ConfigureAwait(false);
-                    result.ResultJson = output == null ? "null" : AptixClient.ToJson(output);
+                    var output = await tools[call.Name](Json.Parse<JToken>(call.ArgumentsJson), cancel).ConfigureAwait(false);
+                    result.ResultJson = output == null ? "null" : Json.Write(output);
                     if (result.ResultJson.Length > MaxResultChars)
                         throw new InvalidOperationException("The tool's result is larger than " + MaxResultChars + " characters of JSON.");
                 }
@@ -72,6 +72,6 @@ namespace Aptix
         }
 
         // A function receives a request as a JSON string, so escapes count twice.
-        private static int Size(SubmittedResult result) => Encoding.UTF8.GetByteCount(JsonConvert.ToString(AptixClient.ToJson(result)));
+        private static int Size(SubmittedResult result) => Encoding.UTF8.GetByteCount(JsonConvert.ToString(Json.Write(result)));
     }
 }

@@ -4,6 +4,8 @@
 
 using System;
 using System.Collections.Generic;
+using System.Globalization;
+using System.Linq;
 using System.Net.Http;
 using System.Threading;
 using System.Threading.Tasks;
@@ -14,6 +16,22 @@ namespace Aptix
 {
     public sealed partial class AptixClient
     {
+        private static readonly HttpMethod PatchMethod = new HttpMethod("PATCH");
+        private const string ToolResultsPath = "api/ai/agent/tool-results";
+
+        private static string Escape(object value)
+        {
+            if (value is DateTimeOffset time) value = time.UtcDateTime.ToString("o");
+            return Uri.EscapeDataString(Convert.ToString(value, CultureInfo.InvariantCulture));
+        }
+
+        private static string Query(params (string Name, object Value)[] fields)
+        {
+            var present = fields.Where(field => field.Value != null);
+            var pairs = string.Join("&", present.Select(field => field.Name + "=" + Escape(field.Value)));
+            return pairs.Length == 0 ? "" : "?" + pairs;
+        }
+
         /// <summary>
         /// Returns the agents of the caller's org by id, without their contents. Those that ship with the service and that the
         /// org has not replaced come last. For operators and agent editors.
@@ -26,7 +44,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ContextList> ListAgentsAsync(long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<ContextList>(HttpMethod.Get, "api/ai/agent/agents" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
+            return SendAsync<ContextList>(HttpMethod.Get, "api/ai/agent/agents" + Query(("pageSize", pageSize), ("continuationToken", continuationToken)), null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -41,7 +59,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> DeleteAgentAsync(string contextId, string ifMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Delete, "api/ai/agent/agents/" + Escape(contextId), null, true, cancel, "If-Match", ifMatch);
+            return SendAsync<Context>(HttpMethod.Delete, "api/ai/agent/agents/" + Escape(contextId), null, new RequestState { Headers = { ["If-Match"] = ifMatch } }, cancel);
         }
 
         /// <summary>
@@ -52,7 +70,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> ReadAgentAsync(string contextId, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Get, "api/ai/agent/agents/" + Escape(contextId), null, true, cancel);
+            return SendAsync<Context>(HttpMethod.Get, "api/ai/agent/agents/" + Escape(contextId), null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -73,7 +91,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> PutAgentAsync(string contextId, JObject body, string ifMatch = null, string ifNoneMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Put, "api/ai/agent/agents/" + Escape(contextId), body, true, cancel, "If-Match", ifMatch, "If-None-Match", ifNoneMatch);
+            return SendAsync<Context>(HttpMethod.Put, "api/ai/agent/agents/" + Escape(contextId), body, new RequestState { Headers = { ["If-Match"] = ifMatch, ["If-None-Match"] = ifNoneMatch } }, cancel);
         }
 
         /// <summary>
@@ -89,7 +107,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> RollBackAgentAsync(string contextId, RollbackRequest body, string ifMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Post, "api/ai/agent/agents/" + Escape(contextId) + "/rollback", body, false, cancel, "If-Match", ifMatch);
+            return SendAsync<Context>(HttpMethod.Post, "api/ai/agent/agents/" + Escape(contextId) + "/rollback", body, new RequestState { IsIdempotent = false, Headers = { ["If-Match"] = ifMatch } }, cancel);
         }
 
         /// <summary>
@@ -106,7 +124,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> RollOutAgentAsync(string contextId, RolloutRequest body, string ifMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Put, "api/ai/agent/agents/" + Escape(contextId) + "/rollout", body, true, cancel, "If-Match", ifMatch);
+            return SendAsync<Context>(HttpMethod.Put, "api/ai/agent/agents/" + Escape(contextId) + "/rollout", body, new RequestState { Headers = { ["If-Match"] = ifMatch } }, cancel);
         }
 
         /// <summary>
@@ -122,7 +140,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ContextVersionList> ListAgentVersionsAsync(string contextId, long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<ContextVersionList>(HttpMethod.Get, "api/ai/agent/agents/" + Escape(contextId) + "/versions" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
+            return SendAsync<ContextVersionList>(HttpMethod.Get, "api/ai/agent/agents/" + Escape(contextId) + "/versions" + Query(("pageSize", pageSize), ("continuationToken", continuationToken)), null, new RequestState(), cancel);
         }
 
         /// <summary>Returns a version with its content. For operators and agent editors.</summary>
@@ -131,14 +149,14 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ContextVersion> ReadAgentVersionAsync(string contextId, long version, CancellationToken cancel = default)
         {
-            return CallAsync<ContextVersion>(HttpMethod.Get, "api/ai/agent/agents/" + Escape(contextId) + "/versions/" + Escape(version), null, true, cancel);
+            return SendAsync<ContextVersion>(HttpMethod.Get, "api/ai/agent/agents/" + Escape(contextId) + "/versions/" + Escape(version), null, new RequestState(), cancel);
         }
 
         /// <summary>Returns the budgets of the caller's org. The <c>ETag</c> identifies their content. For operators.</summary>
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Budgets> ReadBudgetsAsync(CancellationToken cancel = default)
         {
-            return CallAsync<Budgets>(HttpMethod.Get, "api/ai/agent/budgets", null, true, cancel);
+            return SendAsync<Budgets>(HttpMethod.Get, "api/ai/agent/budgets", null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -159,7 +177,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Budgets> SetBudgetsAsync(Budgets body, string ifMatch = null, string ifNoneMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<Budgets>(HttpMethod.Put, "api/ai/agent/budgets", body, true, cancel, "If-Match", ifMatch, "If-None-Match", ifNoneMatch);
+            return SendAsync<Budgets>(HttpMethod.Put, "api/ai/agent/budgets", body, new RequestState { Headers = { ["If-Match"] = ifMatch, ["If-None-Match"] = ifNoneMatch } }, cancel);
         }
 
         /// <summary>
@@ -175,7 +193,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<BudgetUseReport> ReadBudgetUseAsync(string userId = null, CancellationToken cancel = default)
         {
-            return CallAsync<BudgetUseReport>(HttpMethod.Get, "api/ai/agent/budgets/use" + Query("userId", userId), null, true, cancel);
+            return SendAsync<BudgetUseReport>(HttpMethod.Get, "api/ai/agent/budgets/use" + Query(("userId", userId)), null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -190,7 +208,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ContextList> ListConversationContextsAsync(long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<ContextList>(HttpMethod.Get, "api/ai/agent/conversation-contexts" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
+            return SendAsync<ContextList>(HttpMethod.Get, "api/ai/agent/conversation-contexts" + Query(("pageSize", pageSize), ("continuationToken", continuationToken)), null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -205,7 +223,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> DeleteConversationContextAsync(string contextId, string ifMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Delete, "api/ai/agent/conversation-contexts/" + Escape(contextId), null, true, cancel, "If-Match", ifMatch);
+            return SendAsync<Context>(HttpMethod.Delete, "api/ai/agent/conversation-contexts/" + Escape(contextId), null, new RequestState { Headers = { ["If-Match"] = ifMatch } }, cancel);
         }
 
         /// <summary>
@@ -216,7 +234,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> ReadConversationContextAsync(string contextId, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Get, "api/ai/agent/conversation-contexts/" + Escape(contextId), null, true, cancel);
+            return SendAsync<Context>(HttpMethod.Get, "api/ai/agent/conversation-contexts/" + Escape(contextId), null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -237,7 +255,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> PutConversationContextAsync(string contextId, JObject body, string ifMatch = null, string ifNoneMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Put, "api/ai/agent/conversation-contexts/" + Escape(contextId), body, true, cancel, "If-Match", ifMatch, "If-None-Match", ifNoneMatch);
+            return SendAsync<Context>(HttpMethod.Put, "api/ai/agent/conversation-contexts/" + Escape(contextId), body, new RequestState { Headers = { ["If-Match"] = ifMatch, ["If-None-Match"] = ifNoneMatch } }, cancel);
         }
 
         /// <summary>
@@ -253,7 +271,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> RollBackConversationContextAsync(string contextId, RollbackRequest body, string ifMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Post, "api/ai/agent/conversation-contexts/" + Escape(contextId) + "/rollback", body, false, cancel, "If-Match", ifMatch);
+            return SendAsync<Context>(HttpMethod.Post, "api/ai/agent/conversation-contexts/" + Escape(contextId) + "/rollback", body, new RequestState { IsIdempotent = false, Headers = { ["If-Match"] = ifMatch } }, cancel);
         }
 
         /// <summary>
@@ -270,7 +288,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> RollOutConversationContextAsync(string contextId, RolloutRequest body, string ifMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Put, "api/ai/agent/conversation-contexts/" + Escape(contextId) + "/rollout", body, true, cancel, "If-Match", ifMatch);
+            return SendAsync<Context>(HttpMethod.Put, "api/ai/agent/conversation-contexts/" + Escape(contextId) + "/rollout", body, new RequestState { Headers = { ["If-Match"] = ifMatch } }, cancel);
         }
 
         /// <summary>
@@ -286,7 +304,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ContextVersionList> ListConversationContextVersionsAsync(string contextId, long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<ContextVersionList>(HttpMethod.Get, "api/ai/agent/conversation-contexts/" + Escape(contextId) + "/versions" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
+            return SendAsync<ContextVersionList>(HttpMethod.Get, "api/ai/agent/conversation-contexts/" + Escape(contextId) + "/versions" + Query(("pageSize", pageSize), ("continuationToken", continuationToken)), null, new RequestState(), cancel);
         }
 
         /// <summary>Returns a version with its content. For operators and agent editors.</summary>
@@ -295,7 +313,25 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ContextVersion> ReadConversationContextVersionAsync(string contextId, long version, CancellationToken cancel = default)
         {
-            return CallAsync<ContextVersion>(HttpMethod.Get, "api/ai/agent/conversation-contexts/" + Escape(contextId) + "/versions/" + Escape(version), null, true, cancel);
+            return SendAsync<ContextVersion>(HttpMethod.Get, "api/ai/agent/conversation-contexts/" + Escape(contextId) + "/versions/" + Escape(version), null, new RequestState(), cancel);
+        }
+
+        /// <summary>
+        /// Runs a turn to its result: a <c>Final</c> answer, or the calls of client tools if <c>tools</c> is null. Missing ids
+        /// are generated. The turn's id is the idempotency key: every retry sends the same bytes, and the model is called once.
+        /// The same ids with the same input continue a turn, also after a restart.
+        /// </summary>
+        /// <param name="turn">The body of the request.</param>
+        /// <param name="onEvent">Called with each event: the deltas since the last reset are the answer.</param>
+        /// <param name="tools">The client's tools. Calls of other tools are refused.</param>
+        /// <param name="cancel">Stops reading. The turn continues, unless <c>CancelTurnAsync</c> cancels it.</param>
+        public Task<AgentExecuteResponse> RunAsync(UserTurn turn, Action<StreamEvent> onEvent = null,
+            ClientTools tools = null, CancellationToken cancel = default)
+        {
+            turn.SessionId = turn.SessionId ?? NewId();
+            turn.TurnId = turn.TurnId ?? NewId();
+            turn.Streaming = true;
+            return StreamAsync("api/ai/agent/execute", turn, onEvent, tools, cancel);
         }
 
         /// <summary>
@@ -312,7 +348,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<SessionImport> ImportSessionsAsync(SessionExport body, string ids = null, CancellationToken cancel = default)
         {
-            return CallAsync<SessionImport>(HttpMethod.Post, "api/ai/agent/import" + Query("ids", ids), body, true, cancel);
+            return SendAsync<SessionImport>(HttpMethod.Post, "api/ai/agent/import" + Query(("ids", ids)), body, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -327,7 +363,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ContextList> ListModesAsync(long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<ContextList>(HttpMethod.Get, "api/ai/agent/modes" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
+            return SendAsync<ContextList>(HttpMethod.Get, "api/ai/agent/modes" + Query(("pageSize", pageSize), ("continuationToken", continuationToken)), null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -343,7 +379,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> DeleteModeAsync(string modeKey, string ifMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Delete, "api/ai/agent/modes/" + Escape(modeKey), null, true, cancel, "If-Match", ifMatch);
+            return SendAsync<Context>(HttpMethod.Delete, "api/ai/agent/modes/" + Escape(modeKey), null, new RequestState { Headers = { ["If-Match"] = ifMatch } }, cancel);
         }
 
         /// <summary>
@@ -354,7 +390,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> ReadModeAsync(string modeKey, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Get, "api/ai/agent/modes/" + Escape(modeKey), null, true, cancel);
+            return SendAsync<Context>(HttpMethod.Get, "api/ai/agent/modes/" + Escape(modeKey), null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -375,7 +411,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> PutModeAsync(string modeKey, JObject body, string ifMatch = null, string ifNoneMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Put, "api/ai/agent/modes/" + Escape(modeKey), body, true, cancel, "If-Match", ifMatch, "If-None-Match", ifNoneMatch);
+            return SendAsync<Context>(HttpMethod.Put, "api/ai/agent/modes/" + Escape(modeKey), body, new RequestState { Headers = { ["If-Match"] = ifMatch, ["If-None-Match"] = ifNoneMatch } }, cancel);
         }
 
         /// <summary>
@@ -391,7 +427,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> RollBackModeAsync(string modeKey, RollbackRequest body, string ifMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<Context>(HttpMethod.Post, "api/ai/agent/modes/" + Escape(modeKey) + "/rollback", body, false, cancel, "If-Match", ifMatch);
+            return SendAsync<Context>(HttpMethod.Post, "api/ai/agent/modes/" + Escape(modeKey) + "/rollback", body, new RequestState { IsIdempotent = false, Headers = { ["If-Match"] = ifMatch } }, cancel);
         }
 
         /// <summary>
@@ -407,7 +443,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ContextVersionList> ListModeVersionsAsync(string modeKey, long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<ContextVersionList>(HttpMethod.Get, "api/ai/agent/modes/" + Escape(modeKey) + "/versions" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
+            return SendAsync<ContextVersionList>(HttpMethod.Get, "api/ai/agent/modes/" + Escape(modeKey) + "/versions" + Query(("pageSize", pageSize), ("continuationToken", continuationToken)), null, new RequestState(), cancel);
         }
 
         /// <summary>Returns a version with its content. For operators and agent editors.</summary>
@@ -416,7 +452,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ContextVersion> ReadModeVersionAsync(string modeKey, long version, CancellationToken cancel = default)
         {
-            return CallAsync<ContextVersion>(HttpMethod.Get, "api/ai/agent/modes/" + Escape(modeKey) + "/versions/" + Escape(version), null, true, cancel);
+            return SendAsync<ContextVersion>(HttpMethod.Get, "api/ai/agent/modes/" + Escape(modeKey) + "/versions/" + Escape(version), null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -426,7 +462,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<OrgSettings> ReadOrgSettingsAsync(CancellationToken cancel = default)
         {
-            return CallAsync<OrgSettings>(HttpMethod.Get, "api/ai/agent/org-settings", null, true, cancel);
+            return SendAsync<OrgSettings>(HttpMethod.Get, "api/ai/agent/org-settings", null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -447,7 +483,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<OrgSettings> SetOrgSettingsAsync(OrgSettings body, string ifMatch = null, string ifNoneMatch = null, CancellationToken cancel = default)
         {
-            return CallAsync<OrgSettings>(HttpMethod.Put, "api/ai/agent/org-settings", body, true, cancel, "If-Match", ifMatch, "If-None-Match", ifNoneMatch);
+            return SendAsync<OrgSettings>(HttpMethod.Put, "api/ai/agent/org-settings", body, new RequestState { Headers = { ["If-Match"] = ifMatch, ["If-None-Match"] = ifNoneMatch } }, cancel);
         }
 
         /// <summary>
@@ -486,7 +522,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<SearchResults> SearchSessionsAsync(string q, string userId = null, string includeDeleted = null, string status = null, string mode = null, string category = null, DateTimeOffset? since = null, DateTimeOffset? until = null, long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<SearchResults>(HttpMethod.Get, "api/ai/agent/search" + Query("q", q, "userId", userId, "includeDeleted", includeDeleted, "status", status, "mode", mode, "category", category, "from", since, "to", until, "pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
+            return SendAsync<SearchResults>(HttpMethod.Get, "api/ai/agent/search" + Query(("q", q), ("userId", userId), ("includeDeleted", includeDeleted), ("status", status), ("mode", mode), ("category", category), ("from", since), ("to", until), ("pageSize", pageSize), ("continuationToken", continuationToken)), null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -517,7 +553,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ListResponse> ListSessionsAsync(string userId = null, string includeDeleted = null, string status = null, string mode = null, string category = null, DateTimeOffset? since = null, DateTimeOffset? until = null, long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<ListResponse>(HttpMethod.Get, "api/ai/agent/sessions" + Query("userId", userId, "includeDeleted", includeDeleted, "status", status, "mode", mode, "category", category, "from", since, "to", until, "pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
+            return SendAsync<ListResponse>(HttpMethod.Get, "api/ai/agent/sessions" + Query(("userId", userId), ("includeDeleted", includeDeleted), ("status", status), ("mode", mode), ("category", category), ("from", since), ("to", until), ("pageSize", pageSize), ("continuationToken", continuationToken)), null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -537,7 +573,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<SessionDeletion> DeleteSessionAsync(string sessionId, string purge = null, CancellationToken cancel = default)
         {
-            return CallAsync<SessionDeletion>(HttpMethod.Delete, "api/ai/agent/sessions/" + Escape(sessionId) + Query("purge", purge), null, true, cancel);
+            return SendAsync<SessionDeletion>(HttpMethod.Delete, "api/ai/agent/sessions/" + Escape(sessionId) + Query(("purge", purge)), null, new RequestState(), cancel);
         }
 
         /// <summary>Returns a session with its turns in order, 100 per page by default.</summary>
@@ -553,7 +589,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<AgentSession> ReadSessionAsync(string sessionId, string order = null, long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<AgentSession>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + Query("order", order, "pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
+            return SendAsync<AgentSession>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + Query(("order", order), ("pageSize", pageSize), ("continuationToken", continuationToken)), null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -567,7 +603,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<AgentSessionSummary> ChangeSessionAsync(string sessionId, SessionEdit body, CancellationToken cancel = default)
         {
-            return CallAsync<AgentSessionSummary>(PatchMethod, "api/ai/agent/sessions/" + Escape(sessionId), body, true, cancel);
+            return SendAsync<AgentSessionSummary>(PatchMethod, "api/ai/agent/sessions/" + Escape(sessionId), body, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -581,7 +617,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<AgentSession> ForkSessionAsync(string sessionId, ForkRequest body, CancellationToken cancel = default)
         {
-            return CallAsync<AgentSession>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/fork", body, true, cancel);
+            return SendAsync<AgentSession>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/fork", body, new RequestState(), cancel);
         }
 
         /// <summary>Returns the mode changes of all completed turns, newest first.</summary>
@@ -594,7 +630,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ModeHistory> ReadModeHistoryAsync(string sessionId, long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<ModeHistory>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/mode-history" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
+            return SendAsync<ModeHistory>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/mode-history" + Query(("pageSize", pageSize), ("continuationToken", continuationToken)), null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -606,7 +642,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<PurgeReport> ReadPurgeAsync(string sessionId, CancellationToken cancel = default)
         {
-            return CallAsync<PurgeReport>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/purge", null, true, cancel);
+            return SendAsync<PurgeReport>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/purge", null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -618,7 +654,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<AgentSessionSummary> QuarantineSessionAsync(string sessionId, CancellationToken cancel = default)
         {
-            return CallAsync<AgentSessionSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/quarantine", null, true, cancel);
+            return SendAsync<AgentSessionSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/quarantine", null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -629,7 +665,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<AgentSessionSummary> ReleaseSessionAsync(string sessionId, CancellationToken cancel = default)
         {
-            return CallAsync<AgentSessionSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/release", null, true, cancel);
+            return SendAsync<AgentSessionSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/release", null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -640,7 +676,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<AgentSessionSummary> RestoreSessionAsync(string sessionId, CancellationToken cancel = default)
         {
-            return CallAsync<AgentSessionSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/restore", null, true, cancel);
+            return SendAsync<AgentSessionSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/restore", null, new RequestState(), cancel);
         }
 
         /// <summary>Returns summaries of a session's turns, in either order. Parameters filter the list.</summary>
@@ -667,7 +703,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<TurnList> ListTurnsAsync(string sessionId, string userId = null, string status = null, string mode = null, DateTimeOffset? since = null, DateTimeOffset? until = null, string order = null, long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<TurnList>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns" + Query("userId", userId, "status", status, "mode", mode, "from", since, "to", until, "order", order, "pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
+            return SendAsync<TurnList>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns" + Query(("userId", userId), ("status", status), ("mode", mode), ("from", since), ("to", until), ("order", order), ("pageSize", pageSize), ("continuationToken", continuationToken)), null, new RequestState(), cancel);
         }
 
         /// <summary>Returns the newest turn of a session, or the newest with the given status among the latest 1,000.</summary>
@@ -676,7 +712,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<AgentSessionTurn> ReadLastTurnAsync(string sessionId, string status = null, CancellationToken cancel = default)
         {
-            return CallAsync<AgentSessionTurn>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/last" + Query("status", status), null, true, cancel);
+            return SendAsync<AgentSessionTurn>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/last" + Query(("status", status)), null, new RequestState(), cancel);
         }
 
         /// <summary>Returns a turn with all its members. The provider's ids are visible to operators only.</summary>
@@ -685,7 +721,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<AgentSessionTurn> ReadTurnAsync(string sessionId, string turnId, CancellationToken cancel = default)
         {
-            return CallAsync<AgentSessionTurn>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId), null, true, cancel);
+            return SendAsync<AgentSessionTurn>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId), null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -697,7 +733,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<AgentSessionTurnSummary> AbandonTurnAsync(string sessionId, string turnId, CancellationToken cancel = default)
         {
-            return CallAsync<AgentSessionTurnSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/abandon", null, true, cancel);
+            return SendAsync<AgentSessionTurnSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/abandon", null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -709,7 +745,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<AgentSessionTurnSummary> CancelTurnAsync(string sessionId, string turnId, CancellationToken cancel = default)
         {
-            return CallAsync<AgentSessionTurnSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/cancel", null, true, cancel);
+            return SendAsync<AgentSessionTurnSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/cancel", null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -726,7 +762,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<FeedbackList> ReadFeedbackAsync(string sessionId, string turnId, long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<FeedbackList>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/feedback" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
+            return SendAsync<FeedbackList>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/feedback" + Query(("pageSize", pageSize), ("continuationToken", continuationToken)), null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -739,7 +775,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<TurnFeedback> GiveFeedbackAsync(string sessionId, string turnId, FeedbackRequest body, CancellationToken cancel = default)
         {
-            return CallAsync<TurnFeedback>(HttpMethod.Put, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/feedback", body, true, cancel);
+            return SendAsync<TurnFeedback>(HttpMethod.Put, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/feedback", body, new RequestState(), cancel);
         }
 
         /// <summary>Returns a link to the answer's text. Available once the turn is completed.</summary>
@@ -751,7 +787,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<PayloadAnswer> ReadAnswerAsync(string sessionId, string turnId, string inline = null, CancellationToken cancel = default)
         {
-            return CallAsync<PayloadAnswer>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/payloads/answer" + Query("inline", inline), null, true, cancel);
+            return SendAsync<PayloadAnswer>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/payloads/answer" + Query(("inline", inline)), null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -768,7 +804,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<PayloadAnswer> ReadFileAsync(string sessionId, string turnId, string hash, string name, string inline = null, CancellationToken cancel = default)
         {
-            return CallAsync<PayloadAnswer>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/payloads/files/" + Escape(hash) + "/" + Escape(name) + Query("inline", inline), null, true, cancel);
+            return SendAsync<PayloadAnswer>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/payloads/files/" + Escape(hash) + "/" + Escape(name) + Query(("inline", inline)), null, new RequestState(), cancel);
         }
 
         /// <summary>Returns a link to the request in canonical form (RFC 8785).</summary>
@@ -780,7 +816,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<PayloadAnswer> ReadInstructionAsync(string sessionId, string turnId, string inline = null, CancellationToken cancel = default)
         {
-            return CallAsync<PayloadAnswer>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/payloads/instruction" + Query("inline", inline), null, true, cancel);
+            return SendAsync<PayloadAnswer>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/payloads/instruction" + Query(("inline", inline)), null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -796,7 +832,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<PayloadAnswer> ReadModelRequestAsync(string sessionId, string turnId, string inline = null, long? round = null, CancellationToken cancel = default)
         {
-            return CallAsync<PayloadAnswer>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/payloads/llm-request" + Query("inline", inline, "round", round), null, true, cancel);
+            return SendAsync<PayloadAnswer>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/payloads/llm-request" + Query(("inline", inline), ("round", round)), null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -812,7 +848,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<PayloadAnswer> ReadModelResponseAsync(string sessionId, string turnId, string inline = null, long? round = null, CancellationToken cancel = default)
         {
-            return CallAsync<PayloadAnswer>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/payloads/llm-response" + Query("inline", inline, "round", round), null, true, cancel);
+            return SendAsync<PayloadAnswer>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/payloads/llm-response" + Query(("inline", inline), ("round", round)), null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -824,7 +860,24 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<TurnRecords> ReadTurnRecordsAsync(string sessionId, string turnId, CancellationToken cancel = default)
         {
-            return CallAsync<TurnRecords>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/records", null, true, cancel);
+            return SendAsync<TurnRecords>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/records", null, new RequestState(), cancel);
+        }
+
+        /// <summary>
+        /// Runs a turn again, as <c>RunAsync</c> does. Absent members of the request are those of the original.
+        /// </summary>
+        /// <param name="sessionId">Id of the session, chosen by the client.</param>
+        /// <param name="turnId">Id of the turn, chosen by the client. <c>last</c> is reserved.</param>
+        /// <param name="rerun">The body of the request.</param>
+        /// <param name="onEvent">Called with each event: the deltas since the last reset are the answer.</param>
+        /// <param name="tools">The client's tools. Calls of other tools are refused.</param>
+        /// <param name="cancel">Stops reading. The turn continues, unless <c>CancelTurnAsync</c> cancels it.</param>
+        public Task<AgentExecuteResponse> RerunAsync(string sessionId, string turnId, RerunRequest rerun, Action<StreamEvent> onEvent = null,
+            ClientTools tools = null, CancellationToken cancel = default)
+        {
+            rerun.TurnId = rerun.TurnId ?? NewId();
+            rerun.Streaming = true;
+            return StreamAsync("api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/rerun", rerun, onEvent, tools, cancel);
         }
 
         /// <summary>
@@ -837,7 +890,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<AgentSessionTurnSummary> SettleTurnAsync(string sessionId, string turnId, CancellationToken cancel = default)
         {
-            return CallAsync<AgentSessionTurnSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/settle", null, true, cancel);
+            return SendAsync<AgentSessionTurnSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/settle", null, new RequestState(), cancel);
         }
 
         /// <summary>
@@ -856,7 +909,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<StepList> ReadTurnStepsAsync(string sessionId, string turnId, long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
         {
-            return CallAsync<StepList>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/steps" + Query("pageSize", pageSize, "continuationToken", continuationToken), null, true, cancel);
+            return SendAsync<StepList>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/steps" + Query(("pageSize", pageSize), ("continuationToken", continuationToken)), null, new RequestState(), cancel);
         }
 
         /// <summary>Returns the summary of a turn, which is cheap enough to poll.</summary>
@@ -865,7 +918,18 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<AgentSessionTurnSummary> ReadTurnSummaryAsync(string sessionId, string turnId, CancellationToken cancel = default)
         {
-            return CallAsync<AgentSessionTurnSummary>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/summary", null, true, cancel);
+            return SendAsync<AgentSessionTurnSummary>(HttpMethod.Get, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/summary", null, new RequestState(), cancel);
+        }
+
+        /// <summary>Continues a turn with the results of its tool calls: exactly one per call, in order.</summary>
+        /// <param name="results">The body of the request.</param>
+        /// <param name="onEvent">Called with each event: the deltas since the last reset are the answer.</param>
+        /// <param name="tools">The client's tools. Calls of other tools are refused.</param>
+        /// <param name="cancel">Stops reading. The turn continues, unless <c>CancelTurnAsync</c> cancels it.</param>
+        public Task<AgentExecuteResponse> SubmitToolResultsAsync(ToolContinuation results, Action<StreamEvent> onEvent = null,
+            ClientTools tools = null, CancellationToken cancel = default)
+        {
+            return StreamAsync("api/ai/agent/tool-results", results, onEvent, tools, cancel);
         }
 
         /// <summary>
@@ -887,7 +951,7 @@ namespace Aptix
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<UsageReport> ReadUsageAsync(string grouping = null, string userId = null, DateTimeOffset? since = null, DateTimeOffset? until = null, CancellationToken cancel = default)
         {
-            return CallAsync<UsageReport>(HttpMethod.Get, "api/ai/agent/usage" + Query("by", grouping, "userId", userId, "from", since, "to", until), null, true, cancel);
+            return SendAsync<UsageReport>(HttpMethod.Get, "api/ai/agent/usage" + Query(("by", grouping), ("userId", userId), ("from", since), ("to", until)), null, new RequestState(), cancel);
         }
     }
 }

@@ -311,11 +311,11 @@ namespace Aptix.Tests
         private static async Task Unknown_members_and_values_are_kept(LocalCloud cloud)
         {
             var json = "{\"Successful\":true,\"Result\":{\"Kind\":\"final\",\"PrimaryOutputText\":\"x\",\"Later\":{\"A\":\"2026-01-02T03:04:05Z\"}},\"Errors\":[]}";
-            var final = (Final)AptixClient.FromJson<InvokeResult<AgentExecuteResponse>>(json).Result;
+            var final = (Final)Json.Parse<InvokeResult<AgentExecuteResponse>>(json).Result;
             Equal("2026-01-02T03:04:05Z", (string)final.UnknownMembers["Later"]["A"]);
-            Equal("later", AptixClient.FromJson<StreamStatus>("{\"Phase\":\"later\",\"Attempt\":1}").Phase);
+            Equal("later", Json.Parse<StreamStatus>("{\"Phase\":\"later\",\"Attempt\":1}").Phase);
             var condition = new RagCondition { Key = "k", Operator = "==", Values = new List<JToken> { "a", 1, true } };
-            Equal("{\"Key\":\"k\",\"Operator\":\"==\",\"Values\":[\"a\",1,true]}", AptixClient.ToJson(condition));
+            Equal("{\"Key\":\"k\",\"Operator\":\"==\",\"Values\":[\"a\",1,true]}", Json.Write(condition));
             await Task.CompletedTask;
         }
 
