@@ -55,7 +55,7 @@ export function contextPage(connection, { title: pageTitle, label, description, 
   const node = el(
     'div',
     {},
-    el('div', { class: 'row head' }, el('h1', {}, pageTitle), el('span', { class: 'spacer' }), kindNames.map(createButton)),
+    el('div', { class: 'row head' }, el('h1', {}, pageTitle), el('span', { class: 'spacer' }), el('div', { class: 'row' }, kindNames.map(createButton))),
     el('p', { class: 'muted' }, `${description} Changes take effect within a minute.`),
     el(
       'div',
@@ -64,7 +64,7 @@ export function contextPage(connection, { title: pageTitle, label, description, 
       el(
         'div',
         {},
-        el('div', { class: 'row editor-head' }, title, note, el('span', { class: 'spacer' }), save, isTestable && button('Try', tryContext), deprecate, remove),
+        el('div', { class: 'row editor-head' }, title, note, el('span', { class: 'spacer' }), el('div', { class: 'row' }, save, isTestable && button('Try', tryContext), deprecate, remove)),
         editor.errors,
         el('div', { class: 'columns' }, editor.form, el('div', {}, test?.node, editor.source, versions)),
       ),
@@ -184,7 +184,10 @@ export function contextPage(connection, { title: pageTitle, label, description, 
     // A change that somebody else made meanwhile isn't overwritten.
     /** @type {Record<string, string>} */
     const condition = tag ? { 'if-match': tag } : { 'if-none-match': '*' }
-    await connection.send('PUT', contextPath(kind, id), JSON.stringify(content), condition)
+    await connection.send('PUT', contextPath(kind, id), JSON.stringify(content), condition).catch((error) => {
+      if (tag || error.status !== 412) throw error
+      throw new Error(`The id ${id} is taken. Choose another one, or open ${id} in the list.`, { cause: error })
+    })
     const [context] = await Promise.all([read(kind, id), list()])
     announce('Saved.')
     if (chosen !== before.chosen) return content

@@ -16,6 +16,7 @@ export class Meter {
   #startedAt = performance.now()
   #chars = 0
   #textStartedAt = 0
+  #textEndedAt = 0
   #timer
 
   /** @param {HTMLElement} node element that shows the figures */
@@ -26,16 +27,18 @@ export class Meter {
 
   /** @param {number} chars */
   add(chars) {
-    if (this.#chars === 0) this.#textStartedAt = performance.now()
+    this.#textEndedAt = performance.now()
+    if (this.#chars === 0) this.#textStartedAt = this.#textEndedAt
     this.#chars += chars
   }
 
   #show() {
     const now = performance.now()
     const tokens = Math.round(this.#chars / CHARS_PER_TOKEN)
-    const seconds = (now - this.#textStartedAt) / 1000
+    // A wait for a tool is no part of the speed.
+    const seconds = (this.#textEndedAt - this.#textStartedAt) / 1000
     const speed = tokens > 0 && seconds > 1 ? ` · ${Math.round(tokens / seconds)} tokens/s` : ''
-    const text = tokens > 0 ? ` · about ${formatNumber(tokens)} tokens${speed}` : ''
+    const text = tokens > 0 ? ` · about ${formatNumber(tokens)} ${tokens === 1 ? 'token' : 'tokens'}${speed}` : ''
     this.#node.textContent = `${((now - this.#startedAt) / 1000).toFixed(1)} s${text}`
   }
 

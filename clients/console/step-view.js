@@ -85,7 +85,7 @@ function callView(aptix, call) {
     /** @type {string | undefined} */ kind = undefined,
   ) => {
     const shown = el('pre', { tabindex: 0, role: 'group', 'aria-label': `${label} of ${Name}`, class: kind }, prettyJson(text))
-    return [shown, showAllButton(aptix, link, (full) => fill(shown, prettyJson(full)))]
+    return [el('small', { 'aria-hidden': 'true' }, label), shown, showAllButton(aptix, link, (full) => fill(shown, prettyJson(full)))]
   }
   return el(
     'li',
