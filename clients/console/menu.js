@@ -51,8 +51,8 @@ export function openMenu(anchor, items) {
 function place(menu, anchor) {
   const { left, bottom, top } = anchor.getBoundingClientRect()
   const { offsetWidth, offsetHeight } = menu
-  // Without the scroll bar.
-  const { clientWidth } = document.documentElement
+  // Without the scroll bar and the space for one.
+  const { clientWidth } = document.body
   const isBelow = bottom + offsetHeight + 8 < innerHeight
   menu.style.left = `${Math.max(8, Math.min(left, clientWidth - offsetWidth - 8))}px`
   menu.style.top = `${isBelow ? bottom + 4 : Math.max(8, top - offsetHeight - 4)}px`

@@ -141,7 +141,7 @@ export function sessions(connection) {
  * @param {boolean} isFiltered
  */
 const none = (isFiltered) =>
-  isFiltered ? el('p', { class: 'muted' }, 'No sessions match.') : el('p', { class: 'notice' }, 'There are no sessions yet. ', el('a', { href: pageUrl('chat') }, 'Start one in the chat.'))
+  isFiltered ? el('p', { class: 'muted' }, 'No sessions match.') : el('p', { class: 'notice' }, el('span', {}, 'There are no sessions yet. ', el('a', { href: pageUrl('chat') }, 'Start one in the chat.')))
 
 function filters() {
   const states = [

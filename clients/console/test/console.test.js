@@ -357,7 +357,7 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
       `(() => { const form = document.querySelector('dialog form'); form.Org.value = 'other'; form.User.value = 'eve'; form.Operator.checked = false; form.requestSubmit() })()`,
     )
     await page.until(
-      `document.getElementById('identity').textContent.includes('eve · other') && document.body.textContent.includes('No sessions match.')`,
+      `document.getElementById('identity').textContent.includes('eve · other') && document.body.textContent.includes('There are no sessions yet.')`,
     )
     await page.run(`sessionStorage.clear()`)
   })

@@ -186,6 +186,7 @@ suite('console for operators', { skip: noCloud || noBrowser }, () => {
     for (const scheme of /** @type {const} */ (['light', 'dark'])) {
       await page.show({ width: 390, height: 844, scheme })
       assert.deepEqual(await ui.violations(), [], scheme)
+      assert.ok((await page.run(`document.querySelector('.usage caption').offsetHeight`)) < 60, 'the caption has the width of the table')
       assert.ok((await ui.overflow) <= 0)
     }
     await page.show({})
