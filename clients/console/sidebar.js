@@ -177,7 +177,7 @@ export class Sidebar {
  * @param {HTMLElement} page element with the sidebar
  */
 export function sidebarSwitch(page) {
-  const isWide = () => matchMedia(WIDE).matches
+  const wide = matchMedia(WIDE)
   const show = (/** @type {boolean} */ isShown) => {
     page.classList.toggle('no-sidebar', !isShown)
     toggle.setAttribute('aria-expanded', String(isShown))
@@ -185,11 +185,15 @@ export function sidebarSwitch(page) {
   const change = () => {
     const isShown = page.classList.contains('no-sidebar')
     show(isShown)
-    if (isWide()) localStorage.setItem(HIDDEN_KEY, String(!isShown))
+    if (wide.matches) localStorage.setItem(HIDDEN_KEY, String(!isShown))
   }
   const toggle = iconButton('panel', 'Show or hide sessions', change, { 'aria-controls': 'sidebar' })
   page.append(el('button', { type: 'button', class: 'scrim', 'aria-label': 'Hide sessions', tabindex: -1, onclick: change }))
-  show(isWide() && localStorage.getItem(HIDDEN_KEY) !== 'true')
+  const reset = () => show(wide.matches && localStorage.getItem(HIDDEN_KEY) !== 'true')
+  // The sidebar of a wide window would be a drawer over the chat of a narrow one.
+  const resize = () => (page.isConnected ? reset() : wide.removeEventListener('change', resize))
+  wide.addEventListener('change', resize)
+  reset()
   return { toggle, change }
 }
 

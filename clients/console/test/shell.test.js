@@ -121,8 +121,16 @@ suite('console around the chat', { skip: noCloud || noBrowser }, () => {
     assert.ok((await ui.overflow) <= 0)
     const isOnTop = `(() => { const { left, top } = ${item('Bake cake')}.getBoundingClientRect(); return !!document.elementFromPoint(left + 20, top + 10).closest('.sidebar') })()`
     assert.ok(await page.run(isOnTop), 'the drawer is above what it covers')
+    await ui.press('Actions for Bake cake')
+    await page.until(`document.activeElement.role === 'menuitem'`)
+    assert.ok(await page.run(`document.querySelector('.menu').getBoundingClientRect().right <= document.body.clientWidth`), 'the menu is in the window')
+    await page.run(`document.querySelector('.menu').hidePopover()`)
     await page.run(`document.querySelector('.scrim').click()`)
     assert.equal(await page.run(isShown), false)
+    await page.show({})
+    await page.until(isShown)
+    await page.show({ width: 390, height: 844 })
+    await page.until(`!${isShown}`)
     await page.show({})
   })
 
