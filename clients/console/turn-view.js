@@ -321,9 +321,6 @@ export class TurnView {
   #reset(reason = 'tools') {
     // Keep text before a tool round as interim text. Discard any other text.
     const isNew = this.#text.trim() !== '' && this.#text !== this.#lastInterimText
-    const last = this.#cards.lastElementChild
-    // A stream that ends before the rest of a text repeats the text from its start.
-    if (reason === 'tools' && isNew && last?.className === 'interim' && this.#text.startsWith(this.#lastInterimText)) last.remove()
     if (reason === 'tools' && isNew) this.#cards.append(el('div', { class: 'interim' }, markdown((this.#lastInterimText = this.#text))))
     this.#text = ''
     this.#flush()
