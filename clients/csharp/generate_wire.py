@@ -118,24 +118,6 @@ namespace Aptix.Wire
         };
     }
 
-    /// <summary>Converts objects of the API from and to JSON.</summary>
-    internal static class Json
-    {
-        // Texts that look like dates stay texts.
-        private static readonly JsonSerializerSettings Settings = new JsonSerializerSettings
-        {
-            NullValueHandling = NullValueHandling.Ignore,
-            DateParseHandling = DateParseHandling.None,
-            DateFormatString = "yyyy-MM-ddTHH:mm:ss.FFFFFFFK",
-        };
-
-        internal static T Parse<T>(string json) => JsonConvert.DeserializeObject<T>(json, Settings);
-
-        internal static object Parse(string json, Type type) => JsonConvert.DeserializeObject(json, type, Settings);
-
-        internal static string Write(object value) => JsonConvert.SerializeObject(value, Settings);
-    }
-
     /// <summary>The envelope of a response: its result, or its errors.</summary>
     public class InvokeResult<T> : WireModel
     {
@@ -157,9 +139,7 @@ namespace Aptix.Wire
     }
 """
 
-OPERATIONS = """using System.Globalization;
-using System.Linq;
-using System.Net.Http;
+OPERATIONS = """using System.Net.Http;
 using System.Threading;
 using System.Threading.Tasks;
 using Aptix.Wire;
@@ -169,21 +149,7 @@ namespace Aptix
 {
     public sealed partial class AptixClient
     {
-        private static readonly HttpMethod PatchMethod = new HttpMethod("PATCH");
         private const string ToolResultsPath = %s;
-
-        private static string Escape(object value)
-        {
-            if (value is DateTimeOffset time) value = time.UtcDateTime.ToString("o");
-            return Uri.EscapeDataString(Convert.ToString(value, CultureInfo.InvariantCulture));
-        }
-
-        private static string Query(params (string Name, object Value)[] fields)
-        {
-            var present = fields.Where(field => field.Value != null);
-            var pairs = string.Join("&", present.Select(field => field.Name + "=" + Escape(field.Value)));
-            return pairs.Length == 0 ? "" : "?" + pairs;
-        }
 """
 
 ERRORS = """using Aptix.Wire;

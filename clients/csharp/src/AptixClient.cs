@@ -1,15 +1,18 @@
 using System;
+using System.Globalization;
+using System.Linq;
 using System.Net.Http;
 using System.Threading;
 
 namespace Aptix
 {
     /// <summary>
-    /// A client of one caller. It is safe for concurrent use. <c>RunAsync</c> streams a turn; each other operation of the
-    /// API has a method, too.
+    /// A client of one caller. It is safe for concurrent use. <c>RunAsync</c> streams a turn; each other operation with
+    /// a JSON response has a method of its own.
     /// </summary>
     public sealed partial class AptixClient : IDisposable
     {
+        private static readonly HttpMethod PatchMethod = new HttpMethod("PATCH");
         private readonly HttpClient http;
 
         /// <summary>Creates a client. The defaults are <c>APTIX_URL</c>, or the local cloud, and <c>APTIX_TOKEN</c>.</summary>
@@ -46,5 +49,18 @@ namespace Aptix
 
         /// <summary>Returns a new id of a session or a turn.</summary>
         public static string NewId() => Guid.NewGuid().ToString("N");
+
+        private static string Escape(object value)
+        {
+            if (value is DateTimeOffset time) value = time.UtcDateTime.ToString("o");
+            return Uri.EscapeDataString(Convert.ToString(value, CultureInfo.InvariantCulture));
+        }
+
+        private static string Query(params (string Name, object Value)[] fields)
+        {
+            var present = fields.Where(field => field.Value != null);
+            var pairs = string.Join("&", present.Select(field => field.Name + "=" + Escape(field.Value)));
+            return pairs.Length == 0 ? "" : "?" + pairs;
+        }
     }
 }

@@ -4,8 +4,6 @@
 
 using System;
 using System.Collections.Generic;
-using System.Globalization;
-using System.Linq;
 using System.Net.Http;
 using System.Threading;
 using System.Threading.Tasks;
@@ -16,21 +14,7 @@ namespace Aptix
 {
     public sealed partial class AptixClient
     {
-        private static readonly HttpMethod PatchMethod = new HttpMethod("PATCH");
         private const string ToolResultsPath = "api/ai/agent/tool-results";
-
-        private static string Escape(object value)
-        {
-            if (value is DateTimeOffset time) value = time.UtcDateTime.ToString("o");
-            return Uri.EscapeDataString(Convert.ToString(value, CultureInfo.InvariantCulture));
-        }
-
-        private static string Query(params (string Name, object Value)[] fields)
-        {
-            var present = fields.Where(field => field.Value != null);
-            var pairs = string.Join("&", present.Select(field => field.Name + "=" + Escape(field.Value)));
-            return pairs.Length == 0 ? "" : "?" + pairs;
-        }
 
         /// <summary>
         /// Returns the agents of the caller's org by id, without their contents. Those that ship with the service and that the
