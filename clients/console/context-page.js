@@ -185,7 +185,7 @@ export function contextPage(connection, { title: pageTitle, label, description, 
     /** @type {Record<string, string>} */
     const condition = tag ? { 'if-match': tag } : { 'if-none-match': '*' }
     await connection.send('PUT', contextPath(kind, id), JSON.stringify(content), condition).catch((error) => {
-      if (tag || error.status !== 412) throw error
+      if (isSame || error.status !== 412) throw error
       throw new Error(`The id ${id} is taken. Choose another one, or open ${id} in the list.`, { cause: error })
     })
     const [context] = await Promise.all([read(kind, id), list()])

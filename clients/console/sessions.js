@@ -69,7 +69,7 @@ export function sessions(connection) {
       if (currentSearch !== searchNumber || isDisposed) return
       const rows = page.items.map(({ Session, Matches }) => row(Session, Matches))
       body.append(...rows.map(({ node }) => node))
-      if (!body.children.length) fill(more, none(Object.values(values).some(Boolean)))
+      if (!body.children.length) fill(more, noSessions(Object.values(values).some(Boolean)))
       if (!page.done) more.append(button('Load more', () => next().catch(showError)))
       announce(`${body.children.length} sessions shown.`)
       for (const { cost } of rows) {
@@ -140,7 +140,7 @@ export function sessions(connection) {
  * Returns what is shown in place of sessions.
  * @param {boolean} isFiltered
  */
-const none = (isFiltered) =>
+const noSessions = (isFiltered) =>
   isFiltered ? el('p', { class: 'muted' }, 'No sessions match.') : el('p', { class: 'notice' }, el('span', {}, 'There are no sessions yet. ', el('a', { href: pageUrl('chat') }, 'Start one in the chat.')))
 
 function filters() {

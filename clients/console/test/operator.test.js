@@ -371,6 +371,12 @@ suite('console for operators', { skip: noCloud || noBrowser }, () => {
     await ui.press('Save')
     const versions = `[...document.querySelectorAll('.versions strong')].map((element) => element.textContent).join()`
     await page.until(`${choices}.length === ${before + 1} && ${versions} === 'Version 1'`)
+    await ui.press('New mode')
+    await page.until(`${member('Key')}?.value === 'release_notes' && ${versions} === ''`)
+    await ui.press('Save')
+    await page.until(`document.querySelector('#errors [role=alert]')?.textContent.includes('The id release_notes is taken.')`)
+    await page.run(`[...document.querySelectorAll('.choice')].find((choice) => choice.dataset.key === 'mode release_notes').click()`)
+    await page.until(`${versions} === 'Version 1'`)
     await set(member('DisplayName'), 'Notes of a release')
     await ui.press('Save')
     await page.until(`${versions} === 'Version 2,Version 1' && document.querySelector('.editor-head h2').textContent === 'Notes of a release'`)
