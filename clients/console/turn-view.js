@@ -320,10 +320,18 @@ export class TurnView {
   /** @param {string} [reason] */
   #reset(reason = 'tools') {
     // Keep text before a tool round as interim text. Discard any other text.
-    const isNew = this.#text.trim() !== '' && this.#text !== this.#lastInterimText
-    if (reason === 'tools' && isNew) this.#cards.append(el('div', { class: 'interim' }, markdown((this.#lastInterimText = this.#text))))
+    if (reason === 'tools') this.#showInterimText(this.#text)
     this.#text = ''
     this.#flush()
+  }
+
+  /** @param {string} text */
+  #showInterimText(text) {
+    if (text.trim() === '' || text === this.#lastInterimText) return
+    // A stream can leave out the end of a round's text, which the round's result has.
+    const last = this.#cards.lastElementChild
+    if (last?.className === 'interim' && text.startsWith(this.#lastInterimText)) last.remove()
+    this.#cards.append(el('div', { class: 'interim' }, markdown((this.#lastInterimText = text))))
   }
 
   #flush() {

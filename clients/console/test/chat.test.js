@@ -33,7 +33,7 @@ suite('chat page', { skip: noCloud || noBrowser }, () => {
     assert.match(await page.run(`document.getElementById('identity').textContent`), /ada · acme/)
     await ui.send(
       script()
-        .say('Looking.')
+        .say('I will look at both.')
         .call('workspace_read_file', { path: 'a.txt' })
         .call('workspace_write_patch', { path: 'b', patch: '' })
         .afterTools()
@@ -53,7 +53,7 @@ suite('chat page', { skip: noCloud || noBrowser }, () => {
       `[...document.querySelectorAll('.tool')[1].querySelectorAll('button')].find((element) => element.textContent === 'Refuse').click()`,
     )
     await page.until(`${answer}.includes('by hand') && ${answer}.includes('Not today.')`)
-    assert.deepEqual(await page.run(`[...document.querySelectorAll('.interim')].map((element) => element.textContent)`), ['Looking.'])
+    assert.deepEqual(await page.run(`[...document.querySelectorAll('.interim')].map((element) => element.textContent)`), ['I will look at both.'])
     await ui.send(
       script().say(
         '# Title\n\n**Bold** <b>no markup</b> [link](https://example.com) [none](javascript:alert(1))\n\n```js\nlet a\n```',
