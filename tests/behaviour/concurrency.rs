@@ -32,11 +32,11 @@ fn answer<'a>(client: &'a Client, request: &'a Value, number: usize) -> BoxFutur
 /// A function that stops at its timeout settles its turn as failed in the last 20 s before it.
 #[tokio::test]
 async fn turns_in_one_process_are_untouched_by_an_overlong_one() {
-    let timeout = Some(Duration::from_secs(60));
+    let timeout = Some(Duration::from_secs(45));
     let options = Options { concurrency: 1, concurrency_per_process: TURNS, timeout, ..options() };
     let system = System::with(options).await;
     let ada = system.client("acme", "ada");
-    let overlong = turn("Hang [[script: say \"First\"; hang 90s]]");
+    let overlong = turn("Hang [[script: say \"First\"; hang 60s]]");
     // Longer than a request waits for a process, so they are served only if all are served together.
     let requests: Vec<_> =
         (1..TURNS).map(|n| turn(&format!("Answer [[script: hang 3s; say \"Answer {n}.\"]]"))).collect();

@@ -6,6 +6,7 @@ use std::{
 };
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use futures::{StreamExt, stream};
 use local::{Function, Options, token::Identity};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -161,12 +162,14 @@ async fn unreadable_service_response_is_in_no_log_and_no_response() {
         ("AWS_ENDPOINT_URL_SECRETS_MANAGER", &[("OPENAI_API_KEY", ""), secret]),
         ("OPENAI_BASE_URL", &[("OPENAI_RETRIES", "0")]),
     ];
-    for (port, more) in ports {
-        for status in [200, 400, 500] {
+    let cases = ports.iter().flat_map(|port| [200, 400, 500].map(|status| (port, status)));
+    // Most of them wait for a timeout.
+    stream::iter(cases)
+        .for_each_concurrent(4, async |((port, more), status)| {
             let url = unreadable_service(status).await;
             // A turn whose outcome can't be stored ends 20 s before its function.
             let mut options = Options { timeout: Some(Duration::from_secs(25)), ..options() };
-            let settings = more.iter().copied().chain([(port, url.as_str())]);
+            let settings = more.iter().copied().chain([(*port, url.as_str())]);
             options.environment.extend(settings.map(|(name, value)| (name.to_owned(), value.to_owned())));
             let system = System::with(options).await;
             let ada = system.client("acme", "ada");
@@ -177,8 +180,8 @@ async fn unreadable_service_response_is_in_no_log_and_no_response() {
                 assert!(!told.contains("marker"), "{port} {status}: {told}");
             }
             system.cloud.shutdown().await;
-        }
-    }
+        })
+        .await;
 }
 
 #[tokio::test]

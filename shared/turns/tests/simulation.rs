@@ -1,4 +1,4 @@
-//! Runs 2,500 seeds of clients, executors, finalizers and sweeps under faults, and checks every invariant.
+//! Runs 1,200 seeds of clients, executors, finalizers and sweeps under faults, and checks every invariant.
 //!
 //! A failure names its seed. To print its trace, run `SIMULATION_SEED=… cargo test -p turns --test simulation
 //! replay_seed -- --nocapture`. `SIMULATION_SEEDS=…` changes the number of seeds.

@@ -3,7 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Mutex,
+    sync::{LazyLock, Mutex},
 };
 
 use axum::http::{Method, StatusCode, request::Parts};
@@ -42,7 +42,8 @@ pub struct Roles {
 impl Roles {
     /// Returns the roles of the template.
     pub fn of_template() -> Self {
-        Self { statements: statements(), ..Self::default() }
+        static STATEMENTS: LazyLock<Vec<Statement>> = LazyLock::new(statements);
+        Self { statements: STATEMENTS.clone(), ..Self::default() }
     }
 
     /// Returns the permissions used so far.

@@ -76,7 +76,7 @@ fn leases_are_renewed_and_lost_under_live_holders() {
 #[test]
 fn writes_arrive_after_sender_died() {
     check_exhaustively(Config {
-        crashes: vec![0, 1],
+        crashes: usual_or_full(vec![0], vec![0, 1]),
         ticks: 2,
         late_writes: true,
         renewals: 1,
@@ -362,7 +362,7 @@ fn tool_results_do_not_match() {
 fn new_turn_supersedes_one_awaiting_results() {
     check_exhaustively(Config {
         model_replies: tools_first,
-        crashes: vec![0, 1],
+        crashes: usual_or_full(vec![0], vec![0, 1]),
         ticks: 2,
         lost_replies: 1,
         expected_events: vec![Superseded, Resumed, LostReplyApplied, StartLost],
@@ -411,7 +411,7 @@ fn everything_at_once() {
     check_exhaustively(Config {
         model_replies: anything,
         crashes: usual_or_full(vec![0], vec![0, 1]),
-        ticks: 2,
+        ticks: usual_or_full(1, 2),
         expected_events: vec![
             TakenOver,
             Salvaged,
