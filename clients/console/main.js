@@ -12,6 +12,7 @@ import { button, el, errorMessage, fill } from './dom.js'
 import { pageUrl } from './format.js'
 import { icon } from './icons.js'
 import { local } from './local.js'
+import { openMenu } from './menu.js'
 import { modes } from './modes.js'
 import { operations } from './operations.js'
 import { openPalette, openShortcuts } from './palette.js'
@@ -48,6 +49,7 @@ const PAGES = {
 
 const main = /** @type {HTMLElement} */ (document.querySelector('main'))
 const nav = /** @type {HTMLElement} */ (document.querySelector('nav'))
+const pagesButton = /** @type {HTMLButtonElement} */ (document.getElementById('pages'))
 const identityButton = /** @type {HTMLButtonElement} */ (document.getElementById('identity'))
 /** @type {View | undefined} */
 let currentView
@@ -77,10 +79,13 @@ function show(connection) {
     const isCurrent = link.hash === `#/${isPage ? name : 'chat'}`
     if (isCurrent) {
       link.setAttribute('aria-current', 'page')
-      // On a narrow page the bar scrolls.
+      // Between a phone and a wide window the bar scrolls.
       nav.scrollLeft = link.offsetLeft + link.offsetWidth / 2 - nav.offsetLeft - nav.offsetWidth / 2
     } else link.removeAttribute('aria-current')
   }
+  const { label } = /** @type {{ label: string }} */ (PAGES[document.body.dataset.page])
+  pagesButton.ariaLabel = `Pages: ${label}`
+  fill(pagesButton, icon('menu'), label)
   // Keyboard and screen reader users continue on the new page.
   if (!isFirst && !main.contains(document.activeElement)) main.focus()
 }
@@ -133,6 +138,13 @@ async function start() {
     nav,
     pages.map(([name, { label }]) => el('a', { href: `#/${name}` }, label)),
     connection.config.IsLocal && el('a', { href: '/docs' }, 'API'),
+  )
+  // On a phone the bar has no space for its links.
+  pagesButton.addEventListener('click', () =>
+    openMenu(
+      pagesButton,
+      [...nav.querySelectorAll('a')].map((link) => ({ label: link.textContent ?? '', icon: link.ariaCurrent ? 'check' : undefined, action: () => link.click() })),
+    ),
   )
   await initIdentityButton(connection, identityButton)
   initTools(connection)

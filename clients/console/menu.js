@@ -1,5 +1,5 @@
 /**
- * A menu of actions below a button. Escape and a click elsewhere close it.
+ * A menu below a button. Escape and a click elsewhere close it.
  *
  * @module
  */
@@ -7,7 +7,7 @@
 import { el } from './dom.js'
 import { icon } from './icons.js'
 
-/** @typedef {{ label: string, icon: import('./icons.js').IconName, action: () => unknown, isDangerous?: boolean }} MenuItem */
+/** @typedef {{ label: string, icon?: import('./icons.js').IconName, action: () => unknown, isDangerous?: boolean }} MenuItem */
 
 /**
  * @param {HTMLElement} anchor the button
@@ -20,10 +20,10 @@ export function openMenu(anchor, items) {
       menu.hidePopover()
       action()
     }
-    return el('button', { type: 'button', role: 'menuitem', class: isDangerous ? 'danger' : undefined, onclick: run }, icon(name), label)
+    return el('button', { type: 'button', role: 'menuitem', class: isDangerous ? 'danger' : undefined, onclick: run }, name ? icon(name) : el('span', { class: 'icon' }), label)
   })
   menu.append(...buttons)
-  ;(anchor.closest('main') ?? document.body).append(menu)
+  ;(anchor.closest('main, header') ?? document.body).append(menu)
   anchor.setAttribute('aria-expanded', 'true')
   menu.addEventListener('toggle', (event) => {
     if (/** @type {ToggleEvent} */ (event).newState !== 'closed') return

@@ -134,6 +134,24 @@ suite('console around the chat', { skip: noCloud || noBrowser }, () => {
     await page.show({})
   })
 
+  test('pages are in a menu on a phone', async () => {
+    const { page } = ui
+    await page.show({ width: 390, height: 844 })
+    await ui.visit(cloud.api)
+    await ui.press('Pages: Chat')
+    await page.until(`document.activeElement.role === 'menuitem'`)
+    const items = `[...document.querySelectorAll('.menu button')]`
+    const labels = await page.run(`${items}.map((element) => element.textContent)`)
+    assert.deepEqual(labels, ['Chat', 'Sessions', 'Usage', 'Agents', 'Modes', 'Operations', 'Playground', 'Local', 'API'])
+    assert.deepEqual(await ui.violations(), [])
+    await ui.press('Operations', '.menu')
+    await page.until(`location.hash === '#/operations' && document.querySelector('#pages').textContent === 'Operations'`)
+    assert.ok((await ui.overflow) <= 0)
+    await page.show({})
+    await page.until(`!document.querySelector('#pages').checkVisibility() && document.querySelector('nav').checkVisibility()`)
+    assert.deepEqual(page.errors, [])
+  })
+
   test('palette finds commands and sessions with the keyboard', async () => {
     const { page } = ui
     await ui.visit(cloud.api)
