@@ -73,7 +73,8 @@ pub(crate) async fn run(arguments: Usage) -> Result<String, Failure> {
 /// Formats a report for a terminal.
 fn table(report: &UsageReport) -> String {
     let key = |group: &UsageGroup| group.key.as_deref().map_or_else(|| "-".to_owned(), escape_line);
-    let mut rows = vec![["", "TURNS", "CALLS", "INPUT", "OUTPUT", "TOTAL", "COST"].map(str::to_owned)];
+    let mut rows =
+        vec![["", "TURNS", "CALLS", "MODEL TIME", "INPUT", "OUTPUT", "TOTAL", "COST"].map(str::to_owned)];
     rows.extend(report.groups.iter().map(|group| row(key(group), group)));
     if report.omitted_groups > 0 {
         rows.push(row(format!("and {} more", report.omitted_groups), &UsageGroup::default()));
@@ -86,14 +87,17 @@ fn grouping(report: &UsageReport) -> &'static str {
     report.by.name()
 }
 
-fn row(key: String, group: &UsageGroup) -> [String; 7] {
+fn row(key: String, group: &UsageGroup) -> [String; 8] {
     let costs: Vec<String> =
         group.costs.iter().map(|cost| format!("{} {}", cost.amount, cost.currency)).collect();
     let usage = &group.usage;
+    // The mean of a turn.
+    let model_ms = group.model_ms.checked_div(group.turns);
     [
         key,
         group.turns.to_string(),
         group.model_calls.to_string(),
+        model_ms.map_or_else(|| "-".to_owned(), |millis| format!("{millis} ms")),
         usage.prompt_tokens.to_string(),
         usage.completion_tokens.to_string(),
         usage.total_tokens.to_string(),

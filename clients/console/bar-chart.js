@@ -14,15 +14,15 @@ const MAX_DATES = 4
 const dates = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' })
 
 /**
- * @param {import('./usage-series.js').Metric} metric
+ * @param {Omit<import('./usage-series.js').Metric, 'value'> & { overall?: string }} metric `overall` is shown in place of the sum
  * @param {import('./usage-series.js').Bucket[]} bars
  * @param {import('./usage-series.js').Series[]} allSeries
  * @param {string[]} names the names of the series in the order of their colors
  */
-export function barChart({ name, format }, bars, allSeries, names) {
+export function barChart({ name, format, overall }, bars, allSeries, names) {
   const totals = bars.map((_, at) => sum(allSeries.map(({ values }) => values[at] ?? 0)))
   const end = axisEnd(Math.max(...totals))
-  const total = `${format(sum(totals))} in all`
+  const total = overall ?? `${format(sum(totals))} in all`
   const reading = el('span', { class: 'reading' }, total)
   const colorOf = (/** @type {string} */ series) => `series-${names.indexOf(series) + 1}`
 

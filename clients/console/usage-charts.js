@@ -1,13 +1,14 @@
 /**
- * Charts of the usage page: tokens, cost, turns and turns without an answer by day, split by user, agent or model.
+ * Charts of the usage page: tokens, cost, turns and turns without an answer by day, split by user, agent or model; and the
+ * model time of a turn.
  *
  * @module
  */
 
 import { barChart } from './bar-chart.js'
 import { el } from './dom.js'
-import { formatAmount, formatNumber, formatShort } from './format.js'
-import { buckets, series, seriesNames } from './usage-series.js'
+import { duration, formatAmount, formatNumber, formatShort } from './format.js'
+import { buckets, series, seriesNames, sum } from './usage-series.js'
 
 /** Days with usage that are split at most. Each is a request. */
 const MAX_SPLIT_DAYS = 31
@@ -45,9 +46,22 @@ export async function usageCharts(read, report, by) {
   const names = seriesNames(days)
   const costs = (report.Total.Costs ?? []).map(({ Currency }) => costMetric(Currency))
   const figures = [TOKENS, ...costs, TURNS, FAILURES].map((metric) => barChart(metric, bars, series(metric, bars, days, names), names))
+  figures.push(modelTimeChart(report, bars))
   const legend = isSplit && el('ul', { class: 'legend' }, names.map((name, n) => el('li', { class: `series-${n + 1}` }, name)))
   const note = by !== 'day' && !isSplit && el('p', { class: 'muted' }, `Choose at most ${MAX_SPLIT_DAYS} days to split the charts by ${by}.`)
   return [note, legend, el('div', { class: 'charts' }, figures)].filter((node) => node !== false)
+}
+
+/**
+ * Returns the chart of a turn's mean model time. It isn't split, because means don't add up.
+ * @param {Report} report the usage by day
+ * @param {import('./usage-series.js').Bucket[]} bars
+ */
+function modelTimeChart({ Groups, Total }, bars) {
+  const mean = (/** @type {Group[]} */ groups) => sum(groups.map(({ ModelMs }) => ModelMs)) / Math.max(1, sum(groups.map(({ Turns }) => Turns)))
+  const values = bars.map(({ from, to }) => mean(Groups.filter(({ Key = '' }) => from <= Key && Key <= to)))
+  const metric = { name: 'Model time of a turn', format: duration, overall: `${duration(mean([Total]))} on average` }
+  return barChart(metric, bars, [{ name: 'all', values }], ['all'])
 }
 
 /**

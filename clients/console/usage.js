@@ -7,14 +7,14 @@
 
 import { budgetSection } from './budgets.js'
 import { announce, button, download, el, errorMessage, fill, labelledField } from './dom.js'
-import { formatCost, formatNumber } from './format.js'
+import { duration, formatCost, formatNumber } from './format.js'
 import { usageCharts } from './usage-charts.js'
 
 const PATH = 'api/ai/agent/usage'
 const GROUPINGS = { day: 'Day', user: 'User', agent: 'Agent', model: 'Model' }
 
 /**
- * @typedef {{ Key?: string, Turns: number, CompletedTurns: number, ModelCalls: number,
+ * @typedef {{ Key?: string, Turns: number, CompletedTurns: number, ModelCalls: number, ModelMs: number,
  *   Usage: import('../javascript/src/wire.js').Usage, Costs?: import('../javascript/src/wire.js').Cost[] }} Group
  * @typedef {{ From: string, To: string, By: keyof typeof GROUPINGS, Groups: Group[], OmittedGroups?: number, Total: Group }} Report
  */
@@ -104,7 +104,7 @@ function filters() {
 function table({ From, To, By, Groups, OmittedGroups, Total }) {
   const most = Math.max(1, ...Groups.map((group) => group.Usage.TotalTokens))
   const omitted = OmittedGroups ? ` ${formatNumber(OmittedGroups)} more are part of the total.` : ''
-  const head = [GROUPINGS[By], 'Turns', 'Model calls', 'Input', 'Output', 'Tokens', 'Cost']
+  const head = [GROUPINGS[By], 'Turns', 'Model calls', 'Model time', 'Input', 'Output', 'Tokens', 'Cost']
   return el(
     'table',
     { class: 'list usage' },
@@ -120,7 +120,7 @@ function table({ From, To, By, Groups, OmittedGroups, Total }) {
  * @param {string} name
  * @param {number} [most] the most tokens of a group; the bar is relative to it
  */
-function row({ Turns, CompletedTurns, ModelCalls, Usage, Costs = [] }, name, most) {
+function row({ Turns, CompletedTurns, ModelCalls, ModelMs, Usage, Costs = [] }, name, most) {
   const cell = (/** @type {string} */ label, /** @type {(Node | string | false)[]} */ ...children) =>
     el('td', { class: 'number', 'data-label': label }, ...children)
   const failed = Turns - CompletedTurns
@@ -132,6 +132,7 @@ function row({ Turns, CompletedTurns, ModelCalls, Usage, Costs = [] }, name, mos
     el('th', { scope: 'row' }, name),
     cell('Turns', formatNumber(Turns), failed > 0 && el('small', {}, ` ${formatNumber(failed)} without an answer`)),
     cell('Model calls', formatNumber(ModelCalls)),
+    cell('Model time', Turns > 0 ? duration(ModelMs / Turns) : '–'),
     cell('Input', formatNumber(Usage.PromptTokens)),
     cell('Output', formatNumber(Usage.CompletionTokens)),
     cell('Tokens', ...(most ? [bar] : []), formatNumber(Usage.TotalTokens)),

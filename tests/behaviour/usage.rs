@@ -30,7 +30,7 @@ async fn used(system: &System) {
     let prices = json!({"PromptPerMillion": "1", "CompletionPerMillion": "10", "Currency": "EUR"});
     system.put_context(json!({ "Prices": prices, "ModelName": "other-model" })).await;
     let (ada, bob) = (system.client("acme", "ada"), system.client("acme", "bob"));
-    let mut priced = turn("One [[script: usage 100 10 cached 40; say \"Done.\"]]");
+    let mut priced = turn("One [[script: usage 100 10 cached 40; delay 120ms; say \"Done.\"]]");
     priced["ConversationContextId"] = json!("c");
     ada.execute(&priced).await.result();
     // The next turn of the session finalizes the one that waits for its tools.
@@ -54,7 +54,11 @@ async fn usage_of_an_org_is_reported_by_each_property() {
     assert_eq!(total["Usage"]["CachedTokens"], 40);
     assert_eq!(total["Costs"], json!([{"Amount": "0.0002", "Currency": "EUR"}]));
     assert_eq!((&total["CompletedTurns"], total.get("Key")), (&json!(2), None));
+    let model_ms = |group: &Value| group["ModelMs"].as_u64().unwrap();
+    assert!(model_ms(total) >= 120, "{total}");
     let by_user = report(&op, "?by=user", 4).await;
+    let each: u64 = by_user["Groups"].as_array().unwrap().iter().map(model_ms).sum();
+    assert_eq!(each, model_ms(total), "the time of every user is in the total");
     assert_eq!(groups(&by_user), [(Some("ada"), 2, 132), (Some("bob"), 2, 3)]);
     let by_agent = report(&op, "?by=agent", 4).await;
     assert_eq!(groups(&by_agent), [(Some("default"), 2, 110), (Some("workspace"), 2, 25)]);
@@ -138,10 +142,16 @@ async fn usage_as_csv_and_in_the_terminal_equals_the_report() {
     let csv = op.raw(Method::GET, &format!("{USAGE}?by=user"), &[("accept", "text/csv")], Vec::new()).await;
     assert_eq!(csv.header("content-type"), Some("text/csv; charset=utf-8"));
     let lines: Vec<&str> = csv.text.split("\r\n").collect();
-    assert!(lines[0].starts_with("Key,Turns,CompletedTurns,ModelCalls,"), "{}", csv.text);
+    assert!(lines[0].starts_with("Key,Turns,CompletedTurns,ModelCalls,ModelMs,"), "{}", csv.text);
+    let by_user = report(&op, "?by=user", 4).await;
+    let [ada_ms, bob_ms] = [0, 1].map(|group| by_user["Groups"][group]["ModelMs"].clone());
     assert_eq!(
         &lines[1..],
-        ["\"ada\",2,1,2,120,12,132,40,0,0,\"0.0002 EUR\"", "\"bob\",2,1,2,2,1,3,0,0,0,\"\"", ""]
+        [
+            format!("\"ada\",2,1,2,{ada_ms},120,12,132,40,0,0,\"0.0002 EUR\""),
+            format!("\"bob\",2,1,2,{bob_ms},2,1,3,0,0,0,\"\""),
+            String::new()
+        ]
     );
     let identity = local::token::Identity { operator: true, ..local::token::Identity::user("acme", "op") };
     let token = system.cloud.token(&identity).unwrap();
@@ -152,11 +162,13 @@ async fn usage_as_csv_and_in_the_terminal_equals_the_report() {
         String::from_utf8(done.stdout).unwrap()
     };
     assert_eq!(run(&["--by", "user", "--csv"]).await, csv.text);
+    let by_model = report(&op, "?by=model&userId=ada", 2).await;
+    let model_ms = by_model["Groups"][0]["ModelMs"].to_string();
     let table = run(&["--by", "model", "--user", "ada"]).await;
     let row = table.lines().find(|line| line.starts_with("other-model")).unwrap();
     assert_eq!(
         row.split_whitespace().collect::<Vec<_>>(),
-        ["other-model", "1", "1", "100", "10", "110", "0.0002", "EUR"]
+        ["other-model", "1", "1", &model_ms, "ms", "100", "10", "110", "0.0002", "EUR"]
     );
     assert!(run(&["--from", "2026-01-01", "--to", "2026-01-02"]).await.contains("2026-01-01 to 2026-01-02"));
 }

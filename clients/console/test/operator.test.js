@@ -165,17 +165,21 @@ suite('console for operators', { skip: noCloud || noBrowser }, () => {
     for (let tries = 0; tries < 100; tries += 1) {
       await ui.visit(cloud.api, '#/usage')
       await page.until(`!!${total}`)
-      const isCounted = `${total} === '11,000 in all' && ${headings} === 'Tokens,Cost in EUR,Turns,Turns without an answer'`
+      const isCounted = `${total} === '11,000 in all' && ${headings} === 'Tokens,Cost in EUR,Turns,Turns without an answer,Model time of a turn'`
       if (await page.run(isCounted)) break
     }
-    assert.equal(await page.run(headings), 'Tokens,Cost in EUR,Turns,Turns without an answer')
+    assert.equal(await page.run(headings), 'Tokens,Cost in EUR,Turns,Turns without an answer,Model time of a turn')
     const tables = `[...document.querySelectorAll('.chart table')].map((table) => [...table.querySelectorAll('tr')].map((row) => [...row.children].map((cell) => cell.textContent)))`
     await page.run(`document.querySelectorAll('.chart details').forEach((element) => (element.open = true))`)
     const [tokens, cost] = await page.run(tables)
     assert.deepEqual([tokens[0], tokens[1][1], cost[1][1]], [['Day', 'all'], '11,000', '1.1 EUR'])
     await set(`document.querySelector('[name=by]')`, 'agent')
     await page.until(`[...document.querySelectorAll('.legend li')].map((item) => item.textContent).join() === 'seller,default'`)
-    const [split, , , failures] = await page.run(tables)
+    const [split, , , failures, modelTime] = await page.run(tables)
+    assert.deepEqual(modelTime[0], ['Day', 'all'], 'a mean is not split')
+    assert.match(modelTime[1][1], /^[\d.]+ m?s$/)
+    assert.match(await page.run(`[...document.querySelectorAll('.chart .reading')].at(-1).textContent`), /^[\d.]+ m?s on average$/)
+    assert.match(await page.run(`document.querySelector('.usage tbody [data-label="Model time"]').textContent`), /^[\d.]+ m?s$/)
     assert.deepEqual([split[0], split[1].slice(1)], [['Day', 'seller', 'default', 'Total'], ['10,000', '1,000', '11,000']])
     assert.deepEqual([failures[0], failures[1][1]], [['Day', 'default'], '1'])
     // The stack of the only day has a part for each agent, in proportion.

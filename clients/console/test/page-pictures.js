@@ -53,7 +53,7 @@ function group(Key, tokens) {
   const Turns = Math.ceil(tokens / 1500)
   const Usage = { PromptTokens: Math.round(tokens * 0.8), CompletionTokens: Math.round(tokens * 0.2), TotalTokens }
   const Costs = [{ Amount: ((tokens * PRICE_PER_MILLION) / 1e6).toFixed(3), Currency: 'EUR' }]
-  return { ...(Key && { Key }), Turns, CompletedTurns: Turns - (TotalTokens % 4), ModelCalls: 2 * Turns, Usage, Costs }
+  return { ...(Key && { Key }), Turns, CompletedTurns: Turns - (TotalTokens % 4), ModelCalls: 2 * Turns, ModelMs: Turns * (2_400 + (TotalTokens % 1_700)), Usage, Costs }
 }
 
 /**

@@ -3030,6 +3030,12 @@ namespace Aptix.Wire
         [JsonProperty("ModelCalls")]
         public long ModelCalls { get; set; }
 
+        /// <summary>
+        /// Total duration of the turns' model calls, in milliseconds. Divided by <c>Turns</c>, it is the mean of a turn.
+        /// </summary>
+        [JsonProperty("ModelMs")]
+        public long ModelMs { get; set; }
+
         /// <summary>Number of turns.</summary>
         [JsonProperty("Turns")]
         public long Turns { get; set; }

@@ -30,7 +30,7 @@ use crate::{
 /// The number of days of a report that names no first day.
 const DEFAULT_DAYS: i64 = 30;
 
-const COLUMNS: &str = "Key,Turns,CompletedTurns,ModelCalls,PromptTokens,CompletionTokens,TotalTokens,CachedTokens,\
+const COLUMNS: &str = "Key,Turns,CompletedTurns,ModelCalls,ModelMs,PromptTokens,CompletionTokens,TotalTokens,CachedTokens,\
                        CacheWriteTokens,ReasoningTokens,Costs\r\n";
 
 pub(crate) async fn report(
@@ -102,7 +102,7 @@ fn line(group: &UsageGroup) -> String {
     let costs: Vec<String> =
         group.costs.iter().map(|cost| format!("{} {}", cost.amount, cost.currency)).collect();
     let mut fields = vec![quoted(group.key.as_deref().unwrap_or_default())];
-    let counts = [group.turns, group.completed_turns, group.model_calls];
+    let counts = [group.turns, group.completed_turns, group.model_calls, group.model_ms];
     let tokens = [usage.prompt_tokens, usage.completion_tokens, usage.total_tokens];
     fields.extend(counts.into_iter().chain(tokens).map(|count| count.to_string()));
     fields.extend([usage.cached_tokens, usage.cache_write_tokens, usage.reasoning_tokens].map(optional));
@@ -127,11 +127,12 @@ mod tests {
         let group = UsageGroup {
             key: Some("=a\"b,c".to_owned()),
             turns: 2,
+            model_ms: 7,
             usage: Usage { total_tokens: 3, cached_tokens: Some(0), ..Usage::default() },
             costs: vec![Cost { amount: "0.5".to_owned(), currency: "EUR".to_owned() }],
             ..UsageGroup::default()
         };
-        assert_eq!(line(&group), "\"'=a\"\"b,c\",2,0,0,0,0,3,0,,,\"0.5 EUR\"\r\n");
+        assert_eq!(line(&group), "\"'=a\"\"b,c\",2,0,0,7,0,0,3,0,,,\"0.5 EUR\"\r\n");
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub struct UsageAmounts {
     pub completed: u64,
     /// The number of model calls.
     pub model_calls: u64,
+    /// The total duration of the turns' model calls, in milliseconds. Calls for titles have none.
+    pub model_ms: u64,
     /// The tokens.
     pub usage: Usage,
     /// The cost, with one entry per currency.
@@ -74,6 +76,7 @@ impl UsageEntry {
                 turns: 1,
                 completed: u64::from(matches!(settlement.verdict, Verdict::Completed { .. })),
                 model_calls: report.model_calls.unwrap_or_default().into(),
+                model_ms: report.model_ms.unwrap_or_default(),
                 usage: report.usage.unwrap_or_default(),
                 costs: report.cost.iter().cloned().collect(),
             },
@@ -118,6 +121,7 @@ impl UsageAmounts {
             turns: self.turns.saturating_add(other.turns),
             completed: self.completed.saturating_add(other.completed),
             model_calls: self.model_calls.saturating_add(other.model_calls),
+            model_ms: self.model_ms.saturating_add(other.model_ms),
             usage: self.usage.saturating_add(other.usage),
             costs: other.costs.iter().fold(self.costs, |costs, cost| add_cost(costs, Some(cost))),
         }

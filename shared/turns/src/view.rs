@@ -150,6 +150,7 @@ pub fn usage_group(key: Option<String>, amounts: &UsageAmounts) -> UsageGroup {
         turns: amounts.turns,
         completed_turns: amounts.completed,
         model_calls: amounts.model_calls,
+        model_ms: amounts.model_ms,
         usage: amounts.usage,
         costs: amounts.costs.iter().map(cost).collect(),
     }

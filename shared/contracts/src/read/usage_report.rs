@@ -73,6 +73,8 @@ pub struct UsageGroup {
     pub completed_turns: u64,
     /// Number of model calls.
     pub model_calls: u64,
+    /// Total duration of the turns' model calls, in milliseconds. Divided by `Turns`, it is the mean of a turn.
+    pub model_ms: u64,
     /// Tokens.
     pub usage: Usage,
     /// Cost per currency. Turns without prices are not included.

@@ -112,6 +112,7 @@ fn counters(amounts: &UsageAmounts) -> Vec<(String, u64)> {
         ("Turns", Some(amounts.turns)),
         ("Completed", Some(amounts.completed)),
         ("ModelCalls", Some(amounts.model_calls)),
+        ("ModelMs", Some(amounts.model_ms)),
         ("PromptTokens", Some(usage.prompt_tokens)),
         ("CompletionTokens", Some(usage.completion_tokens)),
         ("TotalTokens", Some(usage.total_tokens)),
@@ -146,6 +147,7 @@ fn parse(item: &Attributes, org: &OrgId, day: Day) -> Result<(UsageKey, UsageAmo
         turns: number("Turns").unwrap_or_default(),
         completed: number("Completed").unwrap_or_default(),
         model_calls: number("ModelCalls").unwrap_or_default(),
+        model_ms: number("ModelMs").unwrap_or_default(),
         usage: Usage {
             prompt_tokens: number("PromptTokens").unwrap_or_default(),
             completion_tokens: number("CompletionTokens").unwrap_or_default(),

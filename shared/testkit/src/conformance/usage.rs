@@ -28,6 +28,7 @@ pub(super) async fn check(store: &(impl Store + UsageReads), run: &str) {
             turns: 1,
             completed: u64::from(model.is_some()),
             model_calls: 2,
+            model_ms: tokens,
             usage: Usage {
                 prompt_tokens: tokens,
                 completion_tokens: 1,
