@@ -17,7 +17,7 @@ const dates = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short
  * @param {Omit<import('./usage-series.js').Metric, 'value'> & { overall?: string }} metric `overall` is shown in place of the sum
  * @param {import('./usage-series.js').Bucket[]} bars
  * @param {import('./usage-series.js').Series[]} allSeries
- * @param {string[]} names the names of the series in the order of their colors
+ * @param {string[]} names the names of the series in the order of their colors; another one is grey
  */
 export function barChart({ name, format, overall }, bars, allSeries, names) {
   const totals = bars.map((_, at) => sum(allSeries.map(({ values }) => values[at] ?? 0)))

@@ -61,7 +61,8 @@ function modelTimeChart({ Groups, Total }, bars) {
   const mean = (/** @type {Group[]} */ groups) => sum(groups.map(({ ModelMs }) => ModelMs)) / Math.max(1, sum(groups.map(({ Turns }) => Turns)))
   const values = bars.map(({ from, to }) => mean(Groups.filter(({ Key = '' }) => from <= Key && Key <= to)))
   const metric = { name: 'Model time of a turn', format: duration, overall: `${duration(mean([Total]))} on average` }
-  return barChart(metric, bars, [{ name: 'all', values }], ['all'])
+  // Without a color of the legend.
+  return barChart(metric, bars, [{ name: 'all', values }], [])
 }
 
 /**

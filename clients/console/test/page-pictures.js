@@ -99,7 +99,7 @@ export async function takePagePictures(cloud, save) {
       }
     }`,
   })
-  await page.show({ width: 1200, height: 960, scheme: 'light' })
+  await page.show({ width: 1200, height: 1290, scheme: 'light' })
   await ui.visit(cloud.api, '#/usage')
   await page.run(`(async () => {
     const { Connection } = await import('/console/connection.js')
@@ -107,7 +107,7 @@ export async function takePagePictures(cloud, save) {
     await connection.send('PUT', 'api/ai/agent/budgets', ${JSON.stringify(JSON.stringify(BUDGETS))})
   })()`)
   await ui.visit(cloud.api, '#/usage')
-  await page.until(`document.querySelectorAll('.chart').length === 4 && document.querySelectorAll('.budgets .share').length === 2`)
+  await page.until(`document.querySelectorAll('.chart').length === 5 && document.querySelectorAll('.budgets .share').length === 2`)
   await page.run(`(() => { const by = document.querySelector('[name=by]'); by.value = 'agent'; by.dispatchEvent(new Event('change', { bubbles: true })) })()`)
   await page.until(`document.querySelectorAll('.legend li').length === 3`)
   await save('usage.png', ui)
