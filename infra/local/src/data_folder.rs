@@ -144,11 +144,11 @@ impl DataFolder {
     /// Returns the path of a file, which is created if it does not exist. SQLite gives its other files the same mode.
     fn private_file(&self, name: &str) -> Result<PathBuf, Error> {
         let path = self.root.join(name);
-        for other in ["", "-wal", "-shm"] {
+        private_file::append(&path).map_err(unusable(&self.root))?;
+        // SQLite removes these with its last connection, which may be one of a cloud that has just ended.
+        for other in ["-wal", "-shm"] {
             let file = self.root.join(format!("{name}{other}"));
-            if other.is_empty() || file.exists() {
-                private_file::append(&file).map_err(unusable(&self.root))?;
-            }
+            private_file::make_private(&file).map_err(unusable(&self.root))?;
         }
         Ok(path)
     }
@@ -246,6 +246,24 @@ fn unusable(folder: &Path) -> impl Fn(std::io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_that_sqlite_removes_meanwhile_are_no_error() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = DataFolder::open(&Data::Folder(root.path().to_owned())).unwrap();
+        let removed = root.path().join(format!("{DATABASE}-wal"));
+        std::thread::scope(|scope| {
+            let removing = scope.spawn(|| {
+                for _ in 0..5_000 {
+                    std::fs::write(&removed, "").unwrap();
+                    _ = std::fs::remove_file(&removed);
+                }
+            });
+            while !removing.is_finished() {
+                folder.database().unwrap();
+            }
+        });
+    }
 
     #[test]
     fn folder_is_locked_by_one_cloud() {

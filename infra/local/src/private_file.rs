@@ -1,6 +1,8 @@
 //! Files and folders that only their owner can read.
 
 use std::fs::{DirBuilder, File, OpenOptions};
+#[cfg(unix)]
+use std::io::ErrorKind;
 use std::io::{Result, Write};
 use std::path::Path;
 
@@ -33,6 +35,18 @@ pub(crate) fn append(path: &Path) -> Result<File> {
     #[cfg(unix)]
     restrict(path, FILE_MODE)?;
     Ok(file)
+}
+
+/// Makes a file private, if it exists.
+pub(crate) fn make_private(path: &Path) -> Result<()> {
+    #[cfg(unix)]
+    match restrict(path, FILE_MODE) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        result => result?,
+    }
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
 }
 
 /// Writes a file. It is complete, or unchanged if the write fails.
