@@ -6,8 +6,9 @@
 
 import { escapeInvisible } from '../javascript/src/patch.js'
 import { el } from './dom.js'
-import { duration, prettyJson } from './format.js'
+import { duration } from './format.js'
 import { icon } from './icons.js'
+import { valueView } from './value-view.js'
 
 /** @param {string} name */
 export const runningTool = (name) => el('p', { class: 'activity' }, el('span', { class: 'running' }, icon('tool'), el('code', {}, escapeInvisible(name))))
@@ -20,8 +21,6 @@ export const endTool = (node) => node.querySelector('.running')?.classList.remov
 
 /** @param {import('../javascript/src/wire.js').StepCall} call */
 export function finishedTool({ Name, ArgumentsJson, ResultJson, ErrorMessage, ExecutionMs }) {
-  const value = (/** @type {string} */ label, /** @type {string} */ text) =>
-    el('pre', { tabindex: 0, role: 'group', 'aria-label': `${label} of ${Name}` }, escapeInvisible(text))
   const summary = el('summary', {}, icon('tool'), el('code', {}, escapeInvisible(Name)), duration(ExecutionMs), ErrorMessage !== undefined && el('span', { class: 'tag failed' }, 'failed'))
-  return el('details', { class: 'activity' }, summary, value('Arguments', prettyJson(ArgumentsJson)), value('Result', ErrorMessage ?? prettyJson(ResultJson ?? '')))
+  return el('details', { class: 'activity' }, summary, valueView(`Arguments of ${Name}`, ArgumentsJson), valueView(`Result of ${Name}`, ErrorMessage ?? ResultJson ?? ''))
 }

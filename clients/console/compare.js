@@ -55,6 +55,12 @@ export function compare({ aptix }, [sessionId = '', leftId = '', rightId = '']) 
       el('div', { class: 'row' }, el('a', { href: pageUrl('chat', sessionId) }, 'Conversation'), traceLink(sessionId, left.turn), traceLink(sessionId, right.turn)),
       el(
         'div',
+        { class: 'columns choices' },
+        choose('First turn', leftId, (id) => pageUrl('compare', sessionId, id, rightId)),
+        choose('Second turn', rightId, (id) => pageUrl('compare', sessionId, leftId, id)),
+      ),
+      el(
+        'div',
         { class: 'scroll-x', tabindex: 0, role: 'group', 'aria-label': 'Figures' },
         el(
           'table',
@@ -66,8 +72,8 @@ export function compare({ aptix }, [sessionId = '', leftId = '', rightId = '']) 
               'tr',
               {},
               el('td', {}),
-              el('th', { scope: 'col' }, choose('First turn', leftId, (id) => pageUrl('compare', sessionId, id, rightId))),
-              el('th', { scope: 'col' }, choose('Second turn', rightId, (id) => pageUrl('compare', sessionId, leftId, id))),
+              el('th', { scope: 'col' }, `Turn ${left.turn.SequenceNumber}`),
+              el('th', { scope: 'col' }, `Turn ${right.turn.SequenceNumber}`),
             ),
           ),
           el('tbody', {}, rows(left, right)),

@@ -50,7 +50,7 @@ export function contextEditor(onChange, kindOf) {
   const errors = el('div', { id: 'errors' })
   const suggestions = el('datalist', { id: SUGGESTIONS })
   const card = el('section', { class: 'card', 'aria-label': 'Form', hidden: true })
-  const source = el('section', { class: 'card', 'aria-label': 'Context' }, labelledField('Context (JSON)', field))
+  const source = el('section', { class: 'card', 'aria-label': 'JSON' }, labelledField('JSON', field))
   /** @type {import('./schema-form.js').Schema | undefined} */
   let root
   /** @type {SchemaForm | undefined} */

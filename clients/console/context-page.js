@@ -133,7 +133,10 @@ export function contextPage(connection, { title: pageTitle, label, description, 
   function markSelected() {
     const { kind, id, context } = selected
     for (const choice of listElement.querySelectorAll('button')) {
-      choice.setAttribute('aria-pressed', String(Boolean(context) && choice.dataset.key === `${kind} ${id}`))
+      const isSelected = Boolean(context) && choice.dataset.key === `${kind} ${id}`
+      choice.setAttribute('aria-pressed', String(isSelected))
+      // On a narrow page the list scrolls.
+      if (isSelected) choice.parentElement?.scrollTo({ left: choice.offsetLeft - choice.parentElement.offsetLeft - 16 })
     }
   }
 

@@ -11,7 +11,7 @@ import { inline } from './markdown-inline.js'
  * @typedef {import('./markdown-inline.js').Inline} Inline
  *
  * @typedef {{ type: 'paragraph', children: Inline[] } | { type: 'heading', level: number, children: Inline[] }
- *   | { type: 'code', language: string, text: string } | { type: 'quote', children: Block[] } | { type: 'rule' }
+ *   | { type: 'code', language: string, text: string, isClosed: boolean } | { type: 'quote', children: Block[] } | { type: 'rule' }
  *   | { type: 'list', start: number | undefined, items: Block[][] }
  *   | { type: 'table', head: Inline[][], rows: Inline[][][], align: Align[] } | { type: 'formula', text: string }} Block
  *
@@ -37,7 +37,7 @@ const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])( {1,4}|$)/
  * @returns {Block[]}
  */
 export function parse(text, depth = 0) {
-  if (text.length > MAX_CHARS) return [{ type: 'code', language: '', text }]
+  if (text.length > MAX_CHARS) return [{ type: 'code', language: '', text, isClosed: true }]
   return blocks(text.replace(/\r\n?/g, '\n').split('\n'), depth)
 }
 
@@ -80,7 +80,9 @@ function fence(lines, at) {
   }
   while (end < lines.length && !isEnd(lines[end] ?? '')) end += 1
   const content = lines.slice(at + 1, end).map((line) => (line.slice(0, indent).trim() === '' ? line.slice(indent) : line))
-  return { block: { type: 'code', language: language.trim().split(/\s/, 1)[0] ?? '', text: content.join('\n') }, end: end + 1 }
+  const [name = ''] = language.trim().split(/\s/, 1)
+  // The block of a streaming answer may still be growing.
+  return { block: { type: 'code', language: name, text: content.join('\n'), isClosed: end < lines.length }, end: end + 1 }
 }
 
 /**

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { diagram } from './diagram.js'
 import { announce, button, el } from './dom.js'
 import { highlight } from './highlight.js'
 import { parse } from './markdown-blocks.js'
@@ -48,7 +49,7 @@ function blockNode(item, levels) {
         item.children.map((inner) => blockNode(inner, levels)),
       )
     case 'code':
-      return codeBlock(item.text, item.language)
+      return item.language === 'mermaid' && item.isClosed ? diagramBlock(item.text) : codeBlock(item.text, item.language)
     case 'formula':
       return formula(item.text, true)
     case 'list':
@@ -110,12 +111,50 @@ function task(children) {
  * @param {string} language
  */
 function codeBlock(text, language) {
+  return el('figure', { class: 'code' }, el('figcaption', {}, el('span', {}, language || 'text'), copyButton(text, language)), code(text, language))
+}
+
+/**
+ * A diagram with its source. The source is shown instead if it can't be drawn.
+ * @param {string} text
+ */
+function diagramBlock(text) {
+  const source = code(text, 'mermaid')
+  const label = el('span', {}, 'mermaid')
+  const size = button('Full size', () => size.setAttribute('aria-pressed', String(drawn.classList.toggle('full'))), { class: 'ghost', 'aria-pressed': 'false' })
+  const toggle = button('Source', () => showSource(!drawn.hidden), { class: 'ghost', 'aria-pressed': 'false' })
+  const drawn = diagram(text, (reason) => {
+    label.textContent = `mermaid, not drawn: ${reason}`
+    size.remove()
+    toggle.remove()
+    showSource(true)
+  })
+  const showSource = (/** @type {boolean} */ isShown) => {
+    source.hidden = !isShown
+    drawn.hidden = size.hidden = isShown
+    toggle.setAttribute('aria-pressed', String(isShown))
+  }
+  showSource(false)
+  return el('figure', { class: 'code' }, el('figcaption', {}, label, el('span', {}, size, toggle, copyButton(text, 'mermaid'))), drawn, source)
+}
+
+/**
+ * @param {string} text
+ * @param {string} language
+ */
+function copyButton(text, language) {
   const copy = button('Copy', () => copyText(text, copy), { class: 'ghost', 'aria-label': language ? `Copy ${language} code` : 'Copy code' })
-  const head = el('figcaption', {}, el('span', {}, language || 'text'), copy)
+  return copy
+}
+
+/**
+ * @param {string} text
+ * @param {string} language
+ */
+function code(text, language) {
   const codeElement = el('code', {}, text)
   highlight(codeElement, text, language)
-  const pre = el('pre', { tabindex: 0, role: 'group', 'aria-label': language ? `Code, ${language}` : 'Code' }, codeElement)
-  return el('figure', { class: 'code' }, head, pre)
+  return el('pre', { tabindex: 0, role: 'group', 'aria-label': language ? `Code, ${language}` : 'Code' }, codeElement)
 }
 
 /**

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { redrawDiagrams } from './diagram.js'
 import { announce, fill, iconButton } from './dom.js'
 import { icon } from './icons.js'
 import { showSavedTheme, THEME_KEY } from './saved-theme.js'
@@ -23,6 +24,7 @@ export function theme() {
 export function setTheme(name) {
   localStorage.setItem(THEME_KEY, name)
   applyTheme()
+  redrawDiagrams()
   announce(`Theme: ${name}.`)
 }
 

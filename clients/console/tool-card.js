@@ -9,8 +9,9 @@
 import { escapeInvisible } from '../javascript/src/patch.js'
 import { invisibleWarning } from './diff.js'
 import { button, el, errorMessage, fill } from './dom.js'
-import { prettyJson, duration } from './format.js'
+import { duration, prettyJson } from './format.js'
 import { icon } from './icons.js'
+import { valueView } from './value-view.js'
 
 /**
  * @typedef {import('../javascript/src/index.js').Call} Call
@@ -36,7 +37,7 @@ export function toolCard(call, tools, always) {
   const tool = Object.hasOwn(tools, call.name) ? tools[call.name] : undefined
   const verb = tool?.verb ?? 'Run'
   let args = call.args
-  const argsView = el('div', {}, valueView('Arguments', prettyJson(call.argsJson)))
+  const argsView = el('div', {}, valueView('Arguments', call.argsJson))
   const field = el('textarea', { rows: 2, id, spellcheck: 'false', placeholder: 'JSON or text' })
   const label = el('label', { for: id, class: 'muted' }, 'Result, or reason for refusing')
   const state = el('p', { class: 'muted', role: 'status' })
@@ -49,8 +50,7 @@ export function toolCard(call, tools, always) {
     const durationMs = performance.now() - startedAt
     buttons.remove()
     showArgs()
-    const text = outcome.error ?? JSON.stringify(outcome.output, undefined, 2)
-    byHand.replaceWith(valueView('Result', text))
+    byHand.replaceWith(valueView('Result', outcome.error ?? JSON.stringify(outcome.output)))
     state.textContent = `${outcomeLabel} after ${duration(durationMs)}.`
     showStatus(status, outcome.error === undefined ? 'done' : 'refused')
     fold(node, body)
@@ -102,14 +102,14 @@ export function toolCard(call, tools, always) {
     byHand.open = true
     field.focus()
   }
+  const argsText = () => (args === call.args ? call.argsJson : JSON.stringify(args))
   const showArgs = () => {
-    const text = args === call.args ? prettyJson(call.argsJson) : JSON.stringify(args, undefined, 2)
-    fill(argsView, valueView('Arguments', text))
+    fill(argsView, valueView('Arguments', argsText()))
     edit.setAttribute('aria-pressed', 'false')
   }
   const editArgs = () => {
     if (edit.getAttribute('aria-pressed') === 'true') return showArgs()
-    const argsField = el('textarea', { rows: 5, spellcheck: 'false', 'aria-label': 'Arguments' }, argsView.textContent)
+    const argsField = el('textarea', { rows: 5, spellcheck: 'false', 'aria-label': 'Arguments' }, prettyJson(argsText()))
     argsField.addEventListener('input', () => {
       const edited = parseArgs(argsField.value)
       state.textContent = edited === undefined ? 'The arguments are no valid JSON.' : ''
@@ -155,8 +155,8 @@ export function finishedCallCard({ Name, ArgumentsJson, ResultJson, ErrorMessage
   const body = el(
     'div',
     { class: 'tool-body' },
-    valueView('Arguments', prettyJson(ArgumentsJson)),
-    !IsPending && valueView('Result', ErrorMessage ?? prettyJson(ResultJson ?? '')),
+    valueView('Arguments', ArgumentsJson),
+    !IsPending && valueView('Result', ErrorMessage ?? ResultJson ?? ''),
     el('p', { class: 'muted' }, IsPending ? 'No result was sent.' : `${outcome} after ${duration(ExecutionMs)}.`),
   )
   const node = card(escapeInvisible(Name), ArgumentsJson, status, body)
@@ -209,12 +209,6 @@ function summary(argsJson) {
     return ''
   }
 }
-
-/**
- * @param {string} label
- * @param {string} text
- */
-const valueView = (label, text) => el('pre', { tabindex: 0, role: 'group', 'aria-label': label }, escapeInvisible(text))
 
 /** @param {unknown} error */
 const errorText = (error) => escapeInvisible(/** @type {Error} */ (error).message)

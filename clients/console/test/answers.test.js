@@ -30,7 +30,7 @@ const drop = (files) =>
     document.querySelector('.chat').dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }))
   })()`)
 
-/** Keeps the files that the page downloads in \`window.downloads\`. */
+/** Keeps the files that the page creates in \`window.downloads\`. */
 const captureDownloads = () =>
   ui.page.run(`(() => {
     window.downloads = []
@@ -74,6 +74,43 @@ suite('turns of the chat', { skip: noCloud || noBrowser }, () => {
     await page.until(`window.copied === ${code}.textContent`)
     await ui.press('Copy answer')
     await page.until(`window.copied === ${JSON.stringify(text)}`)
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('diagrams are drawn in a sandbox, in the colors of the theme, and are source if they are wrong', async () => {
+    const { page } = ui
+    const kinds = [
+      'flowchart TD\n  A["Client <img src=x onerror=alert(1)>"] -->|POST| B{Is it valid?}\n  B -.no.-> A\n  click A "javascript:alert(1)"',
+      '%%{init: {"securityLevel": "loose", "theme": "forest"}}%%\nsequenceDiagram\n  Alice->>Bob: Hello\n  Bob-->>Alice: Hi',
+      'stateDiagram-v2\n  [*] --> Open\n  Open --> [*]',
+      'classDiagram\n  Animal <|-- Dog',
+      'erDiagram\n  USER ||--o{ ORDER : places',
+      'pie title Tokens\n  "prompt": 70\n  "answer": 30',
+    ]
+    const fenced = kinds.map((kind) => `\`\`\`mermaid\n${kind}\n\`\`\``)
+    await ui.visit(cloud.api)
+    await captureDownloads()
+    await ui.send(script().say(`${fenced.join('\n\n')}\n\n\`\`\`mermaid\nflowchart TD\n  A --> [\n\`\`\`\n\nThe end.`))
+    const images = `[...(${newestTurn}?.querySelectorAll('.diagram img') ?? [])]`
+    await page.until(`${images}.length === ${kinds.length} && ${images}.every((image) => image.complete && image.naturalWidth > 50) && ${isIdle}`)
+    const drawn = await page.run(`Promise.all(window.downloads.map((blob) => blob.text())).then((texts) => texts.join(''))`)
+    assert.equal(drawn.includes('Alice'), true)
+    assert.equal(/onerror=|javascript:|<script/.test(drawn), false)
+    const refused = `[...${newestTurn}.querySelectorAll('figure.code')].at(-1)`
+    await page.until(`${refused}.querySelector('pre').checkVisibility() && ${refused}.textContent.startsWith('mermaid, not drawn: Parse error on line 2')`)
+    assert.equal(await page.run(`getComputedStyle(document.documentElement).colorScheme`), 'light dark')
+    const [light] = await page.run(`${images}.map(({ src }) => src)`)
+    await page.run(`document.getElementById('theme').click()`)
+    await page.run(`document.getElementById('theme').click()`)
+    await page.until(`${images}[0].src !== ${JSON.stringify(light)}`)
+    assert.equal(await page.run(`document.documentElement.dataset.theme`), 'dark')
+    await page.run(`document.getElementById('theme').click()`)
+    await page.until(`${images}[0].src === ${JSON.stringify(light)}`)
+    await ui.press('Source')
+    assert.equal(await page.run(`${newestTurn}.querySelector('figure pre').checkVisibility() && !${newestTurn}.querySelector('.diagram').checkVisibility()`), true)
+    assert.equal(await page.run(`document.querySelectorAll('iframe').length`), 1)
+    assert.equal(await page.run(`document.querySelector('iframe').contentDocument`), null)
+    assert.deepEqual(await ui.violations(), [])
     assert.deepEqual(page.errors, [])
   })
 

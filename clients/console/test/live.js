@@ -21,12 +21,17 @@ const clients = fileURLToPath(new URL('../../', import.meta.url))
 const TYPES = /** @type {Record<string, string>} */ ({ '.html': 'text/html', '.css': 'text/css', '.svg': 'image/svg+xml', '.js': 'text/javascript', '.txt': 'text/plain' })
 const STATIC = /^\/(console(?!\/api)|javascript\/src)\/[\w./-]+$/
 
+/** The pages with a content security policy. */
+const PAGES = ['/', '/console/diagram-frame.html']
+
 /**
- * Returns the page's headers, with the content security policy that the program sends.
+ * Returns the headers of a file, with the content security policy that the program sends.
  * @param {string} target
+ * @param {string} path
  */
-async function pageHeaders(target) {
-  const [response] = await once(get(`${target}/`), 'response')
+async function fileHeaders(target, path) {
+  if (!PAGES.includes(path)) return {}
+  const [response] = await once(get(target + path), 'response')
   response.resume()
   return { 'content-security-policy': response.headers['content-security-policy'] }
 }
@@ -36,15 +41,14 @@ async function pageHeaders(target) {
  * @param {string} target URL of the program
  */
 async function serve(target) {
-  const page = await pageHeaders(target)
-  const server = createServer((incoming, outgoing) => {
+  const server = createServer(async (incoming, outgoing) => {
     const { pathname } = new URL(incoming.url ?? '/', target)
     if (pathname !== '/' && !STATIC.test(pathname)) return forward(target, incoming, outgoing)
     const path = pathname === '/' ? 'console/index.html' : normalize(pathname)
     try {
       const bytes = readFileSync(clients + path)
       const type = `${TYPES[extname(path)] ?? 'application/octet-stream'}; charset=utf-8`
-      outgoing.writeHead(200, { 'content-type': type, 'cache-control': 'no-cache', ...(pathname === '/' && page) }).end(bytes)
+      outgoing.writeHead(200, { 'content-type': type, 'cache-control': 'no-cache', ...(await fileHeaders(target, pathname)) }).end(bytes)
     } catch {
       outgoing.writeHead(404).end()
     }

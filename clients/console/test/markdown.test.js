@@ -18,8 +18,8 @@ test('parser reads common Markdown of answers', () => {
     level: 1,
     children: [textNode('A '), { type: 'emphasis', children: [textNode('title')] }],
   })
-  assert.deepEqual(first('```rust\nfn x() {}\n```'), { type: 'code', language: 'rust', text: 'fn x() {}' })
-  assert.deepEqual(first('```\nstill being writ'), { type: 'code', language: '', text: 'still being writ' })
+  assert.deepEqual(first('```rust\nfn x() {}\n```'), { type: 'code', language: 'rust', text: 'fn x() {}', isClosed: true })
+  assert.deepEqual(first('```\nstill being writ'), { type: 'code', language: '', text: 'still being writ', isClosed: false })
   assert.deepEqual(first('a **b `c*d`** snake_case_name'), {
     type: 'paragraph',
     children: [

@@ -1,7 +1,7 @@
 //! Static files of the console, embedded from `clients` without a build step. Libraries of others are in its folder `vendor`.
 
 use axum::Router;
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::routing::get;
 
 /// Path of the page.
@@ -9,6 +9,14 @@ const PAGE: &str = "console/index.html";
 
 /// Libraries of others, loaded on demand. `clients/console/vendor/packages.json` has their checksums.
 const VENDOR: &str = "console/vendor/";
+
+/// Page of the hidden frame that draws diagrams. Its library builds markup and inserts styles, so the frame is sandboxed:
+/// its origin is its own, and it can't load anything.
+const FRAME: &str = "console/diagram-frame.html";
+const FRAME_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; \
+    form-action 'none'; frame-ancestors 'self'; sandbox allow-scripts";
+/// The frame's scripts, which the browser requests on behalf of another origin.
+const FRAME_SCRIPTS: [&str; 2] = ["console/diagram-frame.js", "console/vendor/mermaid.min.js"];
 
 /// Embeds files of `clients` together with their paths.
 macro_rules! files {
@@ -37,6 +45,9 @@ const FILES: &[(&str, &str)] = &files![
     "console/context-page.js",
     "console/curl.js",
     "console/dead-letters.js",
+    "console/diagram-frame.html",
+    "console/diagram-frame.js",
+    "console/diagram.js",
     "console/diff.js",
     "console/dom.js",
     "console/drafts.js",
@@ -93,11 +104,14 @@ const FILES: &[(&str, &str)] = &files![
     "console/usage-charts.js",
     "console/usage-series.js",
     "console/usage.js",
+    "console/value-view.js",
     "console/versions.js",
     "console/vendor/highlight-license.txt",
     "console/vendor/highlight.min.js",
     "console/vendor/katex-license.txt",
     "console/vendor/katex.min.js",
+    "console/vendor/mermaid-license.txt",
+    "console/vendor/mermaid.min.js",
     "console/welcome.js",
     "console/workspace.js",
     "javascript/src/errors.js",
@@ -124,15 +138,15 @@ const FILES: &[(&str, &str)] = &files![
 pub(super) fn router(policy: &str) -> Router {
     let mut router = Router::new();
     for &(path, text) in FILES {
-        let page = (path == PAGE).then(|| HeaderValue::from_str(policy).ok()).flatten();
-        let headers = headers(path, page);
+        let headers = headers(path, policy);
         let served = get(move || std::future::ready((headers.clone(), text)));
         router = router.route(&if path == PAGE { "/".to_owned() } else { format!("/{path}") }, served);
     }
     router
 }
 
-fn headers(path: &str, policy: Option<HeaderValue>) -> axum::http::HeaderMap {
+/// Returns the headers of a file. `policy` is the content security policy of the page.
+fn headers(path: &str, policy: &str) -> HeaderMap {
     let kind = match path.rsplit('.').next() {
         Some("html") => "text/html; charset=utf-8",
         Some("css") => "text/css; charset=utf-8",
@@ -140,18 +154,24 @@ fn headers(path: &str, policy: Option<HeaderValue>) -> axum::http::HeaderMap {
         Some("txt") => "text/plain; charset=utf-8",
         _ => "text/javascript; charset=utf-8",
     };
+    let readers = if FRAME_SCRIPTS.contains(&path) { "cross-origin" } else { "same-origin" };
     let fixed: [(HeaderName, &'static str); 5] = [
         (header::CONTENT_TYPE, kind),
         // The files change with the program while the address stays the same.
         (header::CACHE_CONTROL, "no-cache"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
-        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), readers),
     ];
     let fixed = fixed.map(|(name, value)| (name, HeaderValue::from_static(value)));
-    let page = policy.map(|policy| (header::CONTENT_SECURITY_POLICY, policy));
-    let preloads = page.as_ref().and_then(|_| HeaderValue::from_str(&preloads()).ok());
-    fixed.into_iter().chain(page).chain(preloads.map(|links| (header::LINK, links))).collect()
+    let of_pages = match path {
+        PAGE => vec![(header::CONTENT_SECURITY_POLICY, policy.to_owned()), (header::LINK, preloads())],
+        FRAME => vec![(header::CONTENT_SECURITY_POLICY, FRAME_POLICY.to_owned())],
+        _ => vec![],
+    };
+    let of_pages =
+        of_pages.into_iter().filter_map(|(name, value)| Some((name, HeaderValue::try_from(value).ok()?)));
+    fixed.into_iter().chain(of_pages).collect()
 }
 
 /// Module that runs before the first paint.
@@ -162,7 +182,10 @@ const THEME: &str = "console/saved-theme.js";
 fn preloads() -> String {
     let paths = || FILES.iter().map(|(path, _)| *path);
     let styles = paths().filter(|path| path.ends_with(".css"));
-    let modules = paths().filter(|path| path.ends_with(".js") && !path.starts_with(VENDOR) && *path != THEME);
+    let is_module = |path: &str| {
+        path.ends_with(".js") && !path.starts_with(VENDOR) && !FRAME_SCRIPTS.contains(&path) && path != THEME
+    };
+    let modules = paths().filter(|path| is_module(path));
     let styles = styles.map(|path| format!("</{path}>; rel=preload; as=style"));
     let modules = std::iter::once(THEME).chain(modules).map(|path| format!("</{path}>; rel=modulepreload"));
     styles.chain(modules).collect::<Vec<_>>().join(", ")
@@ -211,13 +234,23 @@ mod tests {
 
     #[test]
     fn page_preloads_its_modules_but_no_library() {
-        let page = headers(PAGE, Some(HeaderValue::from_static("default-src 'none'")));
+        let page = headers(PAGE, "default-src 'none'");
         let links = page.get(header::LINK).unwrap().to_str().unwrap();
         assert!(links.contains("</console/main.js>; rel=modulepreload"));
         assert!(links.contains("</javascript/src/index.js>") && !links.contains("vendor"));
+        assert!(links.contains("console/diagram.js") && !links.contains("diagram-frame"));
         let place = |path: &str| links.find(path).unwrap();
         assert!(place("console/style.css") < place(THEME) && place(THEME) < place("console/activity.js"));
-        assert!(!headers("console/main.js", None).contains_key(header::LINK));
+        assert!(!headers("console/main.js", "").contains_key(header::LINK));
+    }
+
+    #[test]
+    fn only_the_sandboxed_frame_may_insert_styles() {
+        let policy = |path| headers(path, "default-src 'none'").get(header::CONTENT_SECURITY_POLICY).cloned();
+        assert_eq!(policy(PAGE).unwrap(), "default-src 'none'");
+        let frame = policy(FRAME).unwrap();
+        assert!(frame.to_str().unwrap().ends_with("; sandbox allow-scripts"));
+        assert_eq!(FILES.iter().filter(|(path, _)| policy(path).is_some()).count(), 2);
     }
 
     #[test]
@@ -229,9 +262,13 @@ mod tests {
                     !text.contains("<style") && !text.contains("style=") && !text.contains(" on"),
                     "{path}"
                 );
-                assert!(
-                    text.matches("<script").count() == text.matches("<script type=\"module\" src=").count()
-                );
+                let scripts =
+                    ["<script type=\"module\" src=", "<script src="].map(|tag| text.matches(tag).count());
+                assert_eq!(text.matches("<script").count(), scripts.iter().sum());
+            }
+            // The frame's sandbox takes the place of this rule.
+            if FRAME_SCRIPTS.contains(path) {
+                continue;
             }
             for markup in
                 ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"]

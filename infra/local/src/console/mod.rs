@@ -194,13 +194,13 @@ pub(crate) fn router(console: Console) -> Router {
 }
 
 /// Returns the content security policy: the page may only load from itself and connect to itself, the API and the
-/// payload origins. Trusted Types enforce that no markup is built from text.
+/// payload origins. It shows one frame, that of diagrams. Trusted Types enforce that no markup is built from text.
 fn policy(console: &Console) -> String {
     let api = console.api.as_deref().and_then(|api| Url::parse(api).ok());
     let api = api.map(|api| api.origin().ascii_serialization()).unwrap_or_default();
     let payloads = &console.payloads;
     format!(
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; frame-src 'self'; \
          connect-src 'self' {api} {payloads}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
          require-trusted-types-for 'script'; trusted-types 'none'"
     )
