@@ -135,9 +135,17 @@ export function contextPage(connection, { title: pageTitle, label, description, 
     for (const choice of listElement.querySelectorAll('button')) {
       const isSelected = Boolean(context) && choice.dataset.key === `${kind} ${id}`
       choice.setAttribute('aria-pressed', String(isSelected))
-      // On a narrow page the list scrolls.
-      if (isSelected) choice.parentElement?.scrollTo({ left: choice.offsetLeft - choice.parentElement.offsetLeft - 16 })
+      if (isSelected) scrollTo(choice)
     }
+  }
+
+  /**
+   * Shows a document in the list, which scrolls on a narrow page.
+   * @param {Element} choice
+   */
+  function scrollTo(choice) {
+    const [at, list] = [choice.getBoundingClientRect(), listElement.getBoundingClientRect()]
+    if (at.top < list.top || at.bottom > list.bottom) listElement.scrollTop += at.top - list.top
   }
 
   /** @param {boolean} isChanged true if the editor has unsaved changes */

@@ -7,6 +7,7 @@
 import { consoleApi } from './connection.js'
 import { button, el, errorMessage, fill, labelledField } from './dom.js'
 import { formatNumber } from './format.js'
+import { LogLines } from './log-lines.js'
 
 const POLL_INTERVAL_MS = 2_000
 
@@ -27,8 +28,11 @@ export function local(connection) {
   const services = el('dl', {})
   const claims = el('dl', {})
   const problem = el('div', {})
-  const log = el('pre', { class: 'log', tabindex: 0, role: 'group', 'aria-label': 'Log' })
+  const log = new LogLines('Log')
+  /** @type {{ text: string }[]} */
+  let lines = []
   const functionSelect = el('select', {})
+  const filter = el('input', { type: 'search', placeholder: 'Text, id or status' })
   const autoRefresh = el('input', { type: 'checkbox', checked: true })
   const node = el(
     'div',
@@ -47,10 +51,11 @@ export function local(connection) {
         'div',
         { class: 'row' },
         labelledField('Function', functionSelect),
+        labelledField('Filter', filter),
         el('label', { class: 'checkbox' }, autoRefresh, 'Refresh automatically'),
         button('Refresh', () => readLog()),
       ),
-      log,
+      log.node,
     ),
     el('div', { class: 'columns' }, panel('Token claims', claims), panel('Services', services)),
   )
@@ -58,9 +63,8 @@ export function local(connection) {
   async function readLog() {
     if (!functionSelect.value) return
     const { Lines } = await consoleApi('GET', `logs/${functionSelect.value}`)
-    const isAtEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 8
-    log.textContent = Lines.map(formatLogLine).join('\n') || 'No log lines yet.'
-    if (isAtEnd) log.scrollTop = log.scrollHeight
+    lines = Lines.map((/** @type {string} */ text) => ({ text }))
+    log.show(lines, filter.value)
   }
 
   async function loadMachine() {
@@ -92,6 +96,7 @@ export function local(connection) {
     }
   }
   functionSelect.addEventListener('change', () => void readLog().catch((error) => fill(problem, errorMessage(error))))
+  filter.addEventListener('input', () => log.show(lines, filter.value))
   poll()
   const timer = setInterval(poll, POLL_INTERVAL_MS)
   connection.claims().then((values) => {
@@ -101,22 +106,6 @@ export function local(connection) {
     fill(claims, rows.flat())
   })
   return { title: 'Local', node, dispose: () => clearInterval(timer) }
-}
-
-/**
- * Formats a log line: time, level and message first, then the other fields.
- * @param {string} line
- */
-export function formatLogLine(line) {
-  try {
-    const { timestamp, level, message, ...rest } = JSON.parse(line)
-    const more = Object.entries(rest).map(
-      ([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
-    )
-    return [String(timestamp).slice(11, 23), level, message, ...more].join(' ')
-  } catch {
-    return line
-  }
 }
 
 /**

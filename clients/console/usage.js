@@ -59,6 +59,7 @@ export function usage(connection) {
     const figures = await usageCharts(readReport, days, by)
     if (currentRead !== readNumber) return
     fill(problem)
+    showRange(form, days)
     fill(charts, figures)
     fill(result, report.Groups.length ? table(report) : el('p', { class: 'muted' }, `No usage from ${report.From} to ${report.To}.`))
     announce(`Usage by ${report.By}: ${report.Groups.length} rows.`)
@@ -98,6 +99,18 @@ function filters() {
     labelledField('From', el('input', { type: 'date', name: 'from' })),
     labelledField('To', el('input', { type: 'date', name: 'to' })),
   )
+}
+
+/**
+ * Fills the days that the user left open.
+ * @param {HTMLFormElement} form
+ * @param {Report} report
+ */
+function showRange(form, { From, To }) {
+  for (const [name, day] of Object.entries({ from: From, to: To })) {
+    const field = /** @type {HTMLInputElement} */ (form.elements.namedItem(name))
+    field.value ||= day
+  }
 }
 
 /** @param {Report} report */

@@ -18,7 +18,7 @@ export function valueView(label, text) {
   const shown = escapeInvisible(isText ? (value ?? text) : JSON.stringify(value, undefined, 2))
   const code = el('code', {}, shown)
   if (!isText) highlight(code, shown, 'json')
-  return el('pre', { tabindex: 0, role: 'group', 'aria-label': label }, code)
+  return el('div', { class: 'value' }, el('small', { 'aria-hidden': 'true' }, label.split(' of ', 1)[0]), el('pre', { tabindex: 0, role: 'group', 'aria-label': label }, code))
 }
 
 /**

@@ -29,11 +29,18 @@ fn is_expired(lease: &Lease, now: Instant) -> bool {
 | running | one worker | 1 |
 | expired | nobody | 2 |
 
+\`\`\`mermaid
+flowchart LR
+  A[Turn] --> B{Lease free?}
+  B -->|yes| C[Model]
+  B -->|no| A
+\`\`\`
+
 With $n$ workers, the expected wait is $\\frac{1}{n}\\sum_{i=1}^{n} t_i$.`
 
 /** @type {[string, string, import('../javascript/src/testing.js').Script][]} */
 const MOCK = [
-  ['Show code, a table and a formula', 'Answers are Markdown with highlighting', script().pace(12).say(ANSWER)],
+  ['Show code, a table and a diagram', 'Answers are Markdown with highlighting', script().pace(12).say(ANSWER)],
   ['List the files of this chat', 'A tool call that you approve, edit or refuse', script().say('I will look.').call('workspace_list_files', { path: '' }).afterTools().pace(15).say('That is all there is. Attach files with the button below.')],
   ['Write a long answer', 'Stop it, or reload the page meanwhile', script().pace(25).words(400)],
   ['Survive a provider that fails', 'Two errors, then an answer', script().status(503, { times: 2 }).pace(15).say('The provider failed twice. The turn went on by itself.')],

@@ -287,7 +287,7 @@ suite('turns of the chat', { skip: noCloud || noBrowser }, () => {
     await page.run(`[...document.querySelectorAll('.timeline button')].at(-1).click()`)
     await page.until(`document.activeElement.closest('.step')?.ariaLabel === 'Round 2'`)
     await page.run(`[...document.querySelectorAll('details')].find((details) => details.textContent.startsWith('Log lines')).open = true`)
-    await page.until(`document.querySelector('[aria-label="Log lines"]')?.textContent.includes('[execute]')`)
+    await page.until(`document.querySelector('[aria-label="Log lines"]')?.textContent.includes('execute')`)
     assert.deepEqual(await ui.violations(), [])
     assert.deepEqual(page.errors, [])
   })

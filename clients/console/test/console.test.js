@@ -171,6 +171,18 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
     const text = await page.run(`document.querySelector('main').innerText`)
     for (const part of ['session-read', 'finalize', 'dead letters', 'custom:org', 'acme', 'DynamoDB'])
       assert.ok(text.includes(part), part)
+    const lines = `[...document.querySelectorAll('.log details')]`
+    const filter = (/** @type {string} */ text) =>
+      page.run(`(() => { const field = document.querySelector('[type=search]'); field.value = ${JSON.stringify(text)}; field.dispatchEvent(new Event('input', { bubbles: true })) })()`)
+    await filter('/API/ai/agent/execute')
+    assert.ok(await page.run(`${lines}.length > 0 && ${lines}.every((line) => line.textContent.includes('/api/ai/agent/execute'))`))
+    await page.run(`${lines}[0].querySelector('summary').click()`)
+    await page.until(`${lines}[0].querySelector('pre')?.textContent.includes('"method": "POST"')`)
+    await ui.press('Refresh')
+    assert.equal(await page.run(`${lines}[0].open`), true)
+    await filter('nothing has this text')
+    assert.equal(await page.run(`document.querySelector('.log').textContent`), 'No line has this text.')
+    assert.deepEqual(await ui.violations(), [])
   })
 
   test('usage page shows and downloads the usage of the organization', async () => {

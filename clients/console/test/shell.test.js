@@ -52,7 +52,7 @@ suite('console around the chat', { skip: noCloud || noBrowser }, () => {
     await page.run(`document.querySelector('.suggestions button').click()`)
     await page.until(`${answer}?.includes('the expected wait is') && ${isIdle}`)
     assert.equal(await page.run(`document.querySelector('.welcome').hidden`), true)
-    assert.equal(await page.run(`document.querySelector('.instruction p').textContent`), 'Show code, a table and a formula')
+    assert.equal(await page.run(`document.querySelector('.instruction p').textContent`), 'Show code, a table and a diagram')
     assert.deepEqual(page.errors, [])
   })
 

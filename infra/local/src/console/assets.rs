@@ -63,6 +63,7 @@ const FILES: &[(&str, &str)] = &files![
     "console/instruction.js",
     "console/json-path.js",
     "console/local.js",
+    "console/log-lines.js",
     "console/main.js",
     "console/markdown-blocks.js",
     "console/markdown-inline.js",
