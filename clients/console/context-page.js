@@ -74,7 +74,7 @@ export function contextPage(connection, { title: pageTitle, label, description, 
   let selected = { kind: kindNames[0] ?? '', id: '' }
   /** Counts what was chosen: a document that loads slowly doesn't replace what was chosen after it. */
   let chosen = 0
-  /** Counts changes in the editor: what is typed while a document is saved isn't replaced. */
+  /** Counts changes in the editor: what is typed while a document is loaded or saved isn't replaced. */
   let edits = 0
 
   /** @param {boolean} isChanged true if the editor has unsaved changes */
@@ -172,9 +172,9 @@ export function contextPage(connection, { title: pageTitle, label, description, 
    */
   async function open(kind, id) {
     chosen += 1
-    const at = chosen
+    const before = { chosen, edits }
     const context = await read(kind, id)
-    if (at === chosen) show({ kind, id, context }, context.Content)
+    if (chosen === before.chosen && edits === before.edits) show({ kind, id, context }, context.Content)
   }
 
   /**
@@ -282,7 +282,7 @@ export function contextPage(connection, { title: pageTitle, label, description, 
 
   const start = async () => {
     const items = await list()
-    if (chosen > 0) return
+    if (chosen > 0 || edits > 0) return
     const first = items.find(({ context }) => !context.IsBuiltIn) ?? items[0]
     if (first) await open(first.kind, first.context.Id)
     else create(kindNames[0] ?? '')

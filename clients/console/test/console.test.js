@@ -239,7 +239,11 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
     assert.ok((await page.run(choices)).some((/** @type {string} */ choice) => choice.endsWith('agent · default · built in')))
     const before = await page.run(`${choices}.length`)
     const write = (/** @type {unknown} */ context) =>
-      page.run(`document.querySelector('.code-input').value = ${JSON.stringify(JSON.stringify(context))}`)
+      page.run(`(() => {
+        const field = document.querySelector('.code-input')
+        field.value = ${JSON.stringify(JSON.stringify(context))}
+        field.dispatchEvent(new Event('input', { bubbles: true }))
+      })()`)
     await write({ Kind: 'conversation', Id: 'brief', Name: 7, System: 'You are brief.', Temperature: 9 })
     await ui.press('Save')
     await page.until(`document.querySelector('#errors [role=alert]')?.textContent.includes('Name')`)
@@ -266,6 +270,31 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
     await page.until(`${answer} === 'Short.' && ${isIdle}`)
     const { requests } = await new MockModel(cloud.model).requests()
     assert.ok(JSON.stringify(requests.at(-1)?.body).includes('You are brief.'))
+  })
+
+  test('text that is typed while a context is loaded is kept', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api, '#/sessions')
+    await page.run(`(() => {
+      const send = window.fetch
+      window.fetch = async (url, options) => {
+        const response = await send(url, options)
+        if (!/agent\\/(agents|conversation-contexts)\\/./.test(url)) return response
+        await new Promise((resolve) => setTimeout(resolve, 300))
+        window.loaded = true
+        return response
+      }
+      location.hash = '#/agents'
+    })()`)
+    await page.until(`!!document.querySelector('.choice')`)
+    await page.run(`(() => {
+      const field = document.querySelector('.code-input')
+      field.value = 'typed'
+      field.dispatchEvent(new Event('input', { bubbles: true }))
+    })()`)
+    await page.until(`window.loaded`)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    assert.equal(await page.run(`document.querySelector('.code-input').value`), 'typed')
   })
 
   test('playground builds, runs and stops script and opens it in chat', async () => {
