@@ -125,7 +125,7 @@ export class TurnView {
 
   async #loadRequest() {
     const request = parseRequest(await (await this.#context.session.payload(this.id, 'instruction')).text())
-    if (!request) return
+    if (!request || (request.instruction === this.instruction && request.attachments.length === 0)) return
     this.instruction = request.instruction
     this.#renderInstruction(request.instruction, request.attachments)
   }
