@@ -265,7 +265,7 @@ mod tests {
                 );
                 let scripts =
                     ["<script type=\"module\" src=", "<script src="].map(|tag| text.matches(tag).count());
-                assert_eq!(text.matches("<script").count(), scripts.iter().sum());
+                assert_eq!(text.matches("<script").count(), scripts.iter().sum::<usize>());
             }
             // The frame's sandbox takes the place of this rule.
             if FRAME_SCRIPTS.contains(path) {

@@ -71,6 +71,13 @@ impl StreamFilter {
         out
     }
 
+    /// Ends the text, and returns the rest of it.
+    pub fn finish(&mut self, mut url_of: impl FnMut(&Blob) -> String) -> FilteredText {
+        let mut out = FilteredText { text: String::new(), blobs: Vec::new() };
+        self.end(&mut out, &mut url_of);
+        out
+    }
+
     /// Takes the next piece and appends the text that is final now to `out`.
     pub(super) fn take(
         &mut self,

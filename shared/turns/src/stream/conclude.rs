@@ -6,7 +6,7 @@ use contracts::{
 };
 use protocol::stream_position::{Segment, StreamPosition};
 
-use super::writer::utf16_length;
+use super::passage::utf16_length;
 use agent::outcome::Response;
 
 /// Returns the reason for a reset at the end of a stream.

@@ -13,7 +13,8 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{
     conclude::{conclude, refusal_event},
-    writer::{Cursor, Writer},
+    passage::Cursor,
+    writer::Writer,
 };
 use crate::refusal::Refusal;
 use agent::outcome::Response;
@@ -100,7 +101,7 @@ impl Feed {
         }
     }
 
-    fn end<F>(self, end: Result<Response, Refusal>) -> ResponseStart<F> {
+    fn end<F>(mut self, end: Result<Response, Refusal>) -> ResponseStart<F> {
         let streamed = self.writer.is_streamed();
         match end {
             Ok(response) if !streamed => ResponseStart::Complete(response),
@@ -137,7 +138,7 @@ impl Feed {
 
     /// Returns the final events. A rejection after the first event becomes a result. A turn that outlasts this
     /// connection has no result yet.
-    fn final_events(&self, end: Result<Response, Refusal>) -> Vec<Event> {
+    fn final_events(&mut self, end: Result<Response, Refusal>) -> Vec<Event> {
         match end {
             Ok(response) => self.conclude(&response),
             Err(Refusal::TurnInProgress { .. }) => Vec::new(),
@@ -145,8 +146,10 @@ impl Feed {
         }
     }
 
-    fn conclude(&self, response: &Response) -> Vec<Event> {
-        conclude(self.cursor.position, self.writer.round(), response)
+    fn conclude(&mut self, response: &Response) -> Vec<Event> {
+        let mut events = self.writer.before_answer(response.segment, &mut self.cursor);
+        events.extend(conclude(self.cursor.position, self.writer.round(), response));
+        events
     }
 
     /// Waits for the next event before the end, at least [`DELTA_INTERVAL`] after a delta. Cancel safe.

@@ -20,8 +20,9 @@ use protocol::{
 
 use super::{
     conclude::conclude,
+    passage::Cursor,
     tests::{completed, turn},
-    writer::{Cursor, Writer},
+    writer::Writer,
 };
 use agent::outcome::Response;
 

@@ -17,6 +17,7 @@ mod feed;
 mod feed_tests;
 #[cfg(test)]
 mod id_tests;
+mod passage;
 #[cfg(test)]
 mod tests;
 mod writer;

@@ -14,7 +14,7 @@ use contracts::{
 };
 use proptest::prelude::*;
 
-use super::{conclude::conclude, writer::Cursor, *};
+use super::{conclude::conclude, passage::Cursor, *};
 use agent::outcome::{Outcome, Response};
 use protocol::{
     detail::Report,
@@ -325,6 +325,43 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn reader_gets_all_text_before_tool_calls(
+        rounds in prop::collection::vec((prop::collection::vec("[a-z ]{0,12}", 0..4), 0_usize..4), 1..8),
+    ) {
+        let (writer, mut cursor) = (Writer::new(true, None), Cursor::after(None));
+        writer.begin(&turn(1));
+        let (mut shown, mut expected) = (String::new(), String::new());
+        let mut take = |event: Event| match event.kind {
+            Kind::Delta(delta) => shown.push_str(&delta.text),
+            Kind::Reset(Reset { reason }) => {
+                assert_eq!(reason, Some(ResetReason::Tools));
+                shown.push('|');
+            }
+            Kind::Status(_) | Kind::Result(_) => {}
+        };
+        for (pieces, events) in &rounds {
+            for piece in pieces {
+                writer.push_text(&turn(1).key, piece);
+            }
+            std::iter::from_fn(|| writer.next(&mut cursor)).take(*events).for_each(&mut take);
+            writer.reset(ResetReason::Tools);
+            writer.status(&turn(1), 1, Phase::Tool);
+            let text = pieces.concat();
+            // A segment without text needs no reset.
+            expected.push_str(&if text.is_empty() { text } else { format!("{text}|") });
+        }
+        writer.push_text(&turn(1).key, "answer\n\n");
+        let answer = writer.segment();
+        writer.before_answer(answer, &mut cursor).into_iter().for_each(&mut take);
+        conclude(cursor.position, 0, &completed("answer\n\n", answer)).into_iter().for_each(&mut take);
+        prop_assert_eq!(shown, expected + "answer\n\n");
+    }
+}
+
 #[test]
 fn delta_cost_is_independent_of_answer_length() {
     let writer = Writer::new(true, None);
@@ -367,14 +404,11 @@ fn statuses_arrive_in_place_and_once() {
     writer.status(&turn(1), 1, Phase::Retrieving);
     writer.begin(&turn(1));
     writer.status(&turn(1), 1, Phase::Thinking);
-    writer.push_text(&turn(1).key, "Let me look.\n\n");
-    assert_eq!(
-        read(&writer, &mut cursor),
-        ["Retrieving 1 Some(1)", "Thinking 1 Some(1)", "Let me look.\n\n"]
-    );
+    writer.push_text(&turn(1).key, "Let me look");
+    assert_eq!(read(&writer, &mut cursor), ["Retrieving 1 Some(1)", "Thinking 1 Some(1)", "Let me "]);
     writer.reset(ResetReason::Tools);
     writer.status(&turn(1), 1, Phase::Tool);
-    assert_eq!(read(&writer, &mut cursor), ["Some(Tools)", "Tool 1 Some(1)"]);
+    assert_eq!(read(&writer, &mut cursor), ["look", "Some(Tools)", "Tool 1 Some(1)"]);
     writer.status(&turn(1), 2, Phase::Thinking);
     writer.push_text(&turn(1).key, "There.\n\n");
     assert_eq!(read(&writer, &mut cursor), ["Thinking 1 Some(2)", "There.\n\n"]);

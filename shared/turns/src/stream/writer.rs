@@ -9,13 +9,14 @@ use std::{
     time::Duration,
 };
 
+use super::passage::{Cursor, Passage, utf16_length};
 use agent::{
     model::FunctionCall,
     output_filter::{AnswerFormat, Blob, FilteredText, StreamFilter},
 };
 use contracts::{
     Timestamp,
-    stream::{Delta, Event, Kind, Phase, Reset, ResetReason, Status},
+    stream::{Event, Kind, Phase, ResetReason, Status},
 };
 use tokio::sync::Notify;
 
@@ -26,6 +27,9 @@ use protocol::{
 
 /// The most statuses to queue for a reader: enough for the parallel calls of a reply and the statuses around them.
 const MAX_STATUSES: usize = 96;
+
+/// The most earlier segments to keep for a slow reader.
+const MAX_EARLIER: usize = 8;
 
 /// The answer so far.
 #[derive(Debug)]
@@ -41,21 +45,17 @@ struct State {
     streamed: bool,
     /// The number of earlier suspensions of the turn.
     round: u32,
-    /// The position at which the text begins. It is the segment's start, unless another process wrote the text before
-    /// it.
-    text_start: Option<StreamPosition>,
-    /// The reason for the reset that began the segment, if one did.
-    reset: Option<ResetReason>,
+    /// Segments before the current one that the reader may not have passed, oldest first. They have text if a tool round
+    /// ended them.
+    earlier: VecDeque<Passage>,
+    /// The current segment.
+    current: Option<Passage>,
     /// Statuses that readers may not have yet, oldest first.
     statuses: VecDeque<QueuedStatus>,
     /// The total number of statuses.
     status_count: u64,
     /// The other process's attempt that was announced last.
     announced_attempt: Option<AttemptId>,
-    /// The number of UTF-16 code units of the segment before the text.
-    index: u64,
-    /// The text of the segment that is final, from there on.
-    text: String,
     /// Linked files that aren't stored yet. The text is visible up to the first of them.
     unstored: VecDeque<PendingFile>,
     /// The total number of linked files.
@@ -85,40 +85,16 @@ struct QueuedStatus {
     status: Status,
 }
 
-/// A reader's position.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Cursor {
-    /// The position of the last event it got.
-    pub(super) position: Option<StreamPosition>,
-    /// The number of UTF-16 code units of the segment that it got, if known.
-    pub(super) index: Option<u64>,
-    /// The number of statuses that it got.
-    statuses_seen: u64,
-}
-
-impl Cursor {
-    /// Creates a cursor after a position.
-    pub(super) fn after(position: Option<StreamPosition>) -> Self {
-        Self { position, index: None, statuses_seen: 0 }
-    }
-
-    fn advanced(self, position: StreamPosition, index: u64) -> Self {
-        Self { position: Some(position), index: Some(index), ..self }
-    }
-}
-
 impl Writer {
     pub(super) fn new(streamed: bool, seen: Option<StreamPosition>) -> Self {
         let state = State {
             streamed,
             round: 0,
-            text_start: None,
-            reset: None,
+            earlier: VecDeque::new(),
+            current: None,
             statuses: VecDeque::new(),
             status_count: 0,
             announced_attempt: None,
-            index: 0,
-            text: String::new(),
             unstored: VecDeque::new(),
             files: 0,
             filter: Box::default(),
@@ -159,7 +135,7 @@ impl Writer {
     pub fn begin(&self, turn: &Turn) {
         let mut state = self.state();
         state.round = turn.round();
-        state.start(turn.first_segment());
+        state.begin(Passage::new(turn.first_segment(), None));
         drop(state);
         self.changed.notify_one();
     }
@@ -218,16 +194,16 @@ impl Writer {
         }
         let url_of = |blob: &Blob| embedded_link(turn, blob);
         let FilteredText { text, blobs } = state.filter.push(piece, url_of);
+        let Some(before) = state.current.as_ref().map(|current| current.text.len()) else { return };
         if text.is_empty() {
             return;
         }
-        let before = state.text.len();
         for file in embedded(turn, blobs) {
             state.files += 1;
             let number = state.files;
             state.unstored.push_back(PendingFile { number, before, file });
         }
-        state.text.push_str(&text);
+        state.current.iter_mut().for_each(|current| current.text.push_str(&text));
         let waits = !state.unstored.is_empty();
         drop(state);
         if waits { self.embedded.notify_one() } else { self.changed.notify_one() }
@@ -258,12 +234,22 @@ impl Writer {
         self.changed.notify_one();
     }
 
-    /// Discards the text, which turned out not to be the answer.
+    /// Ends the segment, whose text turned out not to be the answer. A reader gets the rest of a text before tool calls.
     pub fn reset(&self, reason: ResetReason) {
         let mut state = self.state();
-        let Some(text_start) = state.text_start else { return };
-        state.start(text_start.segment.next());
-        state.reset = Some(reason);
+        let visible = state.visible();
+        let Some(mut ended) = state.current.take() else { return };
+        let has_all = visible == ended.text.len();
+        ended.text.truncate(if reason == ResetReason::Tools { visible } else { 0 });
+        if reason == ResetReason::Tools && has_all {
+            ended.push_end(&state.filter.finish(|_| String::new()));
+        }
+        let next = Passage::new(ended.segment().next(), Some(reason));
+        state.earlier.push_back(ended);
+        if state.earlier.len() > MAX_EARLIER {
+            state.earlier.pop_front();
+        }
+        state.start(next);
         drop(state);
         self.changed.notify_one();
     }
@@ -272,15 +258,13 @@ impl Writer {
     pub fn relay(&self, checkpoint: &Checkpoint) {
         let mut state = self.state();
         let text_start = checkpoint.start();
-        match state.end() {
-            Some(end) if end == text_start => state.text.push_str(&checkpoint.text),
+        match &mut state.current {
+            Some(current) if current.end() == text_start => current.text.push_str(&checkpoint.text),
             // After a gap or in a later segment. The reader decides what is new.
-            Some(end) if end >= checkpoint.end => {}
+            Some(current) if current.end() >= checkpoint.end => {}
             _ => {
-                state.start(text_start.segment);
-                (state.text_start, state.reset) = (Some(text_start), checkpoint.reset);
-                state.index = checkpoint.index;
-                state.text.push_str(&checkpoint.text);
+                let (reset, index) = (checkpoint.reset, checkpoint.index);
+                state.begin(Passage { start: text_start, reset, index, text: checkpoint.text.clone() });
             }
         }
         state.last_read = Some(checkpoint.end);
@@ -298,7 +282,7 @@ impl Writer {
     #[must_use]
     pub fn segment(&self) -> Option<Segment> {
         let state = self.state();
-        state.text_start.filter(|_| state.streamed).map(|text_start| text_start.segment)
+        state.current.as_ref().filter(|_| state.streamed).map(Passage::segment)
     }
 
     /// Returns the number of earlier suspensions of the turn.
@@ -316,17 +300,17 @@ impl Writer {
         now: Timestamp,
     ) -> Option<Checkpoint> {
         let state = self.state();
-        let text_start = state.text_start?;
-        let from = saved.filter(|saved| saved.segment == text_start.segment).unwrap_or(text_start);
-        let skipped = from.offset.checked_sub(text_start.offset)?;
-        let (before, new) = (state.text.get(..skipped)?, state.visible().get(skipped..)?);
+        let current = state.current.as_ref()?;
+        let from = saved.filter(|saved| saved.segment == current.segment()).unwrap_or(current.start);
+        let skipped = from.offset.checked_sub(current.start.offset)?;
+        let (before, new) = (current.text.get(..skipped)?, current.text.get(skipped..state.visible())?);
         let text = new.get(..new.floor_char_boundary(MAX_CHECKPOINT_BYTES))?;
         (!text.is_empty()).then(|| Checkpoint {
             key: turn.clone(),
-            end: StreamPosition { segment: text_start.segment, offset: from.offset + text.len() },
-            index: state.index + utf16_length(before),
+            end: StreamPosition { offset: from.offset + text.len(), ..from },
+            index: current.index + utf16_length(before),
             text: text.to_owned(),
-            reset: state.reset,
+            reset: current.reset,
             expires: now.after(CHECKPOINT_TTL),
         })
     }
@@ -338,23 +322,23 @@ impl Writer {
 
     /// Returns the next event for a reader and advances its cursor.
     pub(super) fn next(&self, cursor: &mut Cursor) -> Option<Event> {
-        let state = self.state();
+        let mut state = self.state();
         if !state.streamed {
             return None;
         }
-        let due = state.statuses.iter().find(|queued| queued.number > cursor.statuses_seen);
-        // A status about later text waits for that text, unless none is visible.
-        let reader_at =
-            cursor.position.or(state.text_start.map(|text_start| StreamPosition::start(text_start.segment)));
-        let text = match due {
-            Some(queued) if queued.at <= reader_at => None,
-            _ => state.next_text(cursor),
-        };
-        text.or_else(|| {
-            let queued = due?;
-            cursor.statuses_seen = queued.number;
-            Some(Event { id: None, kind: Kind::Status(queued.status.clone()) })
-        })
+        state.forget_passed(cursor);
+        state.next(cursor)
+    }
+
+    /// Returns the events before the segment that became the answer, and advances the cursor.
+    pub(super) fn before_answer(&self, answer: Option<Segment>, cursor: &mut Cursor) -> Vec<Event> {
+        let state = self.state();
+        if cursor.position.is_none() && state.earlier.is_empty() {
+            return Vec::new();
+        }
+        let is_at_answer =
+            |cursor: &Cursor| answer.is_some() && cursor.position.map(|position| position.segment) == answer;
+        std::iter::from_fn(|| (!is_at_answer(cursor)).then(|| state.next(cursor)).flatten()).collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -363,61 +347,63 @@ impl Writer {
 }
 
 impl State {
-    /// Returns the next text, or the reset before it, and advances the cursor.
-    fn next_text(&self, cursor: &mut Cursor) -> Option<Event> {
-        let text_start = self.text_start?;
-        let start = StreamPosition::start(text_start.segment);
-        match cursor.position {
-            Some(position) if position.segment == text_start.segment => {}
-            // The text of an older attempt: the reader is further.
-            Some(position) if position > start => return None,
-            Some(position) if position.has_text() => {
-                let is_ours = position.segment.is_of_same_attempt(text_start.segment);
-                let reason = if is_ours { self.reset } else { Some(ResetReason::TakenOver) };
-                *cursor = cursor.advanced(start, 0);
-                return Some(Event { id: Some(start.event_id()), kind: Kind::Reset(Reset { reason }) });
-            }
-            _ => *cursor = cursor.advanced(start, 0),
-        }
-        let offset = cursor.position.map_or(0, |position| position.offset);
-        let skipped = offset.checked_sub(text_start.offset)?;
-        let (before, text) = (self.text.get(..skipped)?, self.visible().get(skipped..)?);
-        if text.is_empty() {
-            return None;
-        }
-        let index = cursor.index.unwrap_or_else(|| self.index + utf16_length(before));
-        let end = StreamPosition { segment: text_start.segment, offset: offset + text.len() };
-        *cursor = cursor.advanced(end, index + utf16_length(text));
-        Some(Event { id: Some(end.event_id()), kind: Kind::Delta(Delta { index, text: text.to_owned() }) })
+    /// Returns the next event for a reader and advances its cursor.
+    fn next(&self, cursor: &mut Cursor) -> Option<Event> {
+        let due = self.statuses.iter().find(|queued| queued.number > cursor.statuses_seen);
+        // A status about later text waits for that text, unless none is visible.
+        let first = || self.passages().next().map(|first| StreamPosition::start(first.segment()));
+        let reader_at = cursor.position.or_else(first);
+        let text = match due {
+            Some(queued) if queued.at <= reader_at => None,
+            _ => self.next_text(cursor),
+        };
+        text.or_else(|| {
+            let queued = due?;
+            cursor.statuses_seen = queued.number;
+            Some(Event { id: None, kind: Kind::Status(queued.status.clone()) })
+        })
     }
 
-    fn start(&mut self, segment: Segment) {
-        self.text_start = Some(StreamPosition::start(segment));
-        self.reset = None;
-        self.index = 0;
-        self.text.clear();
+    /// Returns the next text, or the reset before it, and advances the cursor.
+    fn next_text(&self, cursor: &mut Cursor) -> Option<Event> {
+        let earlier = self.earlier.iter().find_map(|passage| passage.next(passage.text.len(), cursor));
+        earlier.or_else(|| self.current.as_ref()?.next(self.visible(), cursor))
+    }
+
+    fn passages(&self) -> impl Iterator<Item = &Passage> {
+        self.earlier.iter().chain(&self.current)
+    }
+
+    /// Removes the segments that the reader has passed.
+    fn forget_passed(&mut self, cursor: &Cursor) {
+        let Some(StreamPosition { segment, .. }) = cursor.position else { return };
+        while self.earlier.pop_front_if(|first| first.segment() < segment).is_some() {}
+    }
+
+    /// Begins the text of an attempt.
+    fn begin(&mut self, first: Passage) {
+        self.earlier.clear();
+        self.start(first);
+    }
+
+    fn start(&mut self, passage: Passage) {
+        self.current = Some(passage);
         self.unstored.clear();
         *self.filter = StreamFilter::new(self.format);
     }
 
-    /// Returns the text up to the first link to a file that isn't stored yet.
-    fn visible(&self) -> &str {
-        let until = self.unstored.front().map_or(self.text.len(), |next| next.before);
-        self.text.get(..until).unwrap_or_default()
+    /// Returns the length of the text up to the first link to a file that isn't stored yet.
+    fn visible(&self) -> usize {
+        let text = self.current.as_ref().map_or(0, |current| current.text.len());
+        self.unstored.front().map_or(text, |next| next.before)
     }
 
     fn end(&self) -> Option<StreamPosition> {
-        let text_start = self.text_start?;
-        Some(StreamPosition { segment: text_start.segment, offset: text_start.offset + self.text.len() })
+        self.current.as_ref().map(Passage::end)
     }
 }
 
 /// Returns the number of a turn's attempt, from 1.
 fn attempt(turn: &Turn) -> u32 {
     turn.takeovers.saturating_add(1)
-}
-
-/// Returns the length of a text in UTF-16 code units, which browsers use.
-pub(super) fn utf16_length(text: &str) -> u64 {
-    u64::try_from(text.encode_utf16().count()).unwrap_or(u64::MAX)
 }
