@@ -4,6 +4,8 @@ use axum::Router;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::routing::get;
 
+use crate::http_server::FRAME_SCRIPTS;
+
 /// Path of the page.
 const PAGE: &str = "console/index.html";
 
@@ -15,8 +17,6 @@ const VENDOR: &str = "console/vendor/";
 const FRAME: &str = "console/diagram-frame.html";
 const FRAME_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; \
     form-action 'none'; frame-ancestors 'self'; sandbox allow-scripts";
-/// The frame's scripts, which the browser requests on behalf of another origin.
-const FRAME_SCRIPTS: [&str; 2] = ["console/diagram-frame.js", "console/vendor/mermaid.min.js"];
 
 /// Embeds files of `clients` together with their paths.
 macro_rules! files {
@@ -146,6 +146,11 @@ pub(super) fn router(policy: &str) -> Router {
     router
 }
 
+/// Returns true for a script of the frame, which the browser requests on behalf of another origin.
+fn is_frame_script(path: &str) -> bool {
+    FRAME_SCRIPTS.iter().any(|script| script.strip_prefix('/') == Some(path))
+}
+
 /// Returns the headers of a file. `policy` is the content security policy of the page.
 fn headers(path: &str, policy: &str) -> HeaderMap {
     let kind = match path.rsplit('.').next() {
@@ -155,7 +160,7 @@ fn headers(path: &str, policy: &str) -> HeaderMap {
         Some("txt") => "text/plain; charset=utf-8",
         _ => "text/javascript; charset=utf-8",
     };
-    let readers = if FRAME_SCRIPTS.contains(&path) { "cross-origin" } else { "same-origin" };
+    let readers = if is_frame_script(path) { "cross-origin" } else { "same-origin" };
     let fixed: [(HeaderName, &'static str); 5] = [
         (header::CONTENT_TYPE, kind),
         // The files change with the program while the address stays the same.
@@ -184,7 +189,7 @@ fn preloads() -> String {
     let paths = || FILES.iter().map(|(path, _)| *path);
     let styles = paths().filter(|path| path.ends_with(".css"));
     let is_module = |path: &str| {
-        path.ends_with(".js") && !path.starts_with(VENDOR) && !FRAME_SCRIPTS.contains(&path) && path != THEME
+        path.ends_with(".js") && !path.starts_with(VENDOR) && !is_frame_script(path) && path != THEME
     };
     let modules = paths().filter(|path| is_module(path));
     let styles = styles.map(|path| format!("</{path}>; rel=preload; as=style"));
@@ -268,7 +273,7 @@ mod tests {
                 assert_eq!(text.matches("<script").count(), scripts.iter().sum::<usize>());
             }
             // The frame's sandbox takes the place of this rule.
-            if FRAME_SCRIPTS.contains(path) {
+            if is_frame_script(path) {
                 continue;
             }
             for markup in

@@ -24,7 +24,7 @@ use crate::file_descriptor_limit;
 use crate::quick_ack::QuickAck;
 use connections::{Connection, Connections};
 use tracked_body::TrackedBody;
-pub(crate) use web_check::{WebAccess, is_presigned};
+pub(crate) use web_check::{FRAME_SCRIPTS, WebAccess, is_presigned};
 
 /// Connections of a server, at most. Beyond them, the one that is idle for the longest time is closed.
 const MAX_CONNECTIONS: usize = 1024;

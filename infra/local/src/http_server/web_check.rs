@@ -5,7 +5,8 @@
 //! machine serves. Other clients send no `Origin`.
 //!
 //! A browser that follows a redirect of the API to a presigned link sends `Origin: null` if the page is from another
-//! port. Such a link works for whoever knows it, so it may be followed.
+//! port. Such a link works for whoever knows it, so it may be followed. It sends the same for the scripts of the console's
+//! sandboxed frame, which are public.
 
 use std::net::IpAddr;
 
@@ -17,12 +18,15 @@ use contracts::{Error, ErrorCode, InvokeResult};
 /// Names of this machine that nobody else can own. Docker Desktop gives the second one to containers.
 const OWN_NAMES: [&str; 2] = ["localhost", "host.docker.internal"];
 
+/// The scripts of the console's sandboxed frame, whose origin is its own.
+pub(crate) const FRAME_SCRIPTS: [&str; 2] = ["/console/diagram-frame.js", "/console/vendor/mermaid.min.js"];
+
 /// Requests of web pages that a server answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WebAccess {
-    /// Those of pages that this machine serves.
+    /// Those of pages that this machine serves, and for the scripts of the console's sandboxed frame.
     OwnPages,
-    /// The same, and presigned links that a redirect led to.
+    /// Those of pages that this machine serves, and presigned links that a redirect led to.
     Links,
 }
 
@@ -44,12 +48,13 @@ impl WebAccess {
     pub(super) fn rejection<B>(self, request: &Request<B>, address: IpAddr) -> Option<Rejection> {
         let rejection = rejection(request.headers(), address)?;
         let is_null = request.headers().get(header::ORIGIN).is_some_and(|origin| origin == "null");
-        let is_followed = self == Self::Links
-            && rejection == Rejection::Origin
-            && is_null
-            && matches!(*request.method(), Method::GET | Method::HEAD)
-            && is_presigned(request.uri());
-        (!is_followed).then_some(rejection)
+        let is_open = match self {
+            Self::OwnPages => FRAME_SCRIPTS.contains(&request.uri().path()),
+            Self::Links => is_presigned(request.uri()),
+        };
+        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+        let is_allowed = rejection == Rejection::Origin && is_null && is_read && is_open;
+        (!is_allowed).then_some(rejection)
     }
 }
 
@@ -151,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn followed_link_passes_on_s3_alone() {
+    fn only_public_files_pass_without_an_origin() {
         let check = |access: WebAccess, method: &str, uri: &str, origin: &str| {
             let request = Request::builder().method(method).uri(uri).header("host", "127.0.0.1:1");
             access.rejection(&request.header("origin", origin).body(()).unwrap(), LOOPBACK)
@@ -159,8 +164,14 @@ mod tests {
         let link = "/bucket/key?X-Amz-Date=1&X-Amz-Signature=2";
         assert_eq!(check(WebAccess::Links, "GET", link, "null"), None);
         assert_eq!(check(WebAccess::Links, "GET", link, "http://127.0.0.1:9000"), None);
+        let [script, ..] = FRAME_SCRIPTS;
+        assert_eq!(check(WebAccess::OwnPages, "GET", script, "null"), None);
         for (access, method, uri, origin) in [
             (WebAccess::OwnPages, "GET", link, "null"),
+            (WebAccess::OwnPages, "GET", "/console/main.js", "null"),
+            (WebAccess::OwnPages, "GET", script, "https://evil.example"),
+            (WebAccess::OwnPages, "POST", script, "null"),
+            (WebAccess::Links, "GET", script, "null"),
             (WebAccess::Links, "PUT", link, "null"),
             (WebAccess::Links, "GET", "/bucket/key", "null"),
             (WebAccess::Links, "GET", link, "https://evil.example"),
