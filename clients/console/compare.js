@@ -55,7 +55,7 @@ export function compare({ aptix }, [sessionId = '', leftId = '', rightId = '']) 
       el('div', { class: 'row' }, el('a', { href: pageUrl('chat', sessionId) }, 'Conversation'), traceLink(sessionId, left.turn), traceLink(sessionId, right.turn)),
       el(
         'div',
-        { class: 'columns choices' },
+        { class: 'columns' },
         choose('First turn', leftId, (id) => pageUrl('compare', sessionId, id, rightId)),
         choose('Second turn', rightId, (id) => pageUrl('compare', sessionId, leftId, id)),
       ),

@@ -13,7 +13,7 @@ const PAGE: &str = "console/index.html";
 const VENDOR: &str = "console/vendor/";
 
 /// Page of the hidden frame that draws diagrams. Its library builds markup and inserts styles, so the frame is sandboxed:
-/// its origin is its own, and it can't load anything.
+/// its origin is its own, and it loads its two scripts alone.
 const FRAME: &str = "console/diagram-frame.html";
 const FRAME_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; \
     form-action 'none'; frame-ancestors 'self'; sandbox allow-scripts";

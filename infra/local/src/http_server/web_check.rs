@@ -24,7 +24,7 @@ pub(crate) const FRAME_SCRIPTS: [&str; 2] = ["/console/diagram-frame.js", "/cons
 /// Requests of web pages that a server answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WebAccess {
-    /// Those of pages that this machine serves, and for the scripts of the console's sandboxed frame.
+    /// Those of pages that this machine serves, and those for the scripts of the console's sandboxed frame.
     OwnPages,
     /// Those of pages that this machine serves, and presigned links that a redirect led to.
     Links,
