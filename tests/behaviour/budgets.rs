@@ -345,6 +345,7 @@ async fn budgets_are_replaced_in_the_required_state_alone() {
     for stale in [
         put_if(&op, ("if-match", &tag), &json!({"Budgets": []})).await,
         put_if(&op, ("if-none-match", "*"), &json!({"Budgets": []})).await,
+        put_if(&op, ("if-match", "\"ünreadable\""), &json!({"Budgets": []})).await,
         put(&op, &empty).await,
     ] {
         assert_eq!((stale.status, stale.error().as_str()), (412, "PreconditionFailed"), "{}", stale.text);
@@ -357,6 +358,12 @@ async fn budgets_are_replaced_in_the_required_state_alone() {
         1,
         "the repetition is no change"
     );
+
+    // An empty condition is no unconditional change.
+    for header in ["if-match", "if-none-match"] {
+        let refused = put_if(&op, (header, " , "), &json!({"Budgets": []})).await;
+        assert_eq!((refused.status, refused.error().as_str()), (400, "ParameterInvalid"), "{header}");
+    }
 
     // The budgets always exist, so any state is one that `*` accepts.
     put_if(&op, ("if-match", "*"), &json!({"Budgets": []})).await.result();

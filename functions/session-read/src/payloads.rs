@@ -3,8 +3,11 @@
 
 use axum::extract::{Path, State};
 use contracts::read::PayloadLink;
-use http::{HeaderMap, header::ACCEPT};
-use runtime::{AuthenticatedCaller, CachePolicy, IfNoneMatch, Reply, path::TurnPath, query::Query};
+use http::HeaderMap;
+use runtime::{
+    AuthenticatedCaller, CachePolicy, IfNoneMatch, Reply, negotiation::first_accepted, path::TurnPath,
+    query::Query,
+};
 use serde::Deserialize;
 use turns::{flow::PayloadName, refusal::Refusal};
 
@@ -74,8 +77,5 @@ async fn read(request: Request, name: impl FnOnce(Option<u32>) -> PayloadName) -
 /// True if the client accepts JSON. S3 rejects a redirected request with the client's Authorization header, so such
 /// clients ask for the link as JSON.
 fn wants_json(headers: &HeaderMap) -> bool {
-    headers
-        .get(ACCEPT)
-        .and_then(|accept| accept.to_str().ok())
-        .is_some_and(|accept| accept.contains("application/json"))
+    first_accepted(headers, &["application/json"]).is_some()
 }

@@ -14,8 +14,11 @@ use contracts::{
     request::limits::MAX_USAGE_DAYS,
 };
 use futures::stream;
-use http::{HeaderMap, header::ACCEPT};
-use runtime::{AuthenticatedCaller, CachePolicy, IfNoneMatch, Reply, download::Download, query::Query};
+use http::HeaderMap;
+use runtime::{
+    AuthenticatedCaller, CachePolicy, IfNoneMatch, Reply, download::Download, negotiation::first_accepted,
+    query::Query,
+};
 use turns::{
     flow::UsageQuery,
     ports::{Clock, TimeRange},
@@ -86,9 +89,7 @@ fn days(range: &TimeRange, today: Day) -> Result<(Day, Day), Error> {
 
 /// True if the client lists CSV, and lists it before JSON.
 fn wants_csv(headers: &HeaderMap) -> bool {
-    let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
-    let mut types = accept.split(',').map(|entry| entry.split(';').next().unwrap_or_default().trim());
-    types.find(|entry| matches!(*entry, "text/csv" | "application/json")) == Some("text/csv")
+    first_accepted(headers, &["text/csv", "application/json"]) == Some("text/csv")
 }
 
 /// Formats the groups of a report as CSV (RFC 4180).
@@ -157,7 +158,7 @@ mod tests {
     #[test]
     fn csv_is_sent_to_clients_that_prefer_it() {
         for (accept, wanted) in [("text/csv", true), ("application/json, text/csv", false), ("*/*", false)] {
-            let headers = HeaderMap::from_iter([(ACCEPT, accept.parse().unwrap())]);
+            let headers = HeaderMap::from_iter([(http::header::ACCEPT, accept.parse().unwrap())]);
             assert_eq!(wants_csv(&headers), wanted, "{accept}");
         }
     }

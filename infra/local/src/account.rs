@@ -6,3 +6,9 @@ pub(crate) const REGION: &str = "us-east-1";
 pub(crate) const ACCOUNT: &str = "123456789012";
 /// Access key that the services accept from the local cloud and its commands. Each function has a key of its own.
 pub(crate) const ACCESS_KEY: &str = "local-cloud";
+
+/// Name of the API's stage.
+pub(crate) const STAGE: &str = "local";
+
+/// Id of the API.
+pub(crate) const API_ID: &str = "local";

@@ -11,7 +11,7 @@ use axum::{
 use contracts::{AgentExecuteResponse, InvokeResult, encoding::text_response::plain_text, json_bytes, paths};
 use futures::{StreamExt, stream};
 use http::{
-    HeaderValue,
+    HeaderMap, HeaderValue,
     header::{ACCEPT, CONTENT_TYPE},
 };
 
@@ -23,18 +23,27 @@ const MAX_ANSWER_BYTES: usize = 6 * 1024 * 1024;
 pub async fn negotiate_plain_text(request: Request, next: Next) -> Response {
     let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     let answers = matches!(path, Some(paths::EXECUTE | paths::TOOL_RESULTS));
-    let wants = answers && wants_text(request.headers().get(ACCEPT));
+    let wants = answers && wants_text(request.headers());
     let response = next.run(request).await;
     let is_json = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
     if wants && is_json { as_text(response) } else { response }
 }
 
+/// Returns the first of these media types that the client lists in `Accept`. Reads the header as bytes, so that a value
+/// beside them that is no ASCII hides none.
+#[must_use]
+pub fn first_accepted<'a>(headers: &HeaderMap, types: &[&'a str]) -> Option<&'a str> {
+    let values = headers.get_all(ACCEPT).iter();
+    let mut entries = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+    entries.find_map(|entry| {
+        let listed = entry.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+        types.iter().copied().find(|media_type| listed.eq_ignore_ascii_case(media_type.as_bytes()))
+    })
+}
+
 /// True if the client lists plain text, and lists it before JSON and event streams.
-fn wants_text(accept: Option<&HeaderValue>) -> bool {
-    let accept = accept.and_then(|accept| accept.to_str().ok()).unwrap_or_default();
-    let mut types = accept.split(',').map(|entry| entry.split(';').next().unwrap_or_default().trim());
-    types.find(|entry| matches!(*entry, "text/plain" | "application/json" | "text/event-stream"))
-        == Some("text/plain")
+fn wants_text(headers: &HeaderMap) -> bool {
+    first_accepted(headers, &["text/plain", "application/json", "text/event-stream"]) == Some("text/plain")
 }
 
 fn as_text(response: Response) -> Response {
@@ -73,10 +82,14 @@ mod tests {
 
     #[test]
     fn text_is_sent_to_clients_that_prefer_it() {
-        let wants = |accept: &'static str| wants_text(Some(&HeaderValue::from_static(accept)));
-        assert!(wants("text/plain") && wants("text/plain;q=1, */*"));
-        assert!(!wants("*/*") && !wants("application/json, text/plain") && !wants_text(None));
+        let wants = |accept: &[u8]| {
+            wants_text(&HeaderMap::from_iter([(ACCEPT, HeaderValue::from_bytes(accept).unwrap())]))
+        };
+        assert!(wants(b"text/plain") && wants(b"Text/Plain;q=1, */*"));
+        assert!(wants(b"x/\xff, text/plain") && wants("x/é, text/plain".as_bytes()));
+        assert!(!wants(b"*/*") && !wants(b"application/json, text/plain") && !wants_text(&HeaderMap::new()));
     }
+
     #[tokio::test]
     async fn whitespace_is_forwarded_before_the_response() {
         let (send, receive) = futures::channel::mpsc::unbounded::<Bytes>();

@@ -169,11 +169,14 @@ impl<S: Send + Sync> FromRequestParts<S> for WriteCondition {
         let matches = entity_tags(&parts.headers, IF_MATCH);
         let none_matches = entity_tags(&parts.headers, IF_NONE_MATCH);
         let is_any = |tags: &[String]| matches!(tags, [only] if only == "*");
+        let is_empty = |name, tags: &[String]| tags.is_empty() && parts.headers.contains_key(name);
         let refuse = |header: &str, rule: &str| {
             let message = format!("{header} {rule}.");
             Err(Reply::error(Error::new(ErrorCode::ParameterInvalid, message).with_details(header)))
         };
         match (matches.as_slice(), none_matches.as_slice()) {
+            (tags, _) if is_empty(IF_MATCH, tags) => refuse("If-Match", "must hold an entity tag or *"),
+            (_, tags) if is_empty(IF_NONE_MATCH, tags) => refuse("If-None-Match", "must be * on a write"),
             ([], []) => Ok(Self::None),
             ([], tags) if is_any(tags) => Ok(Self::Absent),
             (tags, []) if is_any(tags) => Ok(Self::Present),
@@ -186,10 +189,12 @@ impl<S: Send + Sync> FromRequestParts<S> for WriteCondition {
     }
 }
 
-/// Returns the entity tags of a header, without the mark of weak ones.
+/// Returns the entity tags of a header, without the mark of weak ones. A tag that is not UTF-8 stays one, which equals no
+/// other: without it, a conditional write would be unconditional.
 fn entity_tags(headers: &HeaderMap, name: HeaderName) -> Vec<String> {
-    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-    let tags = values.flat_map(|value| value.split(',')).map(str::trim).filter(|tag| !tag.is_empty());
+    let values = headers.get_all(name).iter();
+    let tags = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b',')).map(<[u8]>::trim_ascii);
+    let tags = tags.filter(|tag| !tag.is_empty()).map(String::from_utf8_lossy);
     tags.map(|tag| tag.trim_start_matches("W/").to_owned()).collect()
 }
 

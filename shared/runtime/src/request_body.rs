@@ -202,8 +202,8 @@ async fn read<S: Send + Sync>(request: Request, state: &S) -> Result<(HeaderMap,
 /// Rejects compressed bodies, since nothing here decompresses them.
 fn reject_content_encoding(headers: &HeaderMap) -> Result<(), Reply> {
     let packed = headers.get_all(CONTENT_ENCODING).iter().find(|coding| {
-        let coding = coding.to_str().unwrap_or_default().trim();
-        !coding.is_empty() && !coding.eq_ignore_ascii_case("identity")
+        let coding = coding.as_bytes().trim_ascii();
+        !coding.is_empty() && !coding.eq_ignore_ascii_case(b"identity")
     });
     packed.map_or(Ok(()), |_| {
         let message =

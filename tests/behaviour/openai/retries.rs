@@ -1,5 +1,6 @@
 //! Repeated requests: by their key, and by the SDKs' count of retries.
 
+use reqwest::Method;
 use serde_json::json;
 
 use super::{create_with, created, error, id, request, text, weather, with};
@@ -24,6 +25,30 @@ async fn same_key_gets_the_same_response() {
     created(&ada, &with(request("Later"), &json!({"previous_response_id": id(&second)}))).await;
     assert_eq!(id(&create_with(&ada, &next, &key).await.json()), id(&second), "also once newer turns follow");
     assert_eq!(system.model_calls().len(), 4);
+}
+
+/// A key that can't be read is no request without a key: that would run the model once for each try.
+#[tokio::test]
+async fn unreadable_key_or_count_is_refused_by_name() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let chat = json!({"model": "scripted", "messages": [{"role": "user", "content": "Hi"}]});
+    for (header, value) in [
+        ("idempotency-key", "schlüssel"),
+        ("idempotency-key", "鍵"),
+        ("x-stainless-retry-count", "ein"),
+        ("x-stainless-retry-count", "ü"),
+    ] {
+        for _ in 0..2 {
+            let refused = create_with(&ada, &request("Hi"), &[(header, value)]).await;
+            assert_eq!(refused.status, 400, "{header}: {}", refused.text);
+            assert_eq!(refused.json()["error"]["param"].as_str().unwrap().to_lowercase(), header);
+            let headers = [("content-type", "application/json"), (header, value)];
+            let body = chat.to_string().into_bytes();
+            assert_eq!(ada.raw(Method::POST, "/v1/chat/completions", &headers, body).await.status, 400);
+        }
+    }
+    assert!(system.model_calls().is_empty());
 }
 
 #[tokio::test]

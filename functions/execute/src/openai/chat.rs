@@ -43,7 +43,7 @@ pub(super) async fn complete(
     }
     let context = Context::new(app, caller, correlation, budget);
     let (rate_limits, now) = (context.rate_limits.clone(), context.now);
-    let is_retry = retry_count(&headers).is_some_and(|count| count > 0);
+    let is_retry = retry_count(&headers)?.is_some_and(|count| count > 0);
     let response = run(context, &request, is_retry).await;
     Ok(with_rate_limits(response, rate_limits.get(), now))
 }

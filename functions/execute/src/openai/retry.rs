@@ -25,7 +25,7 @@ pub(super) async fn start(
         let key = key.ok_or_else(|| ApiError::value("Idempotency-Key", rule))?;
         return start.with_seed(&Seed::of_key(user, key), false).await;
     }
-    match retry_count(headers) {
+    match retry_count(headers)? {
         Some(0) => {
             for ordinal in 0..MAX_EQUAL {
                 let started = start.with_seed(&Seed::of_body(user, body, minute, ordinal), true).await?;
@@ -48,9 +48,12 @@ pub(super) async fn start(
     }
 }
 
-/// Returns the number of the retry, as OpenAI's SDKs count them.
-pub(super) fn retry_count(headers: &HeaderMap) -> Option<u32> {
-    headers.get(RETRY_COUNT)?.to_str().ok()?.parse().ok()
+/// Returns the number of the retry, as OpenAI's SDKs count them. An unreadable number is refused: taken for absent, it
+/// would make a retry a new request.
+pub(super) fn retry_count(headers: &HeaderMap) -> Result<Option<u32>, ApiError> {
+    let Some(count) = headers.get(RETRY_COUNT) else { return Ok(None) };
+    let count = count.to_str().ok().and_then(|count| count.parse().ok());
+    count.map(Some).ok_or_else(|| ApiError::value(RETRY_COUNT, "must be a number"))
 }
 
 /// Returns the seed of the latest equal request of the last minutes.

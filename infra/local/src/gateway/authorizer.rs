@@ -6,15 +6,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::envelope::Refusal;
-use crate::account::{ACCOUNT, REGION};
+use super::event::header_text;
+use crate::account::{ACCOUNT, API_ID, REGION, STAGE};
 use crate::function::Function;
 use crate::lambda::{InvokeError, Lambda};
 use crate::token::{Rejection, Tokens};
 
-/// Name of the stage.
-pub(super) const STAGE: &str = "local";
-/// Id of the API.
-pub(super) const API_ID: &str = "local";
 /// Largest response of the authorizer function, in bytes. It is not much longer than a token.
 const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 /// Error message with which the function requests a 401.
@@ -52,10 +49,9 @@ struct Statement {
 impl Authorizer {
     /// Returns the authorizer context of the caller for the event.
     pub(super) async fn caller(&self, lambda: &Lambda, request: &request::Parts) -> Result<Value, Refusal> {
-        let authorization = request.headers.get(header::AUTHORIZATION);
-        let authorization = authorization.and_then(|value| value.to_str().ok());
-        match (self, authorization) {
-            (Self::Cognito(tokens), _) => {
+        let authorization = request.headers.get(header::AUTHORIZATION).map(header_text);
+        match (self, authorization.as_deref()) {
+            (Self::Cognito(tokens), authorization) => {
                 let claims = tokens.verify(authorization).map_err(Refusal::Unauthenticated)?;
                 Ok(json!({ "claims": claims }))
             }

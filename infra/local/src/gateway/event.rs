@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use axum::http::{HeaderMap, header, request};
+use axum::http::{HeaderMap, HeaderValue, header, request};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::authorizer::{API_ID, STAGE};
 use super::routes::Route;
-use crate::account::ACCOUNT;
+use crate::account::{ACCOUNT, API_ID, STAGE};
 
 /// The media type whose bodies are base64-encoded, as `template.yaml` declares.
 const BINARY_MEDIA_TYPE: &str = "multipart/form-data";
@@ -60,7 +59,7 @@ pub(crate) fn build(parts: &Parts<'_>) -> Vec<u8> {
             "httpMethod": method,
             "identity": {
                 "sourceIp": source,
-                "userAgent": request.headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok()),
+                "userAgent": request.headers.get(header::USER_AGENT).map(header_text),
             },
             "path": format!("/{STAGE}{path}"),
             "protocol": "HTTP/1.1",
@@ -84,10 +83,8 @@ type Multi = BTreeMap<String, Vec<String>>;
 fn headers(sent: &HeaderMap, host: SocketAddr) -> Multi {
     let mut headers = Multi::new();
     for (name, value) in sent {
-        if let Ok(value) = value.to_str()
-            && !HOP_BY_HOP.contains(&name.as_str())
-        {
-            headers.entry(name.to_string()).or_default().push(value.to_owned());
+        if !HOP_BY_HOP.contains(&name.as_str()) {
+            headers.entry(name.to_string()).or_default().push(header_text(value));
         }
     }
     let mut add = |name: &str, value: String| headers.insert(name.to_owned(), vec![value]);
@@ -96,6 +93,13 @@ fn headers(sent: &HeaderMap, host: SocketAddr) -> Multi {
     add("x-forwarded-port", host.port().to_string());
     add("x-forwarded-proto", "http".to_owned());
     headers
+}
+
+/// Returns the text of a header's value: its bytes as UTF-8, or else as Latin-1. No value is dropped, since a function
+/// would take the header for absent.
+pub(super) fn header_text(value: &HeaderValue) -> String {
+    let bytes = value.as_bytes();
+    str::from_utf8(bytes).map_or_else(|_| bytes.iter().copied().map(char::from).collect(), str::to_owned)
 }
 
 fn query(query: &str) -> Multi {
@@ -123,7 +127,7 @@ fn body(bytes: &[u8], headers: &HeaderMap) -> (Value, bool) {
     if bytes.is_empty() {
         return (Value::Null, false);
     }
-    let media = headers.get(header::CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
+    let media = headers.get(header::CONTENT_TYPE).map(header_text).unwrap_or_default();
     let essence = media.split(';').next().unwrap_or_default().trim();
     let binary = essence.eq_ignore_ascii_case(BINARY_MEDIA_TYPE);
     match std::str::from_utf8(bytes) {
@@ -198,6 +202,22 @@ mod tests {
         assert_eq!(event["requestContext"]["authorizer"]["claims"]["sub"], "ada");
         assert_eq!(event["body"], "{}");
         assert_eq!(event["isBase64Encoded"], false);
+    }
+
+    #[test]
+    fn header_of_any_bytes_reaches_the_function() {
+        let request = Request::post("/sessions/s1")
+            .header("idempotency-key", "schlüssel".as_bytes())
+            .header("user-agent", &b"\xfcber"[..])
+            .header("x-two", "one")
+            .header("x-two", "二".as_bytes());
+        let event = event(request.body(&b""[..]).unwrap());
+        assert_eq!(event["headers"]["idempotency-key"], "schlüssel");
+        assert_eq!(event["multiValueHeaders"]["x-two"], json!(["one", "二"]));
+        assert_eq!(
+            (&event["headers"]["user-agent"], &event["requestContext"]["identity"]["userAgent"]),
+            (&json!("über"), &json!("über"))
+        );
     }
 
     #[test]

@@ -51,6 +51,14 @@ async fn misbehave(request: axum::extract::Request) -> Response {
             });
             Body::from_stream(chunks).into_response()
         }
+        "fill" => {
+            let chunks = request["chunks"].as_u64().unwrap();
+            let chunk = Bytes::from(vec![b'x'; 16 * 1024]);
+            let chunks = futures::stream::iter(
+                (0..chunks).map(move |_| Ok::<_, std::convert::Infallible>(chunk.clone())),
+            );
+            Body::from_stream(chunks).into_response()
+        }
         "stream, then touch" => {
             let file = request["then_touch"].as_str().unwrap().to_owned();
             let chunks = request["chunks"].as_u64().unwrap();
@@ -82,7 +90,7 @@ async fn misbehave(request: axum::extract::Request) -> Response {
             let received = json!({
                 "method": parts.method.as_str(),
                 "uri": parts.uri.to_string(),
-                "header": parts.headers.get("x-asked").map(|value| value.to_str().unwrap()),
+                "header": parts.headers.get("x-asked").map(|value| str::from_utf8(value.as_bytes()).unwrap()),
                 "bytes": body.len(),
                 "claims": context["authorizer"],
                 "pid": std::process::id(),

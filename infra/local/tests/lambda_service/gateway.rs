@@ -14,7 +14,7 @@ pub(crate) async fn request_reaches_function_and_reply_reaches_client() {
     let cloud = start(quiet()).await;
     let url = format!("{}/api/ai/agent/sessions/s%201/turns/last?a=1&a=2&b=x%20y", cloud.url());
     let token = cloud.token(&Identity { operator: true, ..Identity::user("acme", "ada") }).unwrap();
-    let request = reqwest::Client::new().get(url).bearer_auth(token).header("x-asked", "this");
+    let request = reqwest::Client::new().get(url).bearer_auth(token).header("x-asked", "thïs");
     let response = request.send().await.unwrap();
     assert_eq!(response.status(), 202);
     assert_eq!(response.headers()["x-answered"], "yes");
@@ -25,7 +25,7 @@ pub(crate) async fn request_reaches_function_and_reply_reaches_client() {
     let (path, query) = uri.split_once('?').unwrap();
     assert!(path.ends_with("/api/ai/agent/sessions/s%201/turns/last"), "{path}");
     assert!(query.contains("a=1&a=2") && query.contains("b=x+y"), "{query}");
-    assert_eq!(received["header"], "this");
+    assert_eq!(received["header"], "thïs");
     assert_eq!(received["claims"]["claims"]["custom:org"], "acme");
     assert_eq!(received["claims"]["claims"]["custom:operator"], "true");
 }
