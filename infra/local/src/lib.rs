@@ -10,6 +10,7 @@
 
 mod account;
 pub mod aws_credentials;
+mod client_wait;
 pub mod clients;
 mod cloud;
 pub mod console;
@@ -36,7 +37,6 @@ mod options;
 pub mod preflight;
 mod private_file;
 mod queues;
-mod quick_ack;
 pub mod sam_env;
 pub mod secret;
 mod service_keys;

@@ -2,9 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::task::{AbortHandle, JoinSet};
+
+use crate::client_wait::{ClientWait, MAX_WAIT_UNDER_LOAD};
+
+/// Time between looks for a connection that may be closed, while every one is busy.
+const ROOM_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The open connections. Dropping them closes all.
 #[derive(Debug)]
@@ -26,6 +31,10 @@ struct Activity {
     requests: u32,
     /// End of the last request, or the start of the connection.
     idle_since: Instant,
+    /// Wait for the client to send the rest of a request.
+    sender: ClientWait,
+    /// Wait for the client to read a response.
+    reader: ClientWait,
 }
 
 /// A request in progress. Dropping it ends it.
@@ -53,31 +62,53 @@ impl Connections {
         self.open.insert(number, (connection, task));
     }
 
-    /// Returns once another connection may be opened. Closes the one that is idle for the longest time if necessary, or
-    /// waits until one ends if none is idle.
+    /// Returns once another connection may be opened. Closes one if necessary, or waits until one ends or may be closed.
     pub(super) async fn make_room(&mut self) {
         while let Some(ended) = self.tasks.try_join_next() {
             self.forget(ended);
         }
-        while self.open.len() >= self.limit && !self.close_idle() {
-            match self.tasks.join_next().await {
-                Some(ended) => self.forget(ended),
-                None => return,
+        while self.open.len() >= self.limit && !self.close_one() {
+            match tokio::time::timeout(ROOM_POLL_INTERVAL, self.tasks.join_next()).await {
+                Ok(Some(ended)) => self.forget(ended),
+                Ok(None) => return,
+                Err(_) => {}
             }
         }
     }
 
-    /// Closes the connection that is idle for the longest time. Returns false if none is idle.
-    pub(super) fn close_idle(&mut self) -> bool {
-        let idle = self.open.iter().filter_map(|(number, (connection, _))| {
-            let activity = connection.activity();
-            (activity.requests == 0).then_some((activity.idle_since, *number))
-        });
-        let Some((_, number)) = idle.min() else { return false };
+    /// Closes the connection that is idle for the longest time, or else the one whose client has made no progress for
+    /// the longest time. Returns false if there is neither.
+    pub(super) fn close_one(&mut self) -> bool {
+        let activities =
+            || self.open.iter().map(|(number, (connection, _))| (*number, connection.activity()));
+        let idle = activities()
+            .filter(|(_, activity)| activity.requests == 0)
+            .map(|(number, activity)| (activity.idle_since, number));
+        let stalled = || {
+            activities()
+                .map(|(number, activity)| (activity.sender.elapsed().max(activity.reader.elapsed()), number))
+                .filter(|(wait, _)| *wait >= MAX_WAIT_UNDER_LOAD)
+                .max()
+        };
+        let Some(number) = idle.min().map(|(_, number)| number).or_else(|| Some(stalled()?.1)) else {
+            return false;
+        };
+        self.close(number);
+        true
+    }
+
+    /// Closes the connections whose clients have not read their response for this time.
+    pub(super) fn close_unread(&mut self, time: Duration) {
+        let unread =
+            self.open.iter().filter(|(_, (connection, _))| connection.activity().reader.elapsed() >= time);
+        let unread: Vec<u64> = unread.map(|(number, _)| *number).collect();
+        unread.into_iter().for_each(|number| self.close(number));
+    }
+
+    fn close(&mut self, number: u64) {
         if let Some((_, task)) = self.open.remove(&number) {
             task.abort();
         }
-        true
     }
 
     /// Removes an ended connection. One that was aborted is removed already.
@@ -90,13 +121,44 @@ impl Connections {
 
 impl Connection {
     fn new() -> Self {
-        Self(Mutex::new(Activity { requests: 0, idle_since: Instant::now() }))
+        let (sender, reader) = <(ClientWait, ClientWait)>::default();
+        Self(Mutex::new(Activity { requests: 0, idle_since: Instant::now(), sender, reader }))
     }
 
     /// Marks the connection as busy until the guard is dropped.
     pub(super) fn begin_request(self: &Arc<Self>) -> RequestGuard {
         self.activity().requests += 1;
         RequestGuard(Arc::clone(self))
+    }
+
+    /// Records that the client has to send more of its request.
+    pub(super) fn wait_for_sender(&self) {
+        self.activity().sender.begin();
+    }
+
+    /// Counts bytes of a request.
+    pub(super) fn client_sent(&self, bytes: usize) {
+        self.activity().sender.progress(bytes);
+    }
+
+    /// Records that the request is complete, or that nothing reads it any more.
+    pub(super) fn client_has_sent_all(&self) {
+        self.activity().sender.end();
+    }
+
+    /// Records that the client has to read before more can be written.
+    pub(super) fn wait_for_reader(&self) {
+        self.activity().reader.begin();
+    }
+
+    /// Counts written bytes.
+    pub(super) fn client_read(&self, bytes: usize) {
+        self.activity().reader.progress(bytes);
+    }
+
+    /// Records that everything is written.
+    pub(super) fn client_has_read_all(&self) {
+        self.activity().reader.end();
     }
 
     fn activity(&self) -> MutexGuard<'_, Activity> {
@@ -143,10 +205,10 @@ mod tests {
             guards.push(connection.begin_request());
             std::future::pending()
         });
-        assert!(!connections.close_idle());
+        assert!(!connections.close_one());
         let waited = tokio::time::timeout(Duration::from_secs(5), connections.make_room()).await;
         assert!(waited.is_ok(), "a busy one has ended");
         drop(guards);
-        assert!(connections.close_idle());
+        assert!(connections.close_one());
     }
 }

@@ -40,6 +40,8 @@ pub(crate) struct Pool {
     queue: FairMutex<()>,
     /// Told when a process is idle or has exited.
     freed: Notify,
+    /// Told, again and again, while an invocation waits for a process.
+    starved: Notify,
 }
 
 #[derive(Default)]
@@ -55,8 +57,9 @@ struct State {
 
 impl Pool {
     pub(crate) fn new(function: Function, cap: usize, launcher: Arc<Launcher>, log: Arc<LogFile>) -> Self {
-        let (state, queue, freed) = (Mutex::default(), FairMutex::default(), Notify::new());
-        Self { function, cap, launcher, log, state, queue, freed }
+        let (state, queue) = (Mutex::default(), FairMutex::default());
+        let (freed, starved) = (Notify::new(), Notify::new());
+        Self { function, cap, launcher, log, state, queue, freed, starved }
     }
 
     /// Invokes the function. The invocation continues if the caller goes away.
@@ -162,6 +165,7 @@ impl Pool {
             loop {
                 match self.try_acquire() {
                     Err(InvokeError::Throttled) => {
+                        self.starved.notify_waiters();
                         let _ = tokio::time::timeout(POLL_GRACE, self.freed.notified()).await;
                     }
                     other => return other,
@@ -260,6 +264,11 @@ impl Pool {
     /// Kills every process.
     pub(crate) fn kill_all(&self) {
         self.state().live.values().for_each(|instance| instance.request_state(DesiredState::Killed));
+    }
+
+    /// Waits until an invocation waits for a process.
+    pub(crate) async fn starved(&self) {
+        self.starved.notified().await;
     }
 
     pub(crate) fn processes(&self) -> usize {

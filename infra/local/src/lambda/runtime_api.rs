@@ -3,6 +3,7 @@
 //! One server serves every process. The first two path segments are the function and the process, so that only the
 //! process with the invocation can reply to it.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,12 +14,14 @@ use axum::http::{HeaderMap, Request, Response, StatusCode};
 use axum::routing::{get, post};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, error::TrySendError};
 
 use super::instance::{Delivery, Instance};
 use super::invocation::{InvokeError, PARTS_IN_FLIGHT, Part, Reply};
 use super::service::Lambda;
 use crate::account::{ACCOUNT, REGION};
+use crate::client_wait::{ClientWait, MAX_WAIT_UNDER_LOAD};
+use crate::function::Function;
 
 /// Largest buffered reply, in bytes.
 const MAX_BUFFERED_BYTES: usize = 6 * 1024 * 1024;
@@ -85,10 +88,12 @@ async fn response(
     // The caller may be gone; the function continues as it does on AWS.
     let _ = reply.send(Ok(Reply { streaming, parts: received }));
     let limit = if streaming { MAX_STREAMED_BYTES } else { MAX_BUFFERED_BYTES };
-    let is_complete = copy(request.into_body(), &parts, limit).await;
+    let mut reader =
+        Reader { lambda, function: instance.function, parts: Some(parts), wait: ClientWait::default() };
+    let is_complete = copy(request.into_body(), &mut reader, limit).await;
     // Before the reply ends, so that a client that calls again immediately waits for this instance.
     instance.mark_answered(&request_id);
-    if is_complete {
+    if let (true, Some(parts)) = (is_complete, reader.parts) {
         // A slow reader is waited for here and not by the function, which polls for more work.
         tokio::spawn(async move { parts.send(Part::End).await.is_ok() });
     }
@@ -100,8 +105,52 @@ fn is_streaming(headers: &HeaderMap) -> bool {
     mode.is_some_and(|mode| mode.as_bytes().eq_ignore_ascii_case(b"streaming"))
 }
 
+/// The reader of a reply.
+struct Reader {
+    lambda: Arc<Lambda>,
+    function: Function,
+    /// None once the reader is gone or given up.
+    parts: Option<mpsc::Sender<Part>>,
+    wait: ClientWait,
+}
+
+impl Reader {
+    /// Waits until the reader has taken this part of the reply. Gives up a reader that makes no progress if its process
+    /// is needed for another invocation; the reply is then truncated.
+    async fn send(&mut self, data: Bytes) {
+        let Some(parts) = &self.parts else { return };
+        if parts.capacity() == parts.max_capacity() {
+            self.wait.end();
+        }
+        let bytes = data.len();
+        let is_sent = match parts.try_send(Part::Data(data)) {
+            Ok(()) => true,
+            Err(TrySendError::Closed(_)) => false,
+            Err(TrySendError::Full(part)) => {
+                self.wait.begin();
+                let mut sent = pin!(parts.send(part));
+                loop {
+                    tokio::select! {
+                        sent = &mut sent => break sent.is_ok(),
+                        () = self.lambda.starved(self.function) => {
+                            if self.wait.elapsed() >= MAX_WAIT_UNDER_LOAD {
+                                break false;
+                            }
+                        }
+                    }
+                }
+            }
+        };
+        if is_sent {
+            self.wait.progress(bytes);
+        } else {
+            self.parts = None;
+        }
+    }
+}
+
 /// Forwards the body as it arrives. Returns false if it broke off, or if the function reports an error in a trailer.
-async fn copy(mut body: Body, parts: &mpsc::Sender<Part>, limit: usize) -> bool {
+async fn copy(mut body: Body, reader: &mut Reader, limit: usize) -> bool {
     let mut copied = 0;
     loop {
         match body.frame().await {
@@ -114,7 +163,7 @@ async fn copy(mut body: Body, parts: &mpsc::Sender<Part>, limit: usize) -> bool 
                         return false;
                     }
                     // The reader may be gone; the function's reply is still read to its end.
-                    let _ = parts.send(Part::Data(data)).await;
+                    reader.send(data).await;
                 }
                 Err(frame) => {
                     let trailers = frame.into_trailers().unwrap_or_default();

@@ -122,6 +122,14 @@ impl Lambda {
         let _ = tokio::time::timeout(process::STOP_GRACE * 2, gone).await;
     }
 
+    /// Waits until an invocation of a function waits for a process.
+    pub(super) async fn starved(&self, function: Function) {
+        match self.pools.get(&function) {
+            Some(pool) => pool.starved().await,
+            None => std::future::pending().await,
+        }
+    }
+
     pub(super) fn instance(&self, function: &str, id: &str) -> Option<Arc<Instance>> {
         let function = Function::ALL.into_iter().find(|candidate| candidate.name() == function)?;
         self.pools.get(&function)?.instance(id)

@@ -12,6 +12,7 @@ mod event_source;
 mod function;
 mod gateway;
 mod processes;
+mod slow_clients;
 mod support;
 
 use std::pin::Pin;
@@ -28,7 +29,7 @@ macro_rules! tests {
     ($($module:ident::$name:ident,)*) => { [$((stringify!($name), || Box::pin($module::$name()))),*] };
 }
 
-static TESTS: [Test; 25] = tests![
+static TESTS: [Test; 28] = tests![
     gateway::request_reaches_function_and_reply_reaches_client,
     gateway::function_environment_hides_developer_variables,
     gateway::gateway_refusals_have_envelope,
@@ -46,6 +47,9 @@ static TESTS: [Test; 25] = tests![
     processes::invocation_continues_without_client,
     processes::stream_is_drained_after_client_disconnects,
     processes::shutdown_stops_every_process,
+    slow_clients::half_sent_bodies_delay_nobody,
+    slow_clients::unread_responses_delay_nobody,
+    slow_clients::paused_reader_gets_its_whole_response_if_nobody_waits,
     event_source::failed_message_is_retried_and_becomes_dead_letter,
     event_source::paused_event_source_delivers_nothing,
     data_folder::data_folder_keeps_items_objects_and_tokens,
