@@ -33,6 +33,7 @@ messages! {
     EMBEDDING_CALL_FAILED = "embedding call failed";
     EMPTY_REPLY = "model reply empty";
     FALLBACK = "falling back to another model";
+    EVENT_INVALID = "event is no http request";
     FORCED_TOOL_UNAVAILABLE = "forced tool not offered";
     FUNCTION_EXITED = "function exited";
     HANDLER_PANICKED = "handler panicked";

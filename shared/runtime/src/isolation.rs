@@ -5,7 +5,7 @@
 //! failure ends here: the invocation is reported as failed, and its worker polls for the next one.
 
 use std::{
-    panic::AssertUnwindSafe,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     task::{Context, Poll},
 };
@@ -35,6 +35,8 @@ enum Failure {
     Timeout,
     /// It could not be answered.
     NoAnswer,
+    /// Its event is no HTTP request.
+    InvalidEvent,
 }
 
 impl Failure {
@@ -43,6 +45,7 @@ impl Failure {
             Self::Panic => "Runtime.Panic",
             Self::Timeout => "Runtime.Timeout",
             Self::NoAnswer => "Runtime.ResponseError",
+            Self::InvalidEvent => "Runtime.InvalidEvent",
         }
     }
 }
@@ -76,7 +79,8 @@ where
         let request_id = invocation.context.request_id.clone();
         let invocation_id = invocation.parts.headers.get(INVOCATION_ID).cloned();
         let RemainingTime(time) = RemainingTime::until(Some(invocation.context.deadline));
-        let handled = AssertUnwindSafe(self.inner.call(invocation)).catch_unwind();
+        let handled = catch_unwind(AssertUnwindSafe(|| self.inner.call(invocation)));
+        let handled = async { AssertUnwindSafe(handled?).catch_unwind().await };
         let client = Arc::clone(&self.client);
         async move {
             // Leaves the match before the report, so that the memory of the invocation is free.
@@ -103,6 +107,18 @@ where
         }
         .boxed()
     }
+}
+
+/// Reports an invocation whose event is no HTTP request. The process goes on.
+pub(crate) async fn report_invalid_event(
+    client: Arc<PooledClient>,
+    request_id: String,
+    invocation_id: Option<HeaderValue>,
+) -> Result<(), Error> {
+    tracing::error!(request_id, "{}", contracts::log::EVENT_INVALID);
+    let report = report(&request_id, invocation_id, Failure::InvalidEvent)?;
+    client.call(report).await?;
+    Ok(())
 }
 
 /// Builds the report of a failed invocation.

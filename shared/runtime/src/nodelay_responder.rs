@@ -37,6 +37,7 @@ use crate::{
     concurrency,
     isolation::{self, INVOCATION_ID},
     memory::MemoryBudget,
+    process::contain,
     tasks,
 };
 
@@ -105,9 +106,14 @@ where
             return self.inner.call(invocation).boxed();
         };
         let LambdaInvocation { parts, context, .. } = invocation;
-        let path = format!("/2018-06-01/runtime/invocation/{}/response", context.request_id);
-        let answered = StreamAdapter::from(self.routes.clone()).call(LambdaEvent::new(event, context));
-        let client = Arc::clone(&self.client);
+        let (request_id, client) = (context.request_id.clone(), Arc::clone(&self.client));
+        let path = format!("/2018-06-01/runtime/invocation/{request_id}/response");
+        let mut routes = StreamAdapter::from(self.routes.clone());
+        // `lambda_http` panics on a body that is not the Base64 that the event says, and on a path or query that is no URI.
+        let Some(answered) = contain(|| routes.call(LambdaEvent::new(event, context))) else {
+            let invocation_id = parts.headers.get(INVOCATION_ID).cloned();
+            return isolation::report_invalid_event(client, request_id, invocation_id).boxed();
+        };
         async move {
             let Ok(StreamResponse { metadata_prelude, stream }) = answered.await;
             let mut request = build_request()
@@ -184,7 +190,7 @@ mod tests {
     use lambda_http::lambda_runtime::service_fn;
     use serde_json::json;
     use tokio::{
-        io::AsyncWriteExt,
+        io::{AsyncReadExt, AsyncWriteExt},
         net::{TcpListener, TcpStream},
         time::timeout,
     };
@@ -310,6 +316,37 @@ mod tests {
         assert!(text.contains("\r\nlambda-runtime-function-error-type: Runtime.StreamError\r\n"), "{text}");
         assert!(text.contains("\r\nlambda-runtime-function-error-body: bG9zdA==\r\n"), "{text}");
         answer.end().await;
+    }
+
+    #[tokio::test]
+    async fn event_that_is_no_request_is_reported() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let mut responder = NodelayResponder {
+            routes: Router::new(),
+            inner: service_fn(|_| ready(Err("it is a request".into()))),
+            client: Arc::new(client(PooledClient::builder().with_endpoint(endpoint.parse().unwrap()))),
+        };
+        let valid = json!({"path": "/", "httpMethod": "POST", "headers": {}, "multiValueHeaders": {},
+                           "requestContext": {"httpMethod": "POST", "identity": {}}, "isBase64Encoded": true});
+        let long = "x".repeat(70_000);
+        for invalid in [json!({"body": "%%%"}), json!({"body": "aGk"}), json!({"path": format!("/{long}")})] {
+            let mut event = valid.clone();
+            event.as_object_mut().unwrap().extend(invalid.as_object().unwrap().clone());
+            let ended = tokio::spawn(responder.call(invocation(&event.to_string())));
+            let (mut connection, _) = listener.accept().await.unwrap();
+            let mut read = vec![0; 4096];
+            let mut text = String::new();
+            while !text.ends_with('}') {
+                let length = connection.read(&mut read).await.unwrap();
+                text.push_str(std::str::from_utf8(&read[..length]).unwrap());
+            }
+            assert!(text.starts_with("POST /2018-06-01/runtime/invocation/one/error HTTP/1.1\r\n"), "{text}");
+            assert!(text.contains("\r\nlambda-runtime-invocation-id: once\r\n"), "{text}");
+            assert!(text.contains(r#""errorType":"Runtime.InvalidEvent""#), "{text}");
+            connection.write_all(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+            ended.await.unwrap().unwrap();
+        }
     }
 
     #[tokio::test]

@@ -1,6 +1,15 @@
 //! Runs a function's process, from start to exit.
 
-use std::{error::Error, future::Future, io, panic, process, process::ExitCode, thread};
+use std::{
+    cell::Cell,
+    error::Error,
+    future::Future,
+    io,
+    panic::{self, AssertUnwindSafe},
+    process,
+    process::ExitCode,
+    thread,
+};
 
 use contracts::error::causes;
 use settings::Invalid;
@@ -13,6 +22,20 @@ type Failure = Box<dyn Error + Send + Sync>;
 /// The stack size of a thread that runs a function, in bytes. A turn's futures are large in a debug build. The
 /// default is 2 MiB, and 1 MiB for the first thread on Windows.
 const STACK_BYTES: usize = 8 << 20;
+
+thread_local! {
+    /// True while this thread runs code whose panics end nothing.
+    static IS_CONTAINED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a library's code that panics on invalid input. Returns none if it does. The process goes on: such code must leave
+/// no state behind.
+pub(crate) fn contain<T>(convert: impl FnOnce() -> T) -> Option<T> {
+    IS_CONTAINED.set(true);
+    let converted = panic::catch_unwind(AssertUnwindSafe(convert));
+    IS_CONTAINED.set(false);
+    converted.ok()
+}
 
 /// Runs a function until the Lambda service ends its process. Logs the reason if it fails.
 pub fn run<F: Future<Output = Result<(), Failure>>>(
@@ -47,7 +70,7 @@ fn runtime(concurrency: u32) -> io::Result<Runtime> {
 }
 
 /// Makes a panic end a release build's process, which no other invocation shares: Lambda starts a new one, whose state
-/// is sound. A development build answers instead and goes on.
+/// is sound. A development build answers instead and goes on. So does every build after a panic in [`contain`].
 fn abort_on_panic() {
     if cfg!(debug_assertions) {
         return;
@@ -55,7 +78,9 @@ fn abort_on_panic() {
     let report = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         report(info);
-        process::abort();
+        if !IS_CONTAINED.get() {
+            process::abort();
+        }
     }));
 }
 

@@ -36,7 +36,9 @@ const CHILD: &str = "CONCURRENT_INVOCATIONS_CHILD";
 /// The invocations that the function serves at a time.
 const CONCURRENCY: usize = 64;
 /// The invocations that misbehave.
-const MISBEHAVING: [&str; 4] = ["/panic", "/panic-in-stream", "/overlong", "/overlong-stream"];
+const MISBEHAVING: [&str; 5] = ["/panic", "/panic-in-stream", "/overlong", "/overlong-stream", INVALID_BODY];
+/// The path of an event whose body is no Base64.
+const INVALID_BODY: &str = "/invalid-body";
 /// The time of an invocation that exceeds it.
 const SHORT: Duration = Duration::from_secs(2);
 /// The longest wait of the test. It only ends a test that hangs.
@@ -135,7 +137,8 @@ async fn next(State(api): State<RuntimeApi>) -> Response<Body> {
     let (id, time) = api.queue.lock().await.recv().await.unwrap();
     let path = id.rsplit_once('-').unwrap().0;
     let event = json!({"path": format!("/{path}"), "httpMethod": "GET", "headers": {}, "multiValueHeaders": {},
-                       "requestContext": {"httpMethod": "GET", "identity": {}}, "isBase64Encoded": false});
+                       "requestContext": {"httpMethod": "GET", "identity": {}}, "body": "%",
+                       "isBase64Encoded": path == INVALID_BODY.trim_start_matches('/')});
     let deadline = (SystemTime::now() + time).duration_since(UNIX_EPOCH).unwrap();
     Response::builder()
         .header("lambda-runtime-aws-request-id", &id)
@@ -222,7 +225,9 @@ async fn failed_invocations_affect_none_of_64_in_one_process() {
     let others = (MISBEHAVING.len()..CONCURRENCY).map(|n| api.invoke("/beside-failures", n, PATIENCE));
     let (failed, passed) = tokio::join!(failing, join_all(others));
     passed.iter().for_each(assert_passed);
-    let [panicked, panicked_stream, overlong, overlong_stream] = &failed[..] else { panic!("{failed:?}") };
+    let [panicked, panicked_stream, overlong, overlong_stream, invalid] = &failed[..] else {
+        panic!("{failed:?}")
+    };
     let Outcome::Complete(head, body) = panicked else { panic!("{panicked:?}") };
     assert_eq!(head["statusCode"], 500);
     assert!(body.contains(r#""ErrorCode":"Internal""#), "{body}");
@@ -233,6 +238,8 @@ async fn failed_invocations_affect_none_of_64_in_one_process() {
     assert!(matches!(overlong, Outcome::Report(kind) if kind == "Runtime.Timeout"), "{overlong:?}");
     // The response breaks off, and then the invocation is reported. Either may arrive first.
     assert!(matches!(overlong_stream, Outcome::Broken | Outcome::Report(_)), "{overlong_stream:?}");
+
+    assert!(matches!(invalid, Outcome::Report(kind) if kind == "Runtime.InvalidEvent"), "{invalid:?}");
 
     // Every worker still polls.
     let again = (0..CONCURRENCY).map(|n| api.invoke("/every-worker", n, PATIENCE));
