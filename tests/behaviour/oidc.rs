@@ -229,6 +229,9 @@ async fn invalid_oidc_token_is_401_and_leaves_no_trace() {
     let refused = [
         ("over", provider.token(&json!({"exp": now - 120}))),
         ("not yet", provider.token(&json!({"nbf": now + 120}))),
+        ("not at a time", provider.token(&json!({"nbf": "later"}))),
+        ("issued later", provider.token(&json!({"iat": now + 120}))),
+        ("issued at no time", provider.token(&json!({"iat": "later"}))),
         ("without an end", provider.token(&json!({"exp": null}))),
         ("another issuer", provider.token(&json!({"iss": format!("{}/", provider.issuer)}))),
         ("another audience", provider.token(&json!({"aud": ["account"]}))),
@@ -255,7 +258,7 @@ async fn invalid_oidc_token_is_401_and_leaves_no_trace() {
     assert!(system.model_calls().is_empty());
 
     // Clocks differ: a minute is allowed for.
-    let late = provider.token(&json!({"exp": now - 5, "nbf": now - 10}));
+    let late = provider.token(&json!({"exp": now - 5, "nbf": now + 10, "iat": now + 10}));
     with(&system, late).execute(&turn("hello")).await.result();
 }
 

@@ -19,6 +19,8 @@ use std::{process::ExitCode, sync::Arc};
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 
+pub use token::is_issued_by_now;
+
 /// Serves invocations until the Lambda service stops the process. Logs a failure to start.
 pub fn run() -> ExitCode {
     runtime::run("authorizer", serve)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jsonwebtoken::{
-    Algorithm, DecodingKey, Header, Validation, decode, decode_header, errors,
+    Algorithm, DecodingKey, Header, Validation, decode, decode_header, errors, get_current_timestamp,
     jwk::{Jwk, PublicKeyUse},
 };
 use serde_json::{Map, Value};
@@ -45,6 +45,9 @@ pub(crate) enum TokenError {
     /// The signature, the issuer or a time is invalid.
     #[error("the token is not valid")]
     Invalid(#[from] errors::Error),
+    /// The token was issued in the future.
+    #[error("the token was issued in the future")]
+    IssuedLater,
     /// The signature algorithm is not accepted.
     #[error("the token's signature algorithm is not accepted for its key")]
     Algorithm,
@@ -100,10 +103,25 @@ impl Rules {
         rules.validate_nbf = true;
         rules.validate_aud = false;
         let claims: Map<String, Value> = decode(token, &DecodingKey::from_jwk(key)?, &rules)?.claims;
+        if !is_issued_by_now(&claims, rules.leeway) {
+            return Err(TokenError::IssuedLater);
+        }
         match claims.get("typ").and_then(Value::as_str) {
             Some(typ) if !CLAIMED_TYPES.contains(&typ) => Err(TokenError::Type),
             _ => Ok(claims),
         }
+    }
+}
+
+/// True if the time in `iat` has come, with a tolerance in seconds, or if there is no such claim. False for an `iat` that
+/// is no time. `jsonwebtoken` checks `exp` and `nbf` alone.
+#[must_use]
+pub fn is_issued_by_now(claims: &Map<String, Value>, leeway: u64) -> bool {
+    #[expect(clippy::cast_precision_loss, reason = "seconds of these millennia are exact")]
+    let latest = get_current_timestamp().saturating_add(leeway) as f64;
+    match claims.get("iat") {
+        None | Some(Value::Null) => true,
+        Some(issued) => issued.as_f64().is_some_and(|issued| issued <= latest),
     }
 }
 

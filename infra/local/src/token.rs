@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, errors::ErrorKind};
 use serde_json::{Map, Value, json};
 
 use crate::secret;
@@ -49,6 +49,9 @@ pub enum Rejection {
     /// The token has expired.
     #[error("The bearer token has expired: get a new one.")]
     Expired,
+    /// The token becomes valid later, or was issued in the future.
+    #[error("The bearer token is not valid yet: check the clock of the machine that issued it.")]
+    NotYetValid,
     /// The token is malformed or was issued by somebody else.
     #[error("The bearer token is not valid.")]
     Invalid,
@@ -158,16 +161,21 @@ impl Tokens {
         }
         let mut rules = Validation::new(Algorithm::HS256);
         rules.leeway = 0;
+        rules.validate_nbf = true;
         rules.validate_aud = false;
         rules.set_issuer(&[ISSUER]);
         rules.set_required_spec_claims(&["exp", "iss", "sub"]);
         let verified =
             jsonwebtoken::decode::<Map<String, Value>>(token, &self.decoding, &rules).map_err(|error| {
                 match error.kind() {
-                    jsonwebtoken::errors::ErrorKind::ExpiredSignature => Rejection::Expired,
+                    ErrorKind::ExpiredSignature => Rejection::Expired,
+                    ErrorKind::ImmatureSignature => Rejection::NotYetValid,
                     _ => Rejection::Invalid,
                 }
             })?;
+        if !authorizer::is_issued_by_now(&verified.claims, rules.leeway) {
+            return Err(Rejection::NotYetValid);
+        }
         let claims = verified.claims.into_iter();
         Ok(claims.map(|(name, value)| (name, to_string_value(value))).collect())
     }
@@ -240,6 +248,30 @@ mod tests {
         let issued = SystemTime::now() - Duration::from_secs(120);
         let token = tokens.sign_at(&ada(), issued, Duration::from_secs(60)).unwrap();
         assert_eq!(tokens.verify(Some(&token)), Err(Rejection::Expired));
+    }
+
+    #[test]
+    fn early_token_is_not_valid_yet() {
+        let tokens = Tokens::ephemeral();
+        let verify = |times: Value| {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+            let mut claims = json!({"iss": ISSUER, "sub": "ada", "exp": now + 600});
+            let times = times.as_object().unwrap().iter();
+            let times = times.map(|(name, ahead)| {
+                (
+                    name.clone(),
+                    ahead.as_i64().map_or(ahead.clone(), |ahead| json!(now.saturating_add_signed(ahead))),
+                )
+            });
+            claims.as_object_mut().unwrap().extend(times);
+            let token = jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &tokens.encoding);
+            tokens.verify(Some(&token.unwrap())).map(drop)
+        };
+        assert_eq!(verify(json!({"nbf": -5, "iat": -5})), Ok(()));
+        assert_eq!(verify(json!({})), Ok(()));
+        assert_eq!(verify(json!({"nbf": 60})), Err(Rejection::NotYetValid));
+        assert_eq!(verify(json!({"iat": 60})), Err(Rejection::NotYetValid));
+        assert!(verify(json!({"nbf": "soon"})).is_err() && verify(json!({"iat": "soon"})).is_err());
     }
 
     #[test]
