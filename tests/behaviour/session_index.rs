@@ -1,16 +1,25 @@
 //! `GET /api/ai/agent/search` where sessions are indexed, and the index itself.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap},
+    time::Duration,
+};
 
 use contracts::{Timestamp, paths};
 use llm::ApiKey;
 use local::{Function, Options, token::Identity};
 use protocol::id::SessionKey;
+use qdrant_client::qdrant::{
+    DeletePointsBuilder, Filter, NamedVectors, PointStruct, UpsertPointsBuilder, Value as PayloadValue,
+    Vector,
+};
 use reqwest::Method;
+use retrieval::connection::Clients;
 use retrieval::sessions::{SessionIndexTimeouts, SessionPoints};
 use serde_json::{Value, json};
 use storage::Table;
 use turns::ports::{Indexed, SessionIndexWriter};
+use uuid::Uuid;
 
 use crate::{
     capacity::Units,
@@ -108,7 +117,8 @@ async fn index_finds_new_renamed_forked_and_imported_sessions() {
         finds(&ada, words, &[session]).await;
     }
     edit(&ada, &first, json!({"Name": "Großer Brachvogel"})).await.result();
-    finds(&ada, "grosser brach", &[]).await;
+    finds(&ada, "grosser heron brachen", &[]).await;
+    finds(&ada, "grosser brach", &[session]).await;
     finds(&ada, "großer weir", &[session]).await;
 
     let document = text(&op, &first).await;
@@ -162,6 +172,53 @@ async fn index_never_reveals_private_deleted_purged_or_foreign_sessions() {
     assert_eq!(of(&ada, "includeDeleted=true").await.len(), 3);
     assert_eq!(of(&bob, "userId=bob").await, [""; 0], "the table says who takes part");
     assert_eq!(of(&bob, "from=2100-01-01T00:00:00Z").await, [""; 0], "and when it was active");
+}
+
+/// After a change of how terms are made, the index counts as empty: searches scan until it is filled again.
+#[tokio::test]
+async fn earlier_points_are_replaced_by_a_backfill() {
+    let system = indexing(options()).await;
+    let ada = system.client("acme", "ada");
+    let request = turn("Die große Straße");
+    ended(&ada, &request).await;
+    let session = session_of(&request);
+    filled(&system, 1).await;
+
+    // As an earlier version left it: complete, and without the terms of this one.
+    let earlier = |name: &str, payload: HashMap<&str, PayloadValue>| {
+        let namespace = Uuid::from_u128(0x1f0c_6a7e_93b1_4c58_8d2e_44a1_f7be_0c35);
+        let vectors = HashMap::from([("prefixes".to_owned(), Vector::new_sparse(vec![0], vec![0.5]))]);
+        let id = Uuid::new_v5(&namespace, name.as_bytes()).to_string();
+        PointStruct::new(id, NamedVectors { vectors }, payload)
+    };
+    let of_session = HashMap::from([
+        ("OrgId", "acme".into()),
+        ("SessionId", session.into()),
+        ("LastActivity", 1.into()),
+        ("UserIds", vec!["ada".to_owned()].into()),
+    ]);
+    let name = format!("4:acme/{}:{session}", session.len());
+    let of_org = HashMap::from([("FilledTo", "".into())]);
+    let points = vec![earlier(&name, of_session), earlier("4:acme", of_org)];
+    let clear = DeletePointsBuilder::new(SESSIONS).points(Filter::default()).wait(true).build();
+    let put = UpsertPointsBuilder::new(SESSIONS, points).wait(true).build();
+    let replace = |qdrant: Clients| {
+        let (clear, put) = (clear.clone(), put.clone());
+        async move {
+            qdrant.points().delete(clear).await?;
+            qdrant.points().upsert(put).await
+        }
+    };
+    system.database().await.call(replace).await.unwrap();
+
+    finds(&ada, "strasse gross", &[session]).await;
+    system.send_to_finalizer(&json!({"Kind": "session_index", "Org": "acme"})).await;
+    filled(&system, 2).await;
+    let of_session = |point: &&Value| point["SessionId"] == session;
+    let points = system.points(SESSIONS).await;
+    let points: Vec<&Value> = points.iter().filter(of_session).collect();
+    assert!(points.len() == 1 && points[0]["LastActivity"] != 1, "{points:?}");
+    finds(&ada, "strasse gross", &[session]).await;
 }
 
 #[tokio::test]

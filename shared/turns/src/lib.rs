@@ -7,6 +7,7 @@
 pub mod checkpoint;
 mod context_view;
 pub mod flow;
+mod folded_text;
 pub mod ports;
 pub mod prefix_terms;
 pub mod refusal;

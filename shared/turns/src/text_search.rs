@@ -1,6 +1,7 @@
-//! Text search, ignoring case and accents.
+//! Text search, ignoring case, accents and variants of letters.
 //!
-//! A search term matches a word that starts with it. In scripts without spaces it matches anywhere.
+//! A search term matches a word that starts with it; where scripts meet without a space, a word starts. In scripts without
+//! spaces a term matches anywhere.
 
 use std::ops::Range;
 
@@ -9,7 +10,8 @@ use contracts::{
     read::{MatchedIn, SearchMark, SearchMatch},
     request::limits::{MAX_QUERY_CHARS, MAX_QUERY_WORDS},
 };
-use icu_normalizer::DecomposingNormalizerBorrowed;
+
+use crate::folded_text::{FoldedText, begins_word, is_spaced};
 
 /// The length of a snippet, in characters.
 const SNIPPET_CHARS: usize = 240;
@@ -78,8 +80,7 @@ impl SearchTerms {
             return Err(InvalidSearchTerms::TooLong);
         }
         let mut words: Vec<Vec<char>> = Vec::new();
-        let folded: Vec<char> = FoldedText::new(text).chars;
-        for word in folded.split(|char| !char.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        for word in FoldedText::new(text).runs() {
             if !words.iter().any(|known| known == word) {
                 words.push(word.to_vec());
             }
@@ -103,7 +104,7 @@ impl SearchTerms {
         let folded = FoldedText::new(text);
         let mut found = TextMatches::default();
         for (number, word) in self.0.iter().enumerate() {
-            for range in folded.ranges_of(word) {
+            for range in ranges_of(word, &folded) {
                 found.matched = found.matched.or(MatchedTerms(1 << number));
                 found.ranges.push(range);
             }
@@ -153,60 +154,15 @@ fn snippet_start(text: &str, range: usize) -> usize {
     before.find(char::is_whitespace).map_or(earliest, |blank| text.ceil_char_boundary(earliest + blank + 1))
 }
 
-/// A text in lower case and without accents, with the source range of each character.
-pub(crate) struct FoldedText {
-    pub(crate) chars: Vec<char>,
-    /// The byte range of each character's source.
-    sources: Vec<Range<usize>>,
-}
-
-impl FoldedText {
-    pub(crate) fn new(text: &str) -> Self {
-        let normalizer = DecomposingNormalizerBorrowed::new_nfkd();
-        let (mut chars, mut sources) = (Vec::with_capacity(text.len()), Vec::with_capacity(text.len()));
-        for (at, char) in text.char_indices() {
-            let bytes = at..at + char.len_utf8();
-            if char.is_ascii() {
-                chars.push(char.to_ascii_lowercase());
-                sources.push(bytes);
-                continue;
-            }
-            let parts = normalizer.normalize_iter(std::iter::once(char)).flat_map(char::to_lowercase);
-            for part in parts.filter(|part| !is_accent(*part)) {
-                chars.push(part);
-                sources.push(bytes.clone());
-            }
-        }
-        Self { chars, sources }
-    }
-
-    fn ranges_of(&self, word: &[char]) -> impl Iterator<Item = Range<usize>> {
-        let spaced = word.first().is_some_and(|first| has_blanks(*first));
-        let starts = self.chars.windows(word.len().max(1)).enumerate();
-        starts.filter_map(move |(at, window)| {
-            let before = at.checked_sub(1).and_then(|before| self.chars.get(before));
-            let begins = !spaced || before.is_none_or(|before| !before.is_alphanumeric());
-            (begins && window == word).then(|| self.bytes(at, at + word.len()))
-        })
-    }
-
-    fn bytes(&self, first: usize, end: usize) -> Range<usize> {
-        let start = self.sources.get(first).map_or(0, |bytes| bytes.start);
-        let end = end.checked_sub(1).and_then(|last| self.sources.get(last)).map_or(start, |bytes| bytes.end);
-        start..end
-    }
-}
-
-/// True for the combining marks of Latin, Greek and Cyrillic. Those of other scripts distinguish letters.
-fn is_accent(char: char) -> bool {
-    ('\u{300}'..='\u{36F}').contains(&char)
-}
-
-/// True if a character's script separates words by spaces. Thai, Lao, Burmese, Khmer, Chinese and Japanese don't.
-pub(crate) fn has_blanks(char: char) -> bool {
-    !matches!(char,
-        '\u{E00}'..='\u{EFF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17FF}' | '\u{2E80}'..='\u{A4CF}'
-        | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
+/// Returns the sources of a term's matches.
+fn ranges_of(word: &[char], text: &FoldedText) -> impl Iterator<Item = Range<usize>> {
+    let first = word.first().copied();
+    let starts = text.chars.windows(word.len().max(1)).enumerate();
+    starts.filter(move |(_, window)| *window == word).filter_map(move |(at, _)| {
+        let before = at.checked_sub(1).and_then(|before| text.chars.get(before)).copied();
+        let begins = first.is_some_and(|first| !is_spaced(first) || begins_word(before, first));
+        begins.then(|| text.source(at, at + word.len()))
+    })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use contracts::{ContentHash, id::OrgId};
 use llm::ApiKey;
 use local::Options;
 use qdrant_client::qdrant::{
-    DeleteCollection, NamedVectors, PointStruct, ScrollPointsBuilder, UpsertPointsBuilder,
+    CreateCollection, DeleteCollection, NamedVectors, PointStruct, ScrollPointsBuilder, UpsertPointsBuilder,
     Value as PayloadValue, Vector, value::Kind,
 };
 use retrieval::{
@@ -127,11 +127,18 @@ impl Indexed {
 impl System {
     /// Creates a collection with this many dimensions and these chunks.
     pub async fn indexed(&self, collection: &str, dimensions: u64, chunks: &[Indexed]) {
+        self.indexed_in(collection::create_request(collection, dimensions), chunks).await;
+    }
+
+    /// Creates this collection, with these chunks.
+    pub async fn indexed_in(&self, created: CreateCollection, chunks: &[Indexed]) {
         let database = self.database().await;
-        let create = |qdrant: Clients| async move {
-            qdrant.collections().create(collection::create_request(collection, dimensions)).await
+        let create = |qdrant: Clients| {
+            let created = created.clone();
+            async move { qdrant.collections().create(created).await }
         };
         database.call(create).await.unwrap();
+        let collection = created.collection_name.as_str();
         for index in collection::index_requests(collection) {
             let make = |qdrant: Clients| {
                 let index = index.clone();
@@ -197,7 +204,7 @@ impl System {
         self.database().await.call(delete).await.unwrap();
     }
 
-    async fn database(&self) -> Connection<ApiKey> {
+    pub async fn database(&self) -> Connection<ApiKey> {
         let url = self.cloud.qdrant().await.unwrap();
         Connection::new(url, None, QdrantTimeouts::INDEXER).unwrap()
     }

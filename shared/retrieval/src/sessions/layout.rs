@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use crate::sparse_vector::hash_term;
 
-/// The name of the sparse vector. A change of how terms are made requires another name, and another [`NAMESPACE`].
+/// The name of the sparse vector. A change of how terms are made requires another [`NAMESPACE`].
 pub(super) const PREFIX_TERMS: &str = "prefixes";
 
 /// The maximum number of sessions that one search returns.
@@ -41,8 +41,12 @@ pub(super) mod key {
     pub(crate) const FILLED_TO: &str = "FilledTo";
 }
 
-/// The namespace of the ids of these points.
-const NAMESPACE: Uuid = Uuid::from_u128(0x1f0c_6a7e_93b1_4c58_8d2e_44a1_f7be_0c35);
+/// The namespace of the ids of these points. With another one the index counts as empty: no org's point says that it is
+/// complete, so searches scan until a backfill has written every session again.
+const NAMESPACE: Uuid = Uuid::from_u128(0x5b63_0d2a_8e47_4f19_b6c5_d07e_913a_2f84);
+
+/// The namespace of points whose terms were made in an earlier way. They are removed as their sessions are written again.
+const EARLIER_NAMESPACE: Uuid = Uuid::from_u128(0x1f0c_6a7e_93b1_4c58_8d2e_44a1_f7be_0c35);
 
 /// The dimension of a session's recency.
 const RECENCY: u32 = 0;
@@ -77,17 +81,26 @@ pub(super) fn index_requests(name: &str) -> Vec<CreateFieldIndexCollection> {
 
 /// Returns the id of a session's point, which is deterministic.
 pub(super) fn session_point_id(session: &SessionKey) -> String {
-    let prefixed = [session.org.as_str(), session.session.as_str()];
-    uuid_from_name(&prefixed.map(|name| format!("{}:{name}", name.len())).join("/"))
+    uuid(NAMESPACE, &session_name(session))
+}
+
+/// Returns the id of a session's point whose terms were made in an earlier way.
+pub(super) fn earlier_session_point_id(session: &SessionKey) -> String {
+    uuid(EARLIER_NAMESPACE, &session_name(session))
 }
 
 /// Returns the id of an org's own point.
 pub(super) fn org_point_id(org: &OrgId) -> String {
-    uuid_from_name(&format!("{}:{org}", org.as_str().len()))
+    uuid(NAMESPACE, &format!("{}:{org}", org.as_str().len()))
 }
 
-fn uuid_from_name(name: &str) -> String {
-    Uuid::new_v5(&NAMESPACE, name.as_bytes()).to_string()
+fn session_name(session: &SessionKey) -> String {
+    let prefixed = [session.org.as_str(), session.session.as_str()];
+    prefixed.map(|name| format!("{}:{name}", name.len())).join("/")
+}
+
+fn uuid(namespace: Uuid, name: &str) -> String {
+    Uuid::new_v5(&namespace, name.as_bytes()).to_string()
 }
 
 /// Builds a session's point.
@@ -212,7 +225,8 @@ mod tests {
             org: OrgId::new(org).unwrap(),
             session: SessionId::new(session).unwrap(),
         };
-        assert_eq!(session_point_id(&key("acme", "s1")), "946b3ba7-5607-57db-b32f-94d33f45d302");
+        assert_eq!(session_point_id(&key("acme", "s1")), "5590ede8-e815-59db-8305-147f0de1e438");
+        assert_eq!(earlier_session_point_id(&key("acme", "s1")), "946b3ba7-5607-57db-b32f-94d33f45d302");
         let others = [
             session_point_id(&key("acme", "s11")),
             session_point_id(&key("acme1", "s1")),

@@ -1,5 +1,7 @@
 //! The query of the session index and its result.
 
+use std::collections::BTreeSet;
+
 use contracts::id::OrgId;
 use qdrant_client::qdrant::{
     Condition, FieldCondition, Filter, PayloadIncludeSelector, Query, QueryPoints, QueryPointsBuilder, Range,
@@ -51,20 +53,21 @@ pub(super) fn candidates(org: &OrgId, points: Vec<ScoredPoint>) -> Candidates {
     let min_score = points.iter().map(|point| point.score).fold(f32::INFINITY, f32::min);
     let max_score = points.iter().map(|point| point.score).fold(f32::NEG_INFINITY, f32::max);
     let is_kept = |point: &ScoredPoint| is_complete || point.score > min_score || max_score <= min_score;
-    // The filter excludes other orgs' points; drop any that come back all the same.
+    let mut seen = BTreeSet::new();
+    // The filter excludes other orgs' points; drop any that come back all the same. A session may have a point with terms of
+    // an earlier kind.
     let sessions = points
         .into_iter()
         .filter(is_kept)
         .filter_map(|point| layout::candidate(point.payload))
         .filter(|(point_org, _)| point_org == org.as_str())
-        .map(|(_, candidate)| candidate);
+        .map(|(_, candidate)| candidate)
+        .filter(|candidate| seen.insert(candidate.session.clone()));
     Candidates { sessions: sessions.collect(), is_complete }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use contracts::{Timestamp, id::UserId};
     use turns::ports::{Indexed, TimeRange};
 

@@ -133,6 +133,20 @@ impl<K: KeySource> SessionPoints<K> {
         }
     }
 
+    /// Deletes points, as far as they exist.
+    async fn delete_points(&self, ids: Vec<String>) -> Result<(), QdrantError> {
+        let ids = PointsIdsList { ids: ids.into_iter().map(Into::into).collect() };
+        let request: DeletePoints = DeletePointsBuilder::new(&self.collection).points(ids).wait(true).build();
+        let result = self.connection.call(|qdrant| {
+            let request = request.clone();
+            async move { qdrant.points().delete(request).await }
+        });
+        match result.await {
+            Ok(_) | Err(QdrantError::CollectionNotFound) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     async fn create(&self) -> Result<(), QdrantError> {
         let request = layout::create_request(&self.collection);
         let created = self.connection.call(|qdrant| {
@@ -167,7 +181,13 @@ impl<K: KeySource> SessionIndexWriter for SessionPoints<K> {
             return Ok(());
         }
         let put = async {
-            match self.upsert_points(sessions.iter().map(layout::session_point).collect()).await {
+            let earlier =
+                sessions.iter().map(|session| layout::earlier_session_point_id(&session.key)).collect();
+            let written = async {
+                self.upsert_points(sessions.iter().map(layout::session_point).collect()).await?;
+                self.delete_points(earlier).await
+            };
+            match written.await {
                 // A retry can't succeed until an operator changes the key or the collection.
                 Err(error @ (QdrantError::Unauthorized | QdrantError::Rejected | QdrantError::TooLarge)) => {
                     tracing::error!(error = %error, "{}", contracts::log::SESSION_INDEX_REJECTED);
@@ -190,18 +210,8 @@ impl<K: KeySource> SessionIndexWriter for SessionPoints<K> {
 
 impl<K: KeySource> SessionIndexRemover for SessionPoints<K> {
     async fn delete(&self, session: &SessionKey) -> Result<DeleteOutcome, Unavailable> {
-        let ids = PointsIdsList { ids: vec![layout::session_point_id(session).into()] };
-        let request: DeletePoints = DeletePointsBuilder::new(&self.collection).points(ids).wait(true).build();
-        let result = self.connection.call(|qdrant| {
-            let request = request.clone();
-            async move { qdrant.points().delete(request).await }
-        });
-        let deletion = async {
-            match result.await {
-                Ok(_) | Err(QdrantError::CollectionNotFound) => Ok(DeleteOutcome::Deleted),
-                Err(error) => Err(error),
-            }
-        };
+        let ids = vec![layout::session_point_id(session), layout::earlier_session_point_id(session)];
+        let deletion = async { self.delete_points(ids).await.map(|()| DeleteOutcome::Deleted) };
         self.bounded(deletion).await
     }
 }
