@@ -8,6 +8,8 @@ use std::{
 };
 
 use local::{Data, Options};
+use qdrant_client::qdrant::DeleteFieldIndexCollectionBuilder;
+use retrieval::connection::Clients;
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
     process::Command,
@@ -129,6 +131,25 @@ async fn folder_is_indexed_once_for_its_org_and_updated() {
     assert!(again.starts_with("0 files indexed, 3 unchanged, 0 deleted"), "{again}");
     let found = system.search("read the cookie", "acme").await;
     assert_eq!(found.matches("parser.py").count(), 1, "{found}");
+}
+
+#[tokio::test]
+async fn run_without_changes_adds_missing_payload_indexes() {
+    let system = System::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &[("src/lease.rs", "fn renew_lease() {}\n")]);
+    system.index(folder.path(), "acme").await;
+    let database = system.database().await;
+    let index = DeleteFieldIndexCollectionBuilder::new("sources", "LineStart").wait(true).build();
+    let drop = |qdrant: Clients| {
+        let index = index.clone();
+        async move { qdrant.points().delete_field_index(index).await }
+    };
+    database.call(drop).await.unwrap();
+    let schema = async || database.collection("sources").await.unwrap().payload_schema;
+    assert!(!schema().await.contains_key("LineStart"));
+    system.index(folder.path(), "acme").await;
+    assert!(schema().await.contains_key("LineStart"));
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Retrieved chunks: only of the caller's org and the request's scope, rendered and listed.
 
-use qdrant_client::qdrant::Value as PayloadValue;
+use qdrant_client::qdrant::{CreateCollection, StrictModeConfig, Value as PayloadValue};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -171,6 +171,43 @@ async fn scope_excludes_paths_by_substring() {
         let answer = ada.execute(&request).await.result();
         assert_eq!(answer.get("UserWarnings"), None, "{key} {operator} {value}");
         assert_eq!(told(&system.last_call()), expected, "{key} {operator} {value}");
+    }
+}
+
+/// A database in strict mode refuses filters by keys without an index. The documented keys have one; of another, the user
+/// is told.
+#[tokio::test]
+async fn scope_works_in_strict_mode_and_unindexed_key_is_named() {
+    let system = System::with(embedding(options(), &embeddings().await)).await;
+    let more = |title: &str, owner: &str| vec![("Title", title.into()), ("Owner", owner.into())];
+    let chunks = [
+        chunk("acme", "docs/tides.md", "The tide rises twice a day.", 0.1, more("Tides", "ada")),
+        chunk("acme", "docs/harbour.md", "The harbour opens at six.", 9.0, more("Harbour hours", "bob")),
+    ];
+    let strict = StrictModeConfig {
+        enabled: Some(true),
+        unindexed_filtering_retrieve: Some(false),
+        ..StrictModeConfig::default()
+    };
+    let created = retrieval::collection::create_request("sources", 3);
+    system.indexed_in(CreateCollection { strict_mode_config: Some(strict), ..created }, &chunks).await;
+    let ada = system.client("acme", "ada");
+    for (key, operator, value, warned) in [
+        ("Path", "==", json!("docs/harbour.md"), false),
+        ("Path", "!=", json!("docs/tides.md"), false),
+        ("Title", "==", json!("Harbour hours"), false),
+        ("Title", "!=", json!("Tides"), false),
+        ("Text", "==", json!("The harbour opens at six."), false),
+        ("Text", "contains", json!("opens"), false),
+        ("Owner", "==", json!("bob"), true),
+        ("Owner", "!=", json!("ada"), true),
+    ] {
+        let mut request = turn("Where?");
+        request["RagScope"] = json!({"Conditions": [{"Key": key, "Operator": operator, "Values": [value]}]});
+        let answer = ada.execute(&request).await.result();
+        assert_eq!(told(&system.last_call()), "docs/harbour.md", "{key} {operator}");
+        let warning = answer["UserWarnings"][0].as_str().unwrap_or_default();
+        assert_eq!(warning.contains("no index for the key `Owner`"), warned, "{key} {operator}: {answer}");
     }
 }
 

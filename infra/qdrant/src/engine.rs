@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -13,13 +14,28 @@ use crate::refusal::Refusal;
 /// Size of a log segment in bytes. Small, because the log is not replayed.
 const LOG_SEGMENT_BYTES: usize = 4 << 20;
 
+/// A collection.
+pub(crate) struct Collection {
+    shard: EdgeShard,
+    /// True if it refuses filters by keys without an index.
+    pub(crate) is_strict: bool,
+}
+
+impl Deref for Collection {
+    type Target = EdgeShard;
+
+    fn deref(&self) -> &EdgeShard {
+        &self.shard
+    }
+}
+
 /// None after deletion.
-type Collection = Arc<RwLock<Option<EdgeShard>>>;
+type Shared = Arc<RwLock<Option<Collection>>>;
 
 /// Every collection of one folder.
 pub(crate) struct Engine {
     root: PathBuf,
-    collections: RwLock<BTreeMap<String, Collection>>,
+    collections: RwLock<BTreeMap<String, Shared>>,
 }
 
 impl Engine {
@@ -29,7 +45,8 @@ impl Engine {
         let mut collections = BTreeMap::new();
         for (name, path) in folder::collections(&root)? {
             folder::remove_old_log(&path)?;
-            collections.insert(name, collection(EdgeShard::load(&path, None)?));
+            let is_strict = folder::is_strict(&path);
+            collections.insert(name, shared(EdgeShard::load(&path, None)?, is_strict));
         }
         Ok(Self { root, collections: RwLock::new(collections) })
     }
@@ -44,8 +61,8 @@ impl Engine {
         read(&self.collections).contains_key(name)
     }
 
-    /// Creates a collection.
-    pub(crate) fn create(&self, name: &str, config: EdgeConfig) -> Result<(), Refusal> {
+    /// Creates a collection, in strict mode if `is_strict`.
+    pub(crate) fn create(&self, name: &str, config: EdgeConfig, is_strict: bool) -> Result<(), Refusal> {
         let path = folder::collection_folder(&self.root, name)?;
         let mut collections = write(&self.collections);
         if collections.contains_key(name) {
@@ -56,7 +73,11 @@ impl Engine {
             wal_options: Some(WalOptions { segment_capacity: LOG_SEGMENT_BYTES, ..WalOptions::default() }),
             ..config
         };
-        collections.insert(name.to_owned(), collection(EdgeShard::new(&path, config)?));
+        let shard = EdgeShard::new(&path, config)?;
+        if is_strict {
+            folder::mark_strict(&path)?;
+        }
+        collections.insert(name.to_owned(), shared(shard, is_strict));
         Ok(())
     }
 
@@ -75,7 +96,7 @@ impl Engine {
     pub(crate) fn read<T>(
         &self,
         name: &str,
-        ask: impl FnOnce(&EdgeShard) -> Result<T, Refusal>,
+        ask: impl FnOnce(&Collection) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         let collection = self.collection(name)?;
         let shard = read(&collection);
@@ -93,14 +114,14 @@ impl Engine {
         Ok(())
     }
 
-    fn collection(&self, name: &str) -> Result<Collection, Refusal> {
+    fn collection(&self, name: &str) -> Result<Shared, Refusal> {
         let found = read(&self.collections).get(name).cloned();
         found.ok_or_else(|| Refusal::NoCollection(name.to_owned()))
     }
 }
 
-fn collection(shard: EdgeShard) -> Collection {
-    Arc::new(RwLock::new(Some(shard)))
+fn shared(shard: EdgeShard, is_strict: bool) -> Shared {
+    Arc::new(RwLock::new(Some(Collection { shard, is_strict })))
 }
 
 fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {

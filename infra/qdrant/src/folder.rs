@@ -9,6 +9,9 @@ use crate::refusal::Refusal;
 /// Maximum length of a collection's name in bytes, because it is a file name.
 const MAX_NAME_BYTES: usize = 200;
 
+/// File in the folder of a collection in strict mode.
+const STRICT_MODE: &str = "strict-mode";
+
 /// Returns the folder of a collection. Refuses an invalid name.
 pub(crate) fn collection_folder(root: &Path, name: &str) -> Result<PathBuf, Refusal> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -31,6 +34,16 @@ pub(crate) fn collections(root: &Path) -> io::Result<Vec<(String, PathBuf)>> {
         }
     }
     Ok(found)
+}
+
+/// Returns true if the collection in this folder is in strict mode.
+pub(crate) fn is_strict(collection: &Path) -> bool {
+    collection.join(STRICT_MODE).exists()
+}
+
+/// Records that the collection in this folder is in strict mode.
+pub(crate) fn mark_strict(collection: &Path) -> io::Result<()> {
+    fs::write(collection.join(STRICT_MODE), "")
 }
 
 /// Removes old log segments: the engine flushes with every change and replays nothing.

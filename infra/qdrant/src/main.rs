@@ -16,6 +16,7 @@ mod engine;
 mod folder;
 mod refusal;
 mod service;
+mod strict_mode;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -11,6 +11,11 @@ pub(crate) enum Refusal {
     NoCollection(String),
     #[error("Collection `{0}` already exists!")]
     CollectionExists(String),
+    /// The text of the real server.
+    #[error(
+        "Bad request: Index required but not found for \"{key}\" of one of the following types: [{types}]. Help: Create an index for this key or use a different filter."
+    )]
+    Unindexed { key: String, types: String },
     #[error("{0}")]
     Invalid(String),
     #[error("the embedded engine does not do {0}; name a real server with QDRANT_URL")]
@@ -35,7 +40,7 @@ impl From<Refusal> for Status {
         match refusal {
             Refusal::NoCollection(_) => Self::not_found(message),
             Refusal::CollectionExists(_) => Self::already_exists(message),
-            Refusal::Invalid(_) => Self::invalid_argument(message),
+            Refusal::Unindexed { .. } | Refusal::Invalid(_) => Self::invalid_argument(message),
             Refusal::Unsupported(_) => Self::unimplemented(message),
             // Vectors of a wrong size or name, and filters that make no sense: the caller's to fix.
             Refusal::Engine(

@@ -5,6 +5,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
+    clippy::panic,
     clippy::print_stderr,
     reason = "a test"
 )]
@@ -21,7 +22,7 @@ use qdrant_client::qdrant::{
     DeletePointsBuilder, Distance, FieldType, Filter, Fusion, GetPointsBuilder, Modifier, NamedVectors,
     PointStruct, PointsIdsList, PrefetchQueryBuilder, Query, QueryPointsBuilder, Range,
     RecommendPointsBuilder, ScrollPointsBuilder, SparseVectorParamsBuilder, SparseVectorsConfigBuilder,
-    TextIndexParamsBuilder, TokenizerType, UpsertPointsBuilder, Value, Vector, VectorInput,
+    StrictModeConfigBuilder, TextIndexParamsBuilder, TokenizerType, UpsertPointsBuilder, Value, Vector, VectorInput,
     VectorParamsBuilder, VectorsConfigBuilder, point_id::PointIdOptions, value::Kind, vectors_config::Config,
 };
 use qdrant_client::{Payload, Qdrant, QdrantError};
@@ -351,6 +352,61 @@ fn code<T>(answer: Result<T, QdrantError>) -> i32 {
     match answer {
         Err(QdrantError::ResponseError { status }) => status.code().into(),
         _ => 0,
+    }
+}
+
+#[tokio::test]
+async fn strict_mode_refuses_filters_without_their_index() {
+    for (server, folder) in servers().await {
+        let client = &server.client;
+        let strict = StrictModeConfigBuilder::default().enabled(true).unindexed_filtering_retrieve(false);
+        let collection = CreateCollectionBuilder::new(COLLECTION)
+            .vectors_config(VectorParamsBuilder::new(2, Distance::Cosine))
+            .strict_mode_config(strict);
+        client.create_collection(collection).await.unwrap();
+        let index = CreateFieldIndexCollectionBuilder::new(COLLECTION, "Repo", FieldType::Keyword).wait(true);
+        client.create_field_index(index).await.unwrap();
+        let keyword = |key: &str| Condition::matches(key, "a".to_owned());
+        let nested = Filter::should([keyword("Path"), keyword("Repo")]);
+        for (filter, refused) in [
+            (Filter::must([keyword("Repo")]), None),
+            (Filter::must([Condition::is_empty("Repo")]), None),
+            (Filter::must([keyword("Path")]), Some("Path")),
+            (Filter::must_not([keyword("Path")]), Some("Path")),
+            (Filter::must([nested.into()]), Some("Path")),
+            (Filter::must([Condition::matches("Repo", 1)]), Some("Repo")),
+            (Filter::must([Condition::matches_text("Repo", "a")]), Some("Repo")),
+            (Filter::must([Condition::is_empty("Path")]), Some("Path")),
+        ] {
+            let nearest = || Query::new_nearest(vec![1.0, 0.0]);
+            let query = QueryPointsBuilder::new(COLLECTION).query(nearest()).filter(filter.clone());
+            let prefetch = PrefetchQueryBuilder::default().query(nearest()).filter(filter.clone());
+            let fused = QueryPointsBuilder::new(COLLECTION).add_prefetch(prefetch).query(Fusion::Rrf);
+            let answers = [
+                client.query(query).await.map(drop),
+                client.query(fused).await.map(drop),
+                client.scroll(ScrollPointsBuilder::new(COLLECTION).filter(filter.clone())).await.map(drop),
+                client.count(CountPointsBuilder::new(COLLECTION).filter(filter.clone())).await.map(drop),
+            ];
+            for answer in answers {
+                match (answer, refused) {
+                    (Ok(()), None) => {}
+                    (Err(QdrantError::ResponseError { status }), Some(key)) => {
+                        let message = format!("Index required but not found for \"{key}\"");
+                        assert_eq!(i32::from(status.code()), 3, "{}", server.name);
+                        assert!(status.message().contains(&message), "{}: {}", server.name, status.message());
+                    }
+                    (answer, refused) => panic!("{}: {filter:?}: {answer:?}, {refused:?}", server.name),
+                }
+            }
+        }
+        if server.name == "embedded" {
+            server.kill();
+            let server = Server::embedded(folder.path());
+            let info = server.client.collection_info(COLLECTION).await.unwrap().result.unwrap();
+            let strict = info.config.unwrap().strict_mode_config.unwrap();
+            assert_eq!(strict.unindexed_filtering_retrieve, Some(false), "it survives a restart");
+        }
     }
 }
 

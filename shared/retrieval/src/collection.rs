@@ -1,6 +1,6 @@
 //! The layout of a collection: how it is created, and how an existing one is read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use agent::retrieval::key;
 use qdrant_client::qdrant::{
@@ -24,14 +24,20 @@ const KEYWORD_KEYS: &[&str] = &[
     key::PATH,
     key::LANGUAGE,
     key::DOC_ID,
+    key::SEMANTIC_ID,
     key::CONTENT_TYPE,
     key::SUBTYPE,
     key::SECTION_KEY,
     key::SYMBOL,
     key::SYMBOL_TYPE,
     key::LABEL_SLUGS,
+    key::SOURCE_SHA256,
     key::CONTENT_HASH,
+    key::EMBEDDING_MODEL,
 ];
+
+/// The payload keys that hold a number.
+const INTEGER_KEYS: &[&str] = &[key::PART_INDEX, key::PART_TOTAL, key::LINE_START, key::LINE_END];
 
 /// The payload keys that hold text, which conditions search for words.
 pub const TEXT_KEYS: &[&str] = &[key::TITLE, key::TEXT];
@@ -46,8 +52,8 @@ pub fn create_request(name: &str, dimensions: u64) -> CreateCollection {
     CreateCollectionBuilder::new(name).vectors_config(dense).sparse_vectors_config(sparse).build()
 }
 
-/// Returns the requests that create the payload indexes: the tenant's first, then those that conditions and hints
-/// use.
+/// Returns the requests that create the payload indexes: the tenant's first, then those of every other documented key. A
+/// database in strict mode refuses a filter by a key without one.
 #[must_use]
 pub fn index_requests(name: &str) -> Vec<CreateFieldIndexCollection> {
     let keyword = |key: &str| CreateFieldIndexCollectionBuilder::new(name, key, FieldType::Keyword);
@@ -58,7 +64,9 @@ pub fn index_requests(name: &str) -> Vec<CreateFieldIndexCollection> {
         let by_word = TextIndexParamsBuilder::new(TokenizerType::Word).lowercase(true);
         CreateFieldIndexCollectionBuilder::new(name, *key, FieldType::Text).field_index_params(by_word)
     });
-    let indexes = std::iter::once(tenant).chain(keywords).chain(texts);
+    let integers =
+        INTEGER_KEYS.iter().map(|key| CreateFieldIndexCollectionBuilder::new(name, *key, FieldType::Integer));
+    let indexes = std::iter::once(tenant).chain(keywords).chain(integers).chain(texts);
     indexes.map(|index| index.wait(true).build()).collect()
 }
 
@@ -69,15 +77,35 @@ pub struct Layout {
     pub dense: (Option<String>, u64),
     /// True if it has the sparse vector of [`crate::sparse_vector`].
     pub has_sparse: bool,
-    /// The payload keys that hold text.
-    pub text_keys: BTreeSet<String>,
+    /// The payload keys, as far as filters depend on them.
+    pub keys: FilterKeys,
+}
+
+/// The payload keys of a collection, as far as filters depend on them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FilterKeys {
+    /// The keys that hold text.
+    pub texts: BTreeSet<String>,
+    /// The indexed keys and the types of their indexes, if the database refuses to filter by other keys: its strict mode.
+    pub indexed: Option<BTreeMap<String, PayloadSchemaType>>,
+}
+
+impl FilterKeys {
+    /// Returns true if the database filters by values of these types under this key.
+    pub(crate) fn accept(&self, key: &str, mut types: impl Iterator<Item = PayloadSchemaType>) -> bool {
+        self.indexed.as_ref().is_none_or(|indexed| types.all(|needed| indexed.get(key) == Some(&needed)))
+    }
 }
 
 impl Layout {
     /// Reads the layout. None if there is no dense vector, or if several exist and none has the name [`DENSE`].
     #[must_use]
     pub fn from_info(info: CollectionInfo) -> Option<Self> {
-        let params = info.config?.params?;
+        let config = info.config?;
+        let is_strict = config.strict_mode_config.is_some_and(|strict| {
+            strict.enabled == Some(true) && strict.unindexed_filtering_retrieve == Some(false)
+        });
+        let params = config.params?;
         let dense = match params.vectors_config?.config? {
             Config::Params(only) => (None, only.size),
             Config::ParamsMap(named) if named.map.len() == 1 => {
@@ -86,21 +114,20 @@ impl Layout {
             Config::ParamsMap(named) => (Some(DENSE.to_owned()), named.map.get(DENSE)?.size),
         };
         let has_sparse = params.sparse_vectors_config.is_some_and(|sparse| sparse.map.contains_key(SPARSE));
-        let is_text = |data_type: i32| data_type == i32::from(PayloadSchemaType::Text);
-        let indexed_keys = info.payload_schema.into_iter().filter(|(_, schema)| is_text(schema.data_type));
-        let default_keys = TEXT_KEYS.iter().map(|key| (*key).to_owned());
-        Some(Self {
-            dense,
-            has_sparse,
-            text_keys: indexed_keys.map(|(key, _)| key).chain(default_keys).collect(),
-        })
+        let indexed: BTreeMap<String, PayloadSchemaType> =
+            info.payload_schema.into_iter().map(|(key, schema)| (key, schema.data_type())).collect();
+        let of_text = indexed.iter().filter(|(_, kind)| **kind == PayloadSchemaType::Text);
+        let texts = of_text.map(|(key, _)| key.clone());
+        let texts = texts.chain(TEXT_KEYS.iter().map(|key| (*key).to_owned())).collect();
+        let indexed = is_strict.then_some(indexed);
+        Some(Self { dense, has_sparse, keys: FilterKeys { texts, indexed } })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use qdrant_client::qdrant::{
-        CollectionConfig, CollectionParams, PayloadSchemaInfo, VectorParams, VectorsConfig,
+        CollectionConfig, CollectionParams, PayloadSchemaInfo, StrictModeConfig, VectorParams, VectorsConfig,
     };
 
     use super::*;
@@ -122,8 +149,31 @@ mod tests {
             PayloadSchemaInfo { data_type: PayloadSchemaType::Text.into(), ..PayloadSchemaInfo::default() };
         info.payload_schema.insert("Notes".to_owned(), notes);
         let texts = ["Notes", "Text", "Title"].map(str::to_owned).into();
-        let layout = Layout { dense: (Some(DENSE.to_owned()), 384), has_sparse: true, text_keys: texts };
+        let keys = FilterKeys { texts, indexed: None };
+        let layout = Layout { dense: (Some(DENSE.to_owned()), 384), has_sparse: true, keys };
         assert_eq!(Layout::from_info(info), Some(layout));
+    }
+
+    #[test]
+    fn strict_mode_requires_indexes() {
+        let mut info = info(create_request("c", 384));
+        let strict = |enabled| StrictModeConfig {
+            enabled: Some(enabled),
+            unindexed_filtering_retrieve: Some(false),
+            ..StrictModeConfig::default()
+        };
+        let path = PayloadSchemaInfo {
+            data_type: PayloadSchemaType::Keyword.into(),
+            ..PayloadSchemaInfo::default()
+        };
+        info.payload_schema.insert("Path".to_owned(), path);
+        for (is_strict, accepts) in [(false, true), (true, false)] {
+            info.config.as_mut().unwrap().strict_mode_config = Some(strict(is_strict));
+            let keys = Layout::from_info(info.clone()).unwrap().keys;
+            assert!(keys.accept("Path", [PayloadSchemaType::Keyword].into_iter()));
+            assert_eq!(keys.accept("Path", [PayloadSchemaType::Integer].into_iter()), accepts);
+            assert_eq!(keys.accept("Other", [PayloadSchemaType::Keyword].into_iter()), accepts);
+        }
     }
 
     #[test]
@@ -139,9 +189,11 @@ mod tests {
     }
 
     #[test]
-    fn tenant_index_comes_first() {
+    fn every_documented_key_has_an_index_and_the_tenants_is_first() {
         let indexes = index_requests("c");
         assert_eq!(indexes[0].field_name, "OrgId");
-        assert_eq!(indexes.len(), 1 + KEYWORD_KEYS.len() + TEXT_KEYS.len());
+        let keys: BTreeSet<&str> = indexes.iter().map(|index| index.field_name.as_str()).collect();
+        assert_eq!(keys, key::ALL.iter().copied().collect());
+        assert_eq!(indexes.len(), key::ALL.len());
     }
 }

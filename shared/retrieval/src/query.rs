@@ -12,7 +12,7 @@ use qdrant_client::qdrant::{
 };
 
 use crate::collection::{Layout, SPARSE};
-use crate::filter::contains::ContainsCondition;
+use crate::filter::payload_condition::PayloadCondition;
 use crate::filter::{Filters, filters};
 use crate::payload::SEARCH_KEYS;
 use crate::sparse_vector::SparseVector;
@@ -34,7 +34,7 @@ pub(crate) fn candidates(search: &Search<'_>) -> u64 {
 /// Builds the query.
 #[must_use]
 pub fn build(search: &Search<'_>, layout: &Layout, vector: &[f32]) -> QueryPoints {
-    let filters = filters(search.org, search.scope, search.hints, &layout.text_keys);
+    let filters = filters(search.org, search.scope, search.hints, &layout.keys);
     build_page(search, layout, vector, &filters, 0)
 }
 
@@ -46,8 +46,8 @@ pub(crate) fn build_page(
     filters: &Filters,
     page: u64,
 ) -> QueryPoints {
-    let Filters { base, contains, whole_matches, hinted, .. } = filters;
-    let is_paged = !contains.is_empty();
+    let Filters { base, payload_conditions, whole_matches, hinted, .. } = filters;
+    let is_paged = !payload_conditions.is_empty();
     let limit = if is_paged { PAGE_POINTS } else { candidates(search) };
     let dense = Query::new_nearest(vector.to_vec());
     let mut nearest_queries = vec![(dense, layout.dense.0.clone())];
@@ -57,7 +57,7 @@ pub(crate) fn build_page(
         nearest_queries.push((sparse, Some(SPARSE.to_owned())));
     }
     let mut payload_keys: Vec<String> = SEARCH_KEYS.map(str::to_owned).to_vec();
-    payload_keys.extend(contains.iter().map(ContainsCondition::payload_key));
+    payload_keys.extend(payload_conditions.iter().map(PayloadCondition::payload_key));
     payload_keys.sort_unstable();
     payload_keys.dedup();
     let mut request = QueryPointsBuilder::new(search.collection)
@@ -94,8 +94,6 @@ pub(crate) fn build_page(
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use agent::retrieval::Hint;
     use contracts::NonEmpty;
     use contracts::id::OrgId;
@@ -103,10 +101,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::collection::FilterKeys;
     use crate::filter::tests::{any_scope, assert_of_tenant};
 
     fn layout(has_sparse: bool) -> Layout {
-        Layout { dense: (Some("dense".to_owned()), 2), has_sparse, text_keys: BTreeSet::new() }
+        Layout { dense: (Some("dense".to_owned()), 2), has_sparse, keys: FilterKeys::default() }
     }
 
     fn search<'a>(org: &'a OrgId, hints: &'a [Hint]) -> Search<'a> {
@@ -154,7 +153,7 @@ mod tests {
         for (operator, prefetches) in [(RagOperator::Contains, 2), (RagOperator::DoesNotContain, 0)] {
             let scope = [condition(operator)];
             let search = Search { scope: &scope, ..search(&org, &[]) };
-            let filters = filters(&org, &scope, &[], &BTreeSet::new());
+            let filters = filters(&org, &scope, &[], &FilterKeys::default());
             let page = build_page(&search, &layout(false), &[1.0, 0.0], &filters, 2);
             assert_eq!((page.limit, page.offset, page.prefetch.len()), (Some(192), Some(384), prefetches));
             assert!(page.prefetch.iter().all(|prefetch| prefetch.limit == Some(1_920)));

@@ -13,7 +13,7 @@ use qdrant_client::qdrant::{ScoredPoint, ScrollPointsBuilder, point_id::PointIdO
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
-use crate::collection::Layout;
+use crate::collection::{FilterKeys, Layout};
 use crate::connection::{Connection, QdrantError};
 use crate::filter::{Filters, filters, has_key};
 use crate::payload::Payload;
@@ -71,12 +71,32 @@ impl<E: KeySource, Q: KeySource + 'static> Retriever<E, Q> {
         if usize::try_from(layout.dense.1) != Ok(vector.len()) {
             return Err(Error::DimensionMismatch);
         }
-        let filters = filters(search.org, search.scope, search.hints, &layout.text_keys);
-        let pages = self.search_pages(search, &layout, vector, &filters, deadline);
+        match self.search_layout(search, &layout, vector, deadline).await {
+            // The database may have lost an index since the layout was read, or limits filters in another way.
+            Err(Error::Rejected) if !(search.scope.is_empty() && search.hints.is_empty()) => {
+                self.database.forget_layout(search.collection).await;
+                let keys = FilterKeys { indexed: Some(BTreeMap::new()), ..layout.keys };
+                self.search_layout(search, &Layout { keys, ..layout }, vector, deadline).await
+            }
+            found => found,
+        }
+    }
+
+    async fn search_layout(
+        &self,
+        search: &Search<'_>,
+        layout: &Layout,
+        vector: &[f32],
+        deadline: Duration,
+    ) -> Result<SearchResult, Error> {
+        let filters = filters(search.org, search.scope, search.hints, &layout.keys);
+        let pages = self.search_pages(search, layout, vector, &filters, deadline);
         let (pages, unknown_keys) = join(pages, self.unknown_keys(search, &filters)).await;
         let (chunks, is_complete) = pages?;
         let ignored = filters.ignored_keys.into_iter().map(ScopeWarning::KeyIgnored);
-        let warnings = ignored.chain(unknown_keys).chain((!is_complete).then_some(ScopeWarning::Incomplete));
+        let unindexed = filters.unindexed_keys.into_iter().map(ScopeWarning::KeyUnindexed);
+        let incomplete = (!is_complete).then_some(ScopeWarning::Incomplete);
+        let warnings = ignored.chain(unknown_keys).chain(unindexed).chain(incomplete);
         Ok(SearchResult { chunks, warnings: warnings.collect() })
     }
 
@@ -100,12 +120,14 @@ impl<E: KeySource, Q: KeySource + 'static> Retriever<E, Q> {
                 async move { qdrant.points().query(request).await }
             });
             let points = response.await?.result;
-            let is_last =
-                filters.contains.is_empty() || u64::try_from(points.len()).unwrap_or(u64::MAX) < PAGE_POINTS;
+            let is_last = filters.payload_conditions.is_empty()
+                || u64::try_from(points.len()).unwrap_or(u64::MAX) < PAGE_POINTS;
             // The filter excludes other orgs' points; drop any that come back all the same.
             let points = points
                 .into_iter()
-                .filter(|point| filters.contains.iter().all(|condition| condition.is_met(&point.payload)))
+                .filter(|point| {
+                    filters.payload_conditions.iter().all(|condition| condition.is_met(&point.payload))
+                })
                 .filter_map(chunk_from_point)
                 .filter(|(org, _)| org == search.org.as_str());
             for (_, chunk) in points {
@@ -200,6 +222,10 @@ impl<Q: KeySource + 'static> Database<Q> {
             let (database, collection) = (Arc::clone(self), collection.to_owned());
             tokio::spawn(async move { database.layout(&collection).await.is_ok() });
         }
+    }
+
+    async fn forget_layout(&self, collection: &str) {
+        self.layouts.lock().await.remove(collection);
     }
 
     async fn layout(&self, collection: &str) -> Result<Layout, Error> {

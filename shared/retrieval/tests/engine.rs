@@ -18,7 +18,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent::retrieval::{Chunk, EmbeddingModel, Error, Hint, Retrieval, Search};
+use agent::retrieval::{Chunk, EmbeddingModel, Error, Hint, Retrieval, ScopeWarning, Search};
 use contracts::{
     ContentHash, NonEmpty,
     id::OrgId,
@@ -29,7 +29,9 @@ use llm::{
     ApiKey, Config,
     embeddings::{Embeddings, Limits},
 };
-use qdrant_client::qdrant::{NamedVectors, PointStruct, UpsertPointsBuilder, Value, Vector};
+use qdrant_client::qdrant::{
+    CreateCollection, NamedVectors, PointStruct, StrictModeConfig, UpsertPointsBuilder, Value, Vector,
+};
 use retrieval::{
     Connection, Payload, Retriever, collection,
     connection::{Clients, QdrantTimeouts},
@@ -44,6 +46,8 @@ use tokio::{
 };
 
 const COLLECTION: &str = "conditions";
+/// A collection in strict mode.
+const STRICT: &str = "strict";
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The number of random searches per engine.
@@ -160,14 +164,24 @@ fn chunk(org: &str, name: &str, towards: f32, more: &[(&str, Value)]) -> PointSt
     PointStruct::new(id, NamedVectors { vectors }, map)
 }
 
-/// Indexes three chunks of `acme corp`, and the same chunks of other orgs whose names share its words.
 async fn index_chunks(engine: &Engine) -> Retriever<ApiKey, ApiKey> {
+    index_chunks_in(engine, COLLECTION, None).await
+}
+
+/// Indexes three chunks of `acme corp`, and the same chunks of other orgs whose names share its words.
+async fn index_chunks_in(
+    engine: &Engine,
+    name: &str,
+    strict_mode: Option<StrictModeConfig>,
+) -> Retriever<ApiKey, ApiKey> {
     let connection = Connection::<ApiKey>::new(&engine.url, None, QdrantTimeouts::INDEXER).unwrap();
     let create = |qdrant: Clients| async move {
-        qdrant.collections().create(collection::create_request(COLLECTION, 3)).await
+        let request = collection::create_request(name, 3);
+        let request = CreateCollection { strict_mode_config: strict_mode.clone(), ..request };
+        qdrant.collections().create(request).await
     };
     connection.call(create).await.unwrap();
-    for index in collection::index_requests(COLLECTION) {
+    for index in collection::index_requests(name) {
         let make = |qdrant: Clients| {
             let index = index.clone();
             async move { qdrant.points().create_field_index(index).await }
@@ -213,14 +227,14 @@ async fn index_chunks(engine: &Engine) -> Retriever<ApiKey, ApiKey> {
             &[("LabelSlugs", labels(&["dataset"])), ("Text", "nothing".into())],
         ));
     }
-    let put = UpsertPointsBuilder::new(COLLECTION, points).wait(true).build();
+    let put = UpsertPointsBuilder::new(name, points).wait(true).build();
     let put = |qdrant: Clients| {
         let put = put.clone();
         async move { qdrant.points().upsert(put).await }
     };
     connection.call(put).await.unwrap();
     let embeddings = Embeddings::new(Config::default(), Limits::default(), ApiKey::new("")).unwrap();
-    Retriever::new(embeddings, connection, COLLECTION.to_owned(), BREAKER_POLICY)
+    Retriever::new(embeddings, connection, name.to_owned(), BREAKER_POLICY)
 }
 
 async fn search(
@@ -296,10 +310,39 @@ async fn operators_match_keywords_lists_numbers_flags_and_texts() {
     ];
     for engine in engines().await {
         let sources = index_chunks(&engine).await;
+        let strict = StrictModeConfig {
+            enabled: Some(true),
+            unindexed_filtering_retrieve: Some(false),
+            ..StrictModeConfig::default()
+        };
+        let strict = index_chunks_in(&engine, STRICT, Some(strict)).await;
         for (key, operator, values, expected) in &cases {
             let scope = [condition(key, *operator, values)];
             let found = search(&sources, "acme corp", "?", &scope, &[]).await.unwrap();
             assert_eq!(names(&found), *expected, "{}: {key} {operator:?} {values:?}", engine.name);
+
+            let org = OrgId::new("acme corp").unwrap();
+            let hints = [Hint::new("Repo", "site"), Hint::new("Owner", "ada")];
+            let search = Search {
+                org: &org,
+                collection: STRICT,
+                question: "?",
+                scope: &scope,
+                hints: &hints,
+                chunks: 8,
+            };
+            let found = strict.search(&search, &[1.0, 0.0, 0.0], DEADLINE).await.unwrap();
+            let mut chunks: Vec<char> = names(&found.chunks).chars().collect();
+            chunks.sort_unstable();
+            assert_eq!(String::from_iter(chunks), *expected, "strict {}: {key} {operator:?}", engine.name);
+            let is_equality =
+                matches!(operator, Equals | NotEquals) || matches!(values[..], [RagValue::Integer(_), ..]);
+            let is_unindexed = ["Level", "Numbers", "Draft", "two words", "Unheard"].contains(key)
+                && is_equality
+                && !(*operator == Contains && values.len() > 1);
+            let warning = is_unindexed.then(|| ScopeWarning::KeyUnindexed((*key).to_owned()));
+            let told = found.warnings.iter().find(|one| matches!(one, ScopeWarning::KeyUnindexed(_)));
+            assert_eq!(told, warning.as_ref(), "{}: {key} {operator:?} {values:?}", engine.name);
         }
         let both =
             [condition("LabelSlugs", Contains, &[text("api")]), condition("Level", NotEquals, &[number(3)])];

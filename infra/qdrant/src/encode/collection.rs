@@ -3,10 +3,13 @@
 use std::collections::HashMap;
 
 use qdrant_client::qdrant as wire;
-use qdrant_edge::{Distance, EdgeConfig, EdgeShard, Modifier, PayloadIndexInfo, PayloadSchemaType};
+use qdrant_edge::{Distance, EdgeConfig, Modifier, PayloadIndexInfo, PayloadSchemaType};
+
+use crate::engine::Collection;
+use crate::strict_mode;
 
 /// Describes a collection: status, points, vectors and indexed fields.
-pub(crate) fn info(shard: &EdgeShard) -> wire::CollectionInfo {
+pub(crate) fn info(shard: &Collection) -> wire::CollectionInfo {
     let info = shard.info();
     let fields = info.payload_schema.iter().map(|(key, index)| (key.to_string(), field(index)));
     wire::CollectionInfo {
@@ -18,6 +21,7 @@ pub(crate) fn info(shard: &EdgeShard) -> wire::CollectionInfo {
         payload_schema: fields.collect(),
         config: Some(wire::CollectionConfig {
             params: Some(params(&shard.config())),
+            strict_mode_config: strict_mode::config(shard),
             ..wire::CollectionConfig::default()
         }),
         ..wire::CollectionInfo::default()

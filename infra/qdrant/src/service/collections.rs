@@ -6,7 +6,7 @@ use tonic::{Request, Response, Status};
 
 use super::Service;
 use super::unsupported::unsupported;
-use crate::{decode, encode};
+use crate::{decode, encode, strict_mode};
 
 #[tonic::async_trait]
 impl Collections for Service {
@@ -36,7 +36,9 @@ impl Collections for Service {
     ) -> Result<Response<CollectionOperationResponse>, Status> {
         let asked = request.into_inner();
         let name = asked.collection_name.clone();
-        let create = move |engine: &crate::engine::Engine| engine.create(&name, decode::config(asked)?);
+        let is_strict = strict_mode::is_asked(asked.strict_mode_config.as_ref());
+        let create =
+            move |engine: &crate::engine::Engine| engine.create(&name, decode::config(asked)?, is_strict);
         self.answer(create, |(), time| CollectionOperationResponse { result: true, time }).await
     }
 

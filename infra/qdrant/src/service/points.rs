@@ -13,7 +13,7 @@ use super::Service;
 use super::unsupported::unsupported;
 use crate::engine::Engine;
 use crate::refusal::Refusal;
-use crate::{decode, encode};
+use crate::{decode, encode, strict_mode};
 
 /// Default number of points of a scroll.
 const DEFAULT_PAGE: u32 = 10;
@@ -103,7 +103,7 @@ impl Points for Service {
             return Err(Refusal::Unsupported("ordering by a field").into());
         }
         let read = move |engine: &Engine| {
-            let limit = asked.limit.unwrap_or(DEFAULT_PAGE);
+            let (filter, limit) = (asked.filter.clone(), asked.limit.unwrap_or(DEFAULT_PAGE));
             let request = ScrollRequest {
                 offset: asked.offset.map(|offset| decode::id(Some(offset))).transpose()?,
                 limit: Some(usize::try_from(limit).unwrap_or(usize::MAX).max(1)),
@@ -112,7 +112,10 @@ impl Points for Service {
                 with_vector: decode::vectors(asked.with_vectors),
                 order_by: None,
             };
-            engine.read(&asked.collection_name, |shard| Ok(shard.scroll(request)?))
+            engine.read(&asked.collection_name, |collection| {
+                strict_mode::check(collection, filter.as_ref())?;
+                Ok(collection.scroll(request)?)
+            })
         };
         self.answer(read, |(records, next), time| ScrollResponse {
             next_page_offset: next.map(encode::point_id),
@@ -126,9 +129,13 @@ impl Points for Service {
     async fn count(&self, request: Request<CountPoints>) -> Result<Response<CountResponse>, Status> {
         let asked = request.into_inner();
         let count = move |engine: &Engine| {
+            let filter = asked.filter.clone();
             let request =
                 CountRequest { filter: decode::filter(asked.filter)?, exact: asked.exact.unwrap_or(true) };
-            engine.read(&asked.collection_name, |shard| Ok(shard.count(request)?))
+            engine.read(&asked.collection_name, |collection| {
+                strict_mode::check(collection, filter.as_ref())?;
+                Ok(collection.count(request)?)
+            })
         };
         self.answer(count, |count, time| CountResponse {
             result: Some(CountResult { count: u64::try_from(count).unwrap_or(u64::MAX) }),
@@ -204,8 +211,10 @@ impl Service {
 }
 
 fn found(engine: &Engine, asked: QueryPoints) -> Result<Vec<ScoredPoint>, Refusal> {
-    let collection = asked.collection_name.clone();
-    let request = decode::query(asked)?;
-    let points = engine.read(&collection, |shard| Ok(shard.query(request)?))?;
+    let name = asked.collection_name.clone();
+    let points = engine.read(&name, |collection| {
+        strict_mode::check_query(collection, &asked)?;
+        Ok(collection.query(decode::query(asked)?)?)
+    })?;
     Ok(points.into_iter().map(encode::scored).collect())
 }

@@ -184,6 +184,11 @@ pub enum ScopeWarning {
     /// No source of the org has the key.
     #[error("No indexed source has the key `{0}`, which `RagScope` names.")]
     KeyUnknown(String),
+    /// The database refuses to filter by the key, so the nearest chunks were compared.
+    #[error(
+        "The database has no index for the key `{0}`, which `RagScope` names, and refuses to filter by it. It was compared with the nearest chunks only: create the index, or use another key."
+    )]
+    KeyUnindexed(String),
     /// More chunks may match than were compared.
     #[error("`RagScope` was compared with the nearest chunks only, and others may match it too.")]
     Incomplete,

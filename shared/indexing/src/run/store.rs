@@ -11,7 +11,7 @@ use qdrant_client::qdrant::{
     RetrievedPoint, ScrollPointsBuilder, ScrollResponse, UpsertPointsBuilder, Value, Vector, Vectors,
     point_id::PointIdOptions, value::Kind, with_payload_selector::SelectorOptions,
 };
-use retrieval::collection::{self, Layout, SPARSE};
+use retrieval::collection::{self, FilterKeys, Layout, SPARSE};
 use retrieval::connection::{Connection, QdrantError};
 use retrieval::filter::filters;
 use retrieval::sparse_vector::SparseVector;
@@ -43,7 +43,8 @@ impl<K: KeySource> Store<K> {
         &self.collection
     }
 
-    /// Reads the indexed state of a repository; empty if the collection doesn't exist.
+    /// Reads the indexed state of a repository; empty if the collection doesn't exist. Creates the payload indexes that an
+    /// existing collection lacks, since a database in strict mode refuses the filter by repository without them.
     pub(super) async fn load_state(&self, source: &Source) -> Result<IndexedState, Error> {
         let info = match self.connection.collection(&self.collection).await {
             Ok(info) => info,
@@ -52,6 +53,7 @@ impl<K: KeySource> Store<K> {
         };
         let layout = Layout::from_info(info).ok_or_else(|| Error::NoDenseVector(self.collection.clone()))?;
         let layout = self.layout.get_or_init(|| async { layout }).await;
+        self.create_indexes().await?;
         let mut state = IndexedState { layout: Some(layout.clone()), ..IndexedState::default() };
         let mut offset: Option<PointId> = None;
         loop {
@@ -96,7 +98,7 @@ impl<K: KeySource> Store<K> {
         let layout = Layout {
             dense: (Some(collection::DENSE.to_owned()), length),
             has_sparse: true,
-            text_keys: BTreeSet::new(),
+            keys: FilterKeys::default(),
         };
         let request = self.connection.call(|qdrant| {
             let create = create.clone();
@@ -163,7 +165,7 @@ fn repo_filter(source: &Source) -> Filter {
         operator: RagOperator::Equals,
         values: NonEmpty::one(RagValue::Text(source.repo.clone())),
     };
-    filters(&source.org, &[repo], &[], &BTreeSet::new()).base
+    filters(&source.org, &[repo], &[], &FilterKeys::default()).base
 }
 
 fn build_vectors(layout: &Layout, dense: Vec<f32>, text: &str) -> Vectors {

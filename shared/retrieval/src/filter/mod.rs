@@ -4,10 +4,10 @@
 //! the rest and grant nothing. A condition that names the tenant's key in any spelling is dropped, so a caller can't
 //! even use it to empty a result. Hints rank: they are never a condition of the only search.
 //!
-//! The database compares words and whole values, not substrings without regard to case. [`contains`] therefore
-//! evaluates `contains` and `does_not_contain` on the payload of each result.
+//! The database compares words and whole values, not substrings without regard to case, and in its strict mode it refuses
+//! keys without an index. [`payload_condition`] therefore evaluates the rest on the payload of each result.
 
-pub mod contains;
+pub mod payload_condition;
 
 use std::collections::BTreeSet;
 
@@ -16,9 +16,12 @@ use contracts::{
     id::OrgId,
     request::{RagCondition, RagOperator, RagValue},
 };
-use qdrant_client::qdrant::{Condition, FieldCondition, Filter, Match, r#match::MatchValue};
+use qdrant_client::qdrant::{
+    Condition, FieldCondition, Filter, Match, PayloadSchemaType, r#match::MatchValue,
+};
 
-use self::contains::ContainsCondition;
+use self::payload_condition::PayloadCondition;
+use crate::collection::FilterKeys;
 
 /// The request's name for the workspace key.
 const WORKSPACE_ID: &str = "WorkspaceId";
@@ -29,9 +32,9 @@ pub struct Filters {
     /// The points that the search may return, as far as the database can tell.
     pub base: Filter,
     /// The conditions that a result's payload must also meet.
-    pub contains: Vec<ContainsCondition>,
-    /// The subset of the base whose whole values or words match `contains`, so that those are found however many
-    /// other points are nearer; none without such conditions.
+    pub payload_conditions: Vec<PayloadCondition>,
+    /// The subset of the base whose whole values or words match the conditions on parts, so that those are found however
+    /// many other points are nearer; none without such conditions.
     pub whole_matches: Option<Filter>,
     /// The subset of the base that ranks higher; none without hints.
     pub hinted: Option<Filter>,
@@ -39,40 +42,66 @@ pub struct Filters {
     pub ignored_keys: Vec<String>,
     /// The keys of conditions that aren't documented payload keys: the request's spelling and the database's path.
     pub custom_keys: Vec<(String, String)>,
+    /// The keys of conditions that the database refuses for want of an index, as the request spells them.
+    pub unindexed_keys: Vec<String>,
 }
 
-/// Builds the filters of a search in `org`. `texts` are the payload keys that hold text.
+/// Builds the filters of a search in `org`, in a collection with these `keys`.
 #[must_use]
-pub fn filters(org: &OrgId, scope: &[RagCondition], hints: &[Hint], texts: &BTreeSet<String>) -> Filters {
+pub fn filters(org: &OrgId, scope: &[RagCondition], hints: &[Hint], keys: &FilterKeys) -> Filters {
     let mut base = Filter::must([tenant_condition(org)]);
-    let (mut contains, mut whole_matches) = (Vec::new(), Vec::new());
-    let (mut ignored_keys, mut custom_keys) = (Vec::new(), Vec::new());
+    let (mut payload_conditions, mut whole_matches) = (Vec::new(), Vec::new());
+    let (mut ignored_keys, mut custom_keys, mut unindexed_keys) = (Vec::new(), Vec::new(), Vec::new());
     for condition in scope {
         let Some(key) = key_path(&condition.key) else {
             ignored_keys.push(condition.key.clone());
             continue;
         };
-        if !names_payload_key(&key) {
+        let is_text = keys.texts.contains(&key);
+        let accepts_values = keys.accept(&key, index_types(condition, false));
+        let accepts_words = keys.accept(&key, index_types(condition, is_text));
+        if !names_payload_key(&key) && accepts_values {
             custom_keys.push((condition.key.clone(), key.clone()));
         }
         let any = any_of(&key, condition, &BTreeSet::new());
-        let substring = ContainsCondition::new(&key, condition);
+        let part = PayloadCondition::contains(&key, condition);
         match condition.operator {
-            RagOperator::Contains if substring.is_some() => {
-                whole_matches.push(Filter::should(any_of(&key, condition, texts)).into());
+            RagOperator::Contains if part.is_some() => {
+                if accepts_words {
+                    whole_matches.push(Filter::should(any_of(&key, condition, &keys.texts)).into());
+                }
             }
-            RagOperator::Equals | RagOperator::Contains => base.must.push(Filter::should(any).into()),
-            RagOperator::NotEquals | RagOperator::DoesNotContain => base.must_not.extend(any),
+            RagOperator::DoesNotContain if part.is_some() && !accepts_values => {}
+            RagOperator::Equals | RagOperator::Contains if accepts_values => {
+                base.must.push(Filter::should(any).into());
+            }
+            RagOperator::NotEquals | RagOperator::DoesNotContain if accepts_values => {
+                base.must_not.extend(any)
+            }
+            operator => {
+                payload_conditions.push(PayloadCondition::equals(&key, condition));
+                // An equal text has the same words, if it has any.
+                let has_words = |value: &RagValue| matches!(value, RagValue::Text(text) if text.contains(char::is_alphanumeric));
+                match operator {
+                    RagOperator::Equals if accepts_words && condition.values.iter().all(has_words) => {
+                        base.must.push(Filter::should(any_of(&key, condition, &keys.texts)).into());
+                    }
+                    _ if accepts_words => {}
+                    _ => unindexed_keys.push(condition.key.clone()),
+                }
+            }
         }
-        contains.extend(substring);
+        payload_conditions.extend(part);
     }
     let hints = hints.iter().filter_map(|hint| {
         let key = key_path(&hint.key)?;
-        Some(if texts.contains(&key) {
-            Condition::matches_text(key, hint.value.clone())
-        } else {
-            exact_match(&key, &hint.value)
-        })
+        let is_text = keys.texts.contains(&key);
+        let needed = if is_text { PayloadSchemaType::Text } else { PayloadSchemaType::Keyword };
+        let hint = match is_text {
+            true => Condition::matches_text(key.clone(), hint.value.clone()),
+            false => exact_match(&key, &hint.value),
+        };
+        keys.accept(&key, std::iter::once(needed)).then_some(hint)
     });
     let hints: Vec<Condition> = hints.collect();
     let subset = |conditions: Vec<Condition>| {
@@ -82,7 +111,7 @@ pub fn filters(org: &OrgId, scope: &[RagCondition], hints: &[Hint], texts: &BTre
     };
     let whole_matches = (!whole_matches.is_empty()).then(|| subset(whole_matches));
     let hinted = (!hints.is_empty()).then(|| subset(vec![Filter::should(hints).into()]));
-    Filters { base, contains, whole_matches, hinted, ignored_keys, custom_keys }
+    Filters { base, payload_conditions, whole_matches, hinted, ignored_keys, custom_keys, unindexed_keys }
 }
 
 /// Returns a filter that matches the org's points that have a value under this key.
@@ -131,6 +160,16 @@ fn any_of(key: &str, condition: &RagCondition, texts: &BTreeSet<String>) -> Vec<
     }
     any.extend(flags.into_iter().map(|flag| Condition::matches(key, flag)));
     any
+}
+
+/// Returns the types of indexes by which the database compares a condition's values: texts by their words, or as a whole.
+fn index_types(condition: &RagCondition, by_word: bool) -> impl Iterator<Item = PayloadSchemaType> {
+    condition.values.iter().map(move |value| match value {
+        RagValue::Text(_) if by_word => PayloadSchemaType::Text,
+        RagValue::Text(_) => PayloadSchemaType::Keyword,
+        RagValue::Integer(_) => PayloadSchemaType::Integer,
+        RagValue::Flag(_) => PayloadSchemaType::Bool,
+    })
 }
 
 /// Returns the key as the database parses it: a path of names separated by dots, each optionally followed by `[]` or

@@ -16,16 +16,24 @@ fn text(value: &str) -> RagValue {
     RagValue::Text(value.to_owned())
 }
 
-fn texts() -> BTreeSet<String> {
-    ["Text", "Title"].map(str::to_owned).into()
+fn keys() -> FilterKeys {
+    FilterKeys { texts: ["Text", "Title"].map(str::to_owned).into(), indexed: None }
+}
+
+/// The keys of a collection in strict mode.
+fn strict_keys() -> FilterKeys {
+    use PayloadSchemaType::{Integer, Keyword, Text};
+    let indexed = [("Path", Keyword), ("LineStart", Integer), ("Title", Text)];
+    let indexed = indexed.map(|(key, kind)| (key.to_owned(), kind)).into();
+    FilterKeys { indexed: Some(indexed), ..keys() }
 }
 
 fn whole_matches(scope: &[RagCondition]) -> Filter {
-    filters(&org(), scope, &[], &texts()).whole_matches.unwrap()
+    filters(&org(), scope, &[], &keys()).whole_matches.unwrap()
 }
 
 fn base_filter(scope: &[RagCondition]) -> Filter {
-    filters(&org(), scope, &[], &texts()).base
+    filters(&org(), scope, &[], &keys()).base
 }
 
 /// Returns every field condition of a filter at any depth, and whether it is in the filter's own `must`.
@@ -79,7 +87,7 @@ fn equals_matches_any_value_once() {
 #[test]
 fn name_with_a_space_is_matched_exactly() {
     let org = OrgId::new("acme corp").unwrap();
-    let built = filters(&org, &[], &[Hint::new("Repo", "the core")], &texts());
+    let built = filters(&org, &[], &[Hint::new("Repo", "the core")], &keys());
     let exact: Vec<MatchValue> = fields(&built.hinted.unwrap())
         .into_iter()
         .map(|(_, field)| field.r#match.unwrap().match_value.unwrap())
@@ -127,7 +135,7 @@ fn contains_is_left_to_the_payload_and_equals_compares_the_whole() {
 fn ignored_and_custom_keys_are_reported() {
     let scope = ["OrgId", "a\"b", "Level", "path", "LabelSlugs[0]", "Repo.x"]
         .map(|key| condition(key, RagOperator::Equals, &[text("x")]));
-    let filters = filters(&org(), &scope, &[], &texts());
+    let filters = filters(&org(), &scope, &[], &keys());
     assert_eq!(filters.ignored_keys, ["OrgId", "a\"b"]);
     let custom_keys = ["Level", "Repo.x"].map(|key| (key.to_owned(), key.to_owned()));
     assert_eq!(filters.custom_keys, custom_keys);
@@ -187,10 +195,11 @@ fn tenant_key_is_dropped_in_every_spelling() {
             [RagOperator::Equals, RagOperator::NotEquals, RagOperator::Contains, RagOperator::DoesNotContain];
         for operator in operators {
             let hints = [Hint::new(key, "other")];
-            let built = filters(&org(), &[condition(key, operator, &[text("other")])], &hints, &texts());
+            let built = filters(&org(), &[condition(key, operator, &[text("other")])], &hints, &keys());
             let alone = Filter::must([Condition::matches("OrgId", "acme".to_owned())]);
             assert_eq!((built.base, built.hinted, built.whole_matches), (alone, None, None), "{key:?}");
-            assert_eq!((built.contains, built.ignored_keys), (Vec::new(), vec![key.to_owned()]), "{key:?}");
+            assert_eq!(built.payload_conditions, [], "{key:?}");
+            assert_eq!(built.ignored_keys, [key], "{key:?}");
         }
     }
 }
@@ -198,7 +207,7 @@ fn tenant_key_is_dropped_in_every_spelling() {
 #[test]
 fn hints_leave_the_base_filter_unchanged() {
     let hints = [Hint::new("Repo", "core"), Hint::new("Title", "leases")];
-    let built = filters(&org(), &[], &hints, &texts());
+    let built = filters(&org(), &[], &hints, &keys());
     assert_eq!(built.base, Filter::must([Condition::matches("OrgId", "acme".to_owned())]));
     let any = [Condition::matches("Repo", "core".to_owned()), Condition::matches_text("Title", "leases")];
     assert_eq!(built.hinted.unwrap().must[1], Filter::should(any).into());
@@ -241,9 +250,43 @@ proptest! {
 
     #[test]
     fn every_filter_is_limited_to_the_callers_org((org, scope, hints) in any_scope()) {
-        let Filters { base, whole_matches, hinted, .. } = filters(&org, &scope, &hints, &texts());
+        let Filters { base, whole_matches, hinted, .. } = filters(&org, &scope, &hints, &keys());
         for filter in [Some(base), whole_matches, hinted].into_iter().flatten() {
             assert_of_tenant(&filter, &org);
+        }
+    }
+}
+
+#[test]
+fn strict_mode_filters_by_indexed_keys_and_compares_the_rest() {
+    use RagOperator::{Contains, DoesNotContain, Equals, NotEquals};
+    let number = RagValue::Integer(3);
+    for (key, operator, value, in_database, in_payload, unindexed) in [
+        ("Path", Equals, text("a"), 1, 0, false),
+        ("Path", NotEquals, text("a"), 1, 0, false),
+        ("Path", Contains, text("a"), 0, 1, false),
+        ("Path", Equals, number.clone(), 0, 1, true),
+        ("LineStart", Equals, number.clone(), 1, 0, false),
+        ("Title", Equals, text("A guide"), 1, 1, false),
+        ("Title", Equals, text("--"), 0, 1, false),
+        ("Title", NotEquals, text("A guide"), 0, 1, false),
+        ("Title", Contains, text("gui"), 0, 1, false),
+        ("Owner", Equals, text("ada"), 0, 1, true),
+        ("Owner", NotEquals, text("ada"), 0, 1, true),
+        ("Owner", Contains, text("ada"), 0, 1, false),
+        ("Owner", DoesNotContain, text("ada"), 0, 1, false),
+        ("Path[]", Equals, text("a"), 0, 1, true),
+    ] {
+        let scope = [condition(key, operator, std::slice::from_ref(&value))];
+        let built = filters(&org(), &scope, &[Hint::new("Repo", "core")], &strict_keys());
+        let of_database = built.base.must.len() - 1 + built.base.must_not.len();
+        let found = (of_database, built.payload_conditions.len(), !built.unindexed_keys.is_empty());
+        assert_eq!(found, (in_database, in_payload, unindexed), "{key} {operator:?} {value:?}");
+        assert_eq!(built.hinted, None, "the hint's key has no index");
+        let all = [Some(&built.base), built.whole_matches.as_ref()];
+        for (_, field) in all.into_iter().flatten().flat_map(fields).filter(|(_, field)| field.key != "OrgId")
+        {
+            assert!(strict_keys().indexed.unwrap().contains_key(&field.key), "{field:?}");
         }
     }
 }

@@ -1,20 +1,29 @@
-//! Conditions on parts of values, evaluated on a result's payload.
+//! Conditions that the database can't evaluate: on parts of values, and on keys without the index that its strict mode
+//! requires. They are evaluated on a result's payload.
 
 use std::collections::HashMap;
 
 use contracts::request::{RagCondition, RagOperator, RagValue};
 use qdrant_client::qdrant::{Value, value::Kind};
 
-/// A `contains` or `does_not_contain` condition with a text. It compares without regard to case: a text with a part
-/// of it, an item of a list with the whole value.
+/// A condition on a result's payload.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ContainsCondition {
+pub struct PayloadCondition {
     /// The name of the payload member, then the steps within it.
     root: String,
     steps: Vec<Step>,
-    /// Texts are in lower case.
     values: Vec<RagValue>,
+    comparison: Comparison,
     is_negative: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Comparison {
+    /// A text with a part of it, an item of a list with the whole value, both without regard to case. The texts of the
+    /// condition are in lower case.
+    Contains,
+    /// Any value with the whole value.
+    Equals,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,15 +36,13 @@ enum Step {
     Index(usize),
 }
 
-impl ContainsCondition {
-    /// Creates the condition on a path of the database. None for another operator, or without a text: the database
-    /// compares numbers and flags itself.
-    pub(super) fn new(path: &str, condition: &RagCondition) -> Option<Self> {
-        let is_negative = match condition.operator {
-            RagOperator::Contains => false,
-            RagOperator::DoesNotContain => true,
-            RagOperator::Equals | RagOperator::NotEquals => return None,
-        };
+impl PayloadCondition {
+    /// Creates a `contains` or `does_not_contain` condition with a text, on a path of the database. None for another
+    /// operator, or without a text: these compare whole values.
+    pub(super) fn contains(path: &str, condition: &RagCondition) -> Option<Self> {
+        if matches!(condition.operator, RagOperator::Equals | RagOperator::NotEquals) {
+            return None;
+        }
         let mut has_text = false;
         let values = condition.values.iter().map(|value| match value {
             RagValue::Text(text) => {
@@ -44,9 +51,20 @@ impl ContainsCondition {
             }
             other => other.clone(),
         });
-        let values: Vec<RagValue> = values.collect();
+        let condition = Self::new(path, condition.operator, values.collect(), Comparison::Contains);
+        has_text.then_some(condition)
+    }
+
+    /// Creates a condition that compares whole values as the database does.
+    pub(super) fn equals(path: &str, condition: &RagCondition) -> Self {
+        let values = condition.values.iter().cloned().collect();
+        Self::new(path, condition.operator, values, Comparison::Equals)
+    }
+
+    fn new(path: &str, operator: RagOperator, values: Vec<RagValue>, comparison: Comparison) -> Self {
+        let is_negative = matches!(operator, RagOperator::NotEquals | RagOperator::DoesNotContain);
         let (root, steps) = parse(path);
-        has_text.then_some(Self { root, steps, values, is_negative })
+        Self { root, steps, values, comparison, is_negative }
     }
 
     /// Returns the payload key that has to be read to evaluate it.
@@ -67,7 +85,7 @@ impl ContainsCondition {
             (None, Kind::ListValue(list)) if !is_item => {
                 list.values.iter().any(|item| self.matches(item, &[], true))
             }
-            (None, kind) => self.values.iter().any(|wanted| is_match(kind, wanted, is_item)),
+            (None, kind) => self.values.iter().any(|wanted| self.is_match(kind, wanted, is_item)),
             (Some((Step::Name(name), rest)), Kind::StructValue(object)) => {
                 object.fields.get(name).is_some_and(|member| self.matches(member, rest, false))
             }
@@ -80,17 +98,18 @@ impl ContainsCondition {
             (Some(_), _) => false,
         }
     }
-}
 
-fn is_match(kind: &Kind, wanted: &RagValue, is_item: bool) -> bool {
-    match (kind, wanted) {
-        (Kind::StringValue(text), RagValue::Text(part)) => {
-            let text = text.to_lowercase();
-            if is_item { text == *part } else { text.contains(part) }
+    fn is_match(&self, kind: &Kind, wanted: &RagValue, is_item: bool) -> bool {
+        match (kind, wanted) {
+            (Kind::StringValue(text), RagValue::Text(wanted)) => match self.comparison {
+                Comparison::Equals => text == wanted,
+                Comparison::Contains if is_item => text.to_lowercase() == *wanted,
+                Comparison::Contains => text.to_lowercase().contains(wanted),
+            },
+            (Kind::IntegerValue(number), RagValue::Integer(wanted)) => number == wanted,
+            (Kind::BoolValue(flag), RagValue::Flag(wanted)) => flag == wanted,
+            _ => false,
         }
-        (Kind::IntegerValue(number), RagValue::Integer(wanted)) => number == wanted,
-        (Kind::BoolValue(flag), RagValue::Flag(wanted)) => flag == wanted,
-        _ => false,
     }
 }
 
@@ -136,7 +155,14 @@ mod tests {
         ]
         .map(|(key, value)| (key.to_owned(), value))
         .into();
-        ContainsCondition::new(path, &condition).unwrap().is_met(&payload)
+        match operator {
+            RagOperator::Contains | RagOperator::DoesNotContain => {
+                PayloadCondition::contains(path, &condition).unwrap().is_met(&payload)
+            }
+            RagOperator::Equals | RagOperator::NotEquals => {
+                PayloadCondition::equals(path, &condition).is_met(&payload)
+            }
+        }
     }
 
     #[test]
@@ -164,13 +190,30 @@ mod tests {
     }
 
     #[test]
+    fn equality_compares_whole_values_and_items() {
+        use RagOperator::{Equals, NotEquals};
+        for (path, values, equals) in [
+            ("Path", &["docs/Tides.md"][..], true),
+            ("Path", &["docs/tides.md"], false),
+            ("Path", &["docs"], false),
+            ("LabelSlugs", &["x", "API"], true),
+            ("LabelSlugs[]", &["api"], false),
+            ("a.b[]", &["ddr"], true),
+            ("Missing", &["x"], false),
+        ] {
+            assert_eq!(is_met(path, Equals, values), equals, "{path} {values:?}");
+            assert_eq!(is_met(path, NotEquals, values), !equals, "{path} {values:?}");
+        }
+    }
+
+    #[test]
     fn condition_without_text_is_left_to_the_database() {
         for (operator, value) in [
             (RagOperator::Contains, RagValue::Integer(1)),
             (RagOperator::Equals, RagValue::Text("a".to_owned())),
         ] {
             let condition = RagCondition { key: "a".to_owned(), operator, values: NonEmpty::one(value) };
-            assert_eq!(ContainsCondition::new("a", &condition), None);
+            assert_eq!(PayloadCondition::contains("a", &condition), None);
         }
     }
 }
