@@ -84,7 +84,7 @@ fn table(report: &BudgetUseReport) -> String {
     }
     let currency = report.currency.as_deref().unwrap_or_default();
     let mut rows =
-        vec![["BUDGET", "WINDOW", "OF", "ENDS", "USED", "RESERVED", "LIMIT", ""].map(str::to_owned)];
+        vec![["BUDGET", "WINDOW", "OF", "ENDS", "USED", "RESERVED", "LIMIT", "", ""].map(str::to_owned)];
     for used in &report.budgets {
         if used.meters.is_empty() {
             rows.push(row(used, "-".to_owned(), None, currency));
@@ -104,7 +104,7 @@ fn subject(meter: &MeterUse) -> String {
 }
 
 /// Formats a meter of a budget. A budget without one has no figures.
-fn row(used: &BudgetUse, subject: String, meter: Option<&MeterUse>, currency: &str) -> [String; 8] {
+fn row(used: &BudgetUse, subject: String, meter: Option<&MeterUse>, currency: &str) -> [String; 9] {
     let BudgetUse { budget, window_end_date, .. } = used;
     let figure = |value: Option<u64>| value.map(|value| amount(value, budget, currency)).unwrap_or_default();
     [
@@ -116,7 +116,17 @@ fn row(used: &BudgetUse, subject: String, meter: Option<&MeterUse>, currency: &s
         figure(meter.map(|meter| meter.reserved)),
         amount(budget.limit, budget, currency),
         meter.map(|meter| percentage(meter, budget)).unwrap_or_default(),
+        unpriced(meter.and_then(|meter| meter.unpriced_turns).unwrap_or_default()),
     ]
+}
+
+/// Describes the turns that a budget of money doesn't count.
+fn unpriced(turns: u64) -> String {
+    match turns {
+        0 => String::new(),
+        1 => "1 turn unpriced".to_owned(),
+        turns => format!("{turns} turns unpriced"),
+    }
 }
 
 fn window(budget: &Budget) -> String {
@@ -154,7 +164,7 @@ mod tests {
             {
                 "Budget": {"Id": "monthly", "Scope": "org", "Window": "month", "Unit": "money", "Limit": 2_500_000},
                 "WindowEndDate": "2026-02-01T00:00:00.000Z",
-                "Meters": [{"Used": 1_250_000, "Reserved": 0}], "OmittedMeters": 0,
+                "Meters": [{"Used": 1_250_000, "Reserved": 0, "UnpricedTurns": 2}], "OmittedMeters": 0,
             },
             {
                 "Budget": {"Id": "daily", "Scope": "user", "Window": "day", "Unit": "tokens", "Limit": 100},
@@ -170,7 +180,10 @@ mod tests {
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert!(!text.contains('\u{1b}'), "{text}");
         assert_eq!(lines[1][..3], ["monthly", "month", "org"]);
-        assert_eq!(lines[1][4..], ["1.25", "EUR", "0", "EUR", "2.5", "EUR", "50", "%"]);
+        assert_eq!(
+            lines[1][4..],
+            ["1.25", "EUR", "0", "EUR", "2.5", "EUR", "50", "%", "2", "turns", "unpriced"]
+        );
         assert_eq!(lines[2][4..], ["110", "tokens", "1", "tokens", "100", "tokens", "111", "%"]);
         assert_eq!(lines[3][..5], ["daily", "day", "and", "3", "more"]);
         assert_eq!(lines[4], ["loop", "turn", "-", "9", "tokens"]);

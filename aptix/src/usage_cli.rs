@@ -73,8 +73,10 @@ pub(crate) async fn run(arguments: Usage) -> Result<String, Failure> {
 /// Formats a report for a terminal.
 fn table(report: &UsageReport) -> String {
     let key = |group: &UsageGroup| group.key.as_deref().map_or_else(|| "-".to_owned(), escape_line);
-    let mut rows =
-        vec![["", "TURNS", "CALLS", "MODEL TIME", "INPUT", "OUTPUT", "TOTAL", "COST"].map(str::to_owned)];
+    let mut rows = vec![
+        ["", "TURNS", "CALLS", "MODEL TIME", "INPUT", "OUTPUT", "TOTAL", "COST", "UNPRICED"]
+            .map(str::to_owned),
+    ];
     rows.extend(report.groups.iter().map(|group| row(key(group), group)));
     if report.omitted_groups > 0 {
         rows.push(row(format!("and {} more", report.omitted_groups), &UsageGroup::default()));
@@ -87,7 +89,7 @@ fn grouping(report: &UsageReport) -> &'static str {
     report.by.name()
 }
 
-fn row(key: String, group: &UsageGroup) -> [String; 8] {
+fn row(key: String, group: &UsageGroup) -> [String; 9] {
     let costs: Vec<String> =
         group.costs.iter().map(|cost| format!("{} {}", cost.amount, cost.currency)).collect();
     let usage = &group.usage;
@@ -102,6 +104,10 @@ fn row(key: String, group: &UsageGroup) -> [String; 8] {
         usage.completion_tokens.to_string(),
         usage.total_tokens.to_string(),
         costs.join(", "),
+        match group.unpriced_turns {
+            0 => String::new(),
+            turns => format!("{turns} turns"),
+        },
     ]
 }
 
@@ -114,6 +120,7 @@ mod tests {
         let group = |key: Option<&str>, turns: u64| UsageGroup {
             key: key.map(str::to_owned),
             turns,
+            unpriced_turns: turns / 2,
             ..UsageGroup::default()
         };
         let day: Day = "2026-01-31".parse().unwrap();
@@ -129,6 +136,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "2026-01-31 to 2026-01-31, by model");
         assert!(!text.contains('\u{1b}') && lines[2].contains("     12"), "{text}");
+        assert!(lines[2].ends_with("  6 turns") && lines[3].ends_with('0'), "{text}");
         assert!(lines[3].starts_with("- ") && lines[4].starts_with("total "), "{text}");
     }
 }

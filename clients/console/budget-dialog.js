@@ -11,6 +11,7 @@ const SCOPES = { org: 'all turns together', user: 'each user', agent: 'each agen
 const WINDOWS = { turn: 'a turn', concurrent: 'at once', minute: 'a minute', day: 'a day', month: 'a month' }
 const UNITS = { tokens: 'tokens', money: 'money', turns: 'turns' }
 const ACTIONS = { stop: 'refuse new turns, stop running ones', warn: 'warn' }
+const UNPRICED = { refuse: 'refuse them, or warn', allow: 'start them, and count their number alone' }
 
 /** @typedef {import('./budgets.js').Budget} Budget */
 
@@ -26,8 +27,9 @@ export function openBudget(budget, currency, save) {
   const limit = el('input', { name: 'Limit', required: true, inputmode: 'decimal', autocomplete: 'off', value: budget && shownLimit(budget) })
   const money = labelledField('Currency of all budgets (ISO 4217)', el('input', { name: 'Currency', value: currency ?? '', maxlength: 3, placeholder: 'EUR', autocomplete: 'off' }))
   const subject = labelledField('Only this one (id; empty: each has its own limit)', el('input', { name: 'Subject', value: budget?.Subject ?? '', autocomplete: 'off' }))
+  const unpriced = labelledField('Turns of models without a price in the currency', choice('Unpriced', UNPRICED, budget?.Unpriced ?? 'refuse'))
   const update = () => {
-    money.hidden = unit.value !== 'money'
+    money.hidden = unpriced.hidden = unit.value !== 'money'
     subject.hidden = scope.value === 'org'
   }
   const fields = [
@@ -37,6 +39,7 @@ export function openBudget(budget, currency, save) {
     labelledField('For', scope),
     subject,
     labelledField('At the limit', choice('Action', ACTIONS, budget?.Action ?? 'stop')),
+    unpriced,
   ]
   for (const field of [unit, scope]) field.addEventListener('change', update)
   update()
@@ -62,13 +65,13 @@ const shownLimit = ({ Unit, Limit }) => String(Unit === 'money' ? Limit / MICROS
  * @param {Record<string, string>} values
  * @returns {Budget}
  */
-export function parseBudget({ Id = '', Scope, Subject = '', Window, Unit, Limit = '', Action }) {
+export function parseBudget({ Id = '', Scope, Subject = '', Window, Unit, Limit = '', Action, Unpriced }) {
   const number = Number(Limit.trim())
   const limit = Unit === 'money' ? Math.round(number * MICROS) : number
   if (!Number.isSafeInteger(limit) || limit < 1) {
     throw new Error(Unit === 'money' ? 'Limit: use a positive amount of money such as 500 or 0.25.' : 'Limit: use a whole number from 1 on.')
   }
   const subject = Scope === 'org' ? '' : Subject.trim()
-  const budget = { Id: Id.trim(), Scope, ...(subject && { Subject: subject }), Window, Unit, Limit: limit, Action }
+  const budget = { Id: Id.trim(), Scope, ...(subject && { Subject: subject }), Window, Unit, Limit: limit, Action, ...(Unit === 'money' && Unpriced === 'allow' && { Unpriced }) }
   return /** @type {Budget} */ (budget)
 }

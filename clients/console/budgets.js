@@ -7,7 +7,7 @@
 
 import { openBudget } from './budget-dialog.js'
 import { announce, button, el, errorMessage, fill, openDialog } from './dom.js'
-import { formatAmount, formatNumber, timestamp } from './format.js'
+import { formatAmount, formatNumber, timestamp, turnsWithoutPrice } from './format.js'
 
 const PATH = 'api/ai/agent/budgets'
 const MICROS = 1_000_000
@@ -160,7 +160,7 @@ function unused({ Window, Scope, Subject }) {
  * @param {string | undefined} currency
  * @param {string | undefined} end end of the window
  */
-function bar({ Unit, Limit, Window }, { Subject, Used, Reserved }, currency, end) {
+function bar({ Unit, Limit, Window }, { Subject, Used, Reserved, UnpricedTurns = 0 }, currency, end) {
   const share = (Used + Reserved) / Limit
   const line = el('span', { class: `share ${share >= 1 ? 'over' : share >= NEAR_LIMIT ? 'near' : ''}`, 'aria-hidden': 'true' })
   const percentage = (/** @type {number} */ amount) => `${Math.min(100, (100 * amount) / Limit)}%`
@@ -170,6 +170,7 @@ function bar({ Unit, Limit, Window }, { Subject, Used, Reserved }, currency, end
   // All concurrent turns are ones that haven't ended.
   const amount = amountText(Window === 'concurrent' ? Reserved : Used, Unit, currency)
   const reserved = Reserved > 0 && Window !== 'concurrent' ? `, and ${amountText(Reserved, Unit, currency)} reserved` : ''
-  const text = `${Math.floor(100 * share)} %, ${state}${amount}${reserved}${Subject === undefined ? '' : ` by ${Subject}`}`
+  const unpriced = UnpricedTurns > 0 ? `, without ${turnsWithoutPrice(UnpricedTurns)}` : ''
+  const text = `${Math.floor(100 * share)} %, ${state}${amount}${reserved}${Subject === undefined ? '' : ` by ${Subject}`}${unpriced}`
   return el('div', { class: 'consumption' }, line, el('span', {}, text), end && el('small', {}, 'resets ', timestamp(end)))
 }

@@ -27,6 +27,12 @@ export const formatNumber = (count) => numbers.format(count)
 export const formatAmount = (amount) => amounts.format(amount)
 
 /**
+ * Describes the turns that a sum of money lacks, because their models have no price.
+ * @param {number} count
+ */
+export const turnsWithoutPrice = (count) => (count === 1 ? '1 turn that has no price' : `${formatNumber(count)} turns that have no price`)
+
+/**
  * Formats a number in a few characters, such as 1.2M.
  * @param {number} count
  */

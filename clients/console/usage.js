@@ -7,14 +7,14 @@
 
 import { budgetSection } from './budgets.js'
 import { announce, button, download, el, errorMessage, fill, labelledField } from './dom.js'
-import { duration, formatCost, formatNumber } from './format.js'
+import { duration, formatCost, formatNumber, turnsWithoutPrice } from './format.js'
 import { usageCharts } from './usage-charts.js'
 
 const PATH = 'api/ai/agent/usage'
 const GROUPINGS = { day: 'Day', user: 'User', agent: 'Agent', model: 'Model' }
 
 /**
- * @typedef {{ Key?: string, Turns: number, CompletedTurns: number, ModelCalls: number, ModelMs: number,
+ * @typedef {{ Key?: string, Turns: number, CompletedTurns: number, UnpricedTurns?: number, ModelCalls: number, ModelMs: number,
  *   Usage: import('../javascript/src/wire.js').Usage, Costs?: import('../javascript/src/wire.js').Cost[] }} Group
  * @typedef {{ From: string, To: string, By: keyof typeof GROUPINGS, Groups: Group[], OmittedGroups?: number, Total: Group }} Report
  */
@@ -133,7 +133,7 @@ function table({ From, To, By, Groups, OmittedGroups, Total }) {
  * @param {string} name
  * @param {number} [most] the most tokens of a group; the bar is relative to it
  */
-function row({ Turns, CompletedTurns, ModelCalls, ModelMs, Usage, Costs = [] }, name, most) {
+function row({ Turns, CompletedTurns, UnpricedTurns = 0, ModelCalls, ModelMs, Usage, Costs = [] }, name, most) {
   const cell = (/** @type {string} */ label, /** @type {(Node | string | false)[]} */ ...children) =>
     el('td', { class: 'number', 'data-label': label }, ...children)
   const failed = Turns - CompletedTurns
@@ -149,6 +149,6 @@ function row({ Turns, CompletedTurns, ModelCalls, ModelMs, Usage, Costs = [] }, 
     cell('Input', formatNumber(Usage.PromptTokens)),
     cell('Output', formatNumber(Usage.CompletionTokens)),
     cell('Tokens', ...(most ? [bar] : []), formatNumber(Usage.TotalTokens)),
-    cell('Cost', Costs.map(formatCost).join(', ') || '–'),
+    cell('Cost', Costs.map(formatCost).join(', ') || '–', UnpricedTurns > 0 && el('small', {}, ` without ${turnsWithoutPrice(UnpricedTurns)}`)),
   )
 }

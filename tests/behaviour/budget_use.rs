@@ -14,7 +14,7 @@ use crate::{
 
 /// Replaces the budgets of the org `acme`.
 async fn set(system: &System, budgets: &[Value]) {
-    let body = json!({"Currency": "EUR", "Budgets": budgets}).to_string();
+    let body = json!({"Currency": "USD", "Budgets": budgets}).to_string();
     operator(system, "acme").send(Method::PUT, BUDGETS, Some(body)).await.result();
 }
 
@@ -36,7 +36,7 @@ async fn settled(client: &Client, tokens: u64) -> Value {
 #[tokio::test]
 async fn use_of_budgets_equals_the_usage_of_all_turns() {
     let system = System::start().await;
-    let prices = json!({"PromptPerMillion": "1", "CompletionPerMillion": "10", "Currency": "EUR"});
+    let prices = json!({"PromptPerMillion": "1", "CompletionPerMillion": "10", "Currency": "USD"});
     system.put_context(json!({ "Prices": prices })).await;
     let all = budget(json!({"Id": "all", "Scope": "org", "Window": "month", "Limit": 1_000_000}));
     set(
@@ -71,10 +71,10 @@ async fn use_of_budgets_equals_the_usage_of_all_turns() {
     let counted = |answer: &Answer| answer.json()["Result"]["Total"]["Turns"] == 3;
     let usage = op.until(&format!("{USAGE}?by=user"), PATIENCE, counted).await.result();
     let report = op.get(BUDGET_USE).await.result();
-    assert_eq!(report["Currency"], "EUR");
+    assert_eq!(report["Currency"], "USD");
     let meter = &used(&report, "all")["Meters"][0];
     assert_eq!(meter["Used"], usage["Total"]["Usage"]["TotalTokens"]);
-    assert_eq!(used(&report, "money")["Meters"], json!([{"Used": 200, "Reserved": 0}]));
+    assert_eq!(used(&report, "money")["Meters"], json!([{"Used": 252, "Reserved": 0, "UnpricedTurns": 0}]));
     let by_user: Vec<Value> = usage["Groups"].as_array().unwrap().iter().map(of_group).collect();
     assert_eq!(used(&report, "users")["Meters"], json!(by_user));
     assert_eq!(used(&report, "agents")["Meters"], json!([{"Subject": "default", "Used": 3, "Reserved": 0}]));

@@ -20,8 +20,14 @@ use crate::{
     },
 };
 
-async fn put(client: &Client, body: &Value) -> Answer {
+pub(crate) async fn put(client: &Client, body: &Value) -> Answer {
     client.send(Method::PUT, BUDGETS, Some(body.to_string())).await
+}
+
+/// Replaces the budgets of the org `acme`, for every process.
+pub(crate) async fn put_and_restart(system: &System, body: &Value) {
+    put(&operator(system, "acme"), body).await.result();
+    system.crash_execute().await;
 }
 
 /// Returns a document without its entity tag.
@@ -86,10 +92,10 @@ async fn used_up_budget_refuses_its_users_next_turn() {
     system.client("rival", "ada").execute(&turn("Five")).await.result();
     // The stored answer is replayed, since nothing is consumed.
     let first = turn("Six");
-    let bob = system.client("acme", "bob");
-    bob.execute(&first).await.result();
+    let eve = system.client("acme", "eve");
+    eve.execute(&first).await.result();
     limit(&system, budget(json!({"Limit": 1}))).await;
-    bob.execute(&first).await.result();
+    eve.execute(&first).await.result();
 }
 
 #[tokio::test]
@@ -201,9 +207,9 @@ async fn meter_equals_usage_after_a_crash_a_suspension_and_a_superseded_turn() {
 #[tokio::test]
 async fn budget_of_money_agent_or_session_counts_its_own_turns() {
     let system = System::start().await;
-    let prices = json!({"PromptPerMillion": "10", "CompletionPerMillion": "10", "Currency": "EUR"});
+    let prices = json!({"PromptPerMillion": "10", "CompletionPerMillion": "10", "Currency": "USD"});
     system.put_context(json!({ "Prices": prices })).await;
-    let all = json!({"Currency": "EUR", "Budgets": [
+    let all = json!({"Currency": "USD", "Budgets": [
         budget(json!({"Id": "money", "Scope": "session", "Unit": "money", "Limit": 1_000})),
         budget(json!({"Id": "agent", "Scope": "agent", "Subject": "workspace", "Unit": "turns", "Limit": 1})),
     ]});
@@ -219,7 +225,7 @@ async fn budget_of_money_agent_or_session_counts_its_own_turns() {
         (refused.error().as_str(), &refused.errors()[0]["Details"]),
         ("BudgetExceeded", &json!("money"))
     );
-    assert!(refused.text.contains("of 0.001 EUR a day for each session"), "{}", refused.text);
+    assert!(refused.text.contains("of 0.001 USD a day for each session"), "{}", refused.text);
     ada.execute(&workspace_turn("Three")).await.result();
     let refused = ada.execute(&workspace_turn("Four")).await;
     assert_eq!(

@@ -63,7 +63,8 @@ async fn superseded_turn_counts_its_usage() {
 async fn without_prices_there_is_no_cost() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let free = turn("hello");
+    system.put_context(json!({"ModelName": "house-model"})).await;
+    let free = request("hello");
     ada.execute(&free).await.result();
     assert!(ada.get(&turn_path(&free)).await.result().get("Cost").is_none());
     assert!(rolled_up(&ada, &free, |tokens| tokens > 0).await.get("TotalCosts").is_none());

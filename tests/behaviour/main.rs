@@ -12,12 +12,14 @@
 )]
 
 mod admin;
+mod agent_limits;
 mod agents;
 mod bad_input;
 mod bedrock;
 mod bench;
 mod budget_chaos;
 mod budget_limits;
+mod budget_money;
 mod budget_use;
 mod budgets;
 mod cancel;

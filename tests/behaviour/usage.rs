@@ -52,7 +52,8 @@ async fn usage_of_an_org_is_reported_by_each_property() {
     assert_eq!((&by_day["By"], &by_day["To"]), (&json!("day"), &json!(today)));
     let total = &by_day["Total"];
     assert_eq!(total["Usage"]["CachedTokens"], 40);
-    assert_eq!(total["Costs"], json!([{"Amount": "0.0002", "Currency": "EUR"}]));
+    let costs = json!([{"Amount": "0.0002", "Currency": "EUR"}, {"Amount": "0.000052", "Currency": "USD"}]);
+    assert_eq!((&total["Costs"], &total["UnpricedTurns"]), (&costs, &json!(0)));
     assert_eq!((&total["CompletedTurns"], total.get("Key")), (&json!(2), None));
     let model_ms = |group: &Value| group["ModelMs"].as_u64().unwrap();
     assert!(model_ms(total) >= 120, "{total}");
@@ -148,8 +149,8 @@ async fn usage_as_csv_and_in_the_terminal_equals_the_report() {
     assert_eq!(
         &lines[1..],
         [
-            format!("\"ada\",2,1,2,{ada_ms},120,12,132,40,0,0,\"0.0002 EUR\""),
-            format!("\"bob\",2,1,2,{bob_ms},2,1,3,0,0,0,\"\""),
+            format!("\"ada\",2,1,2,{ada_ms},120,12,132,40,0,0,\"0.0002 EUR; 0.00004 USD\",0"),
+            format!("\"bob\",2,1,2,{bob_ms},2,1,3,0,0,0,\"0.000012 USD\",0"),
             String::new()
         ]
     );

@@ -62,6 +62,8 @@ test('budget of a form has its limit in the unit of the API', () => {
   const values = { Id: ' monthly ', Scope: 'user', Subject: 'ada', Window: 'month', Unit: 'money', Limit: '0.25', Action: 'stop' }
   assert.deepEqual(parseBudget(values), { Id: 'monthly', Scope: 'user', Subject: 'ada', Window: 'month', Unit: 'money', Limit: 250_000, Action: 'stop' })
   assert.equal('Subject' in parseBudget({ ...values, Scope: 'org' }), false)
+  assert.equal(parseBudget({ ...values, Unpriced: 'allow' }).Unpriced, 'allow')
+  assert.equal('Unpriced' in parseBudget({ ...values, Unit: 'tokens', Limit: '1', Unpriced: 'allow' }), false)
   for (const Limit of ['', '0', '-1', 'many']) assert.throws(() => parseBudget({ ...values, Limit }), /positive amount/)
   assert.throws(() => parseBudget({ ...values, Unit: 'turns', Limit: '1.5' }), /whole number/)
 })

@@ -119,12 +119,13 @@
  * A limit on what turns may consume.
  * @typedef {{
  *   Id: string, Scope: 'org' | 'user' | 'agent' | 'session', Subject?: string, Window: 'turn' | 'concurrent' | 'minute' | 'day' | 'month',
- *   Unit: 'tokens' | 'money' | 'turns', Limit: number, Action?: 'stop' | 'warn',
+ *   Unit: 'tokens' | 'money' | 'turns', Limit: number, Action?: 'stop' | 'warn', Unpriced?: 'refuse' | 'allow',
  * }} Budget
  *
  * The use of a budget in its current window. The limit compares the sum of `Used` and `Reserved`.
  * @typedef {{
- *   Budget: Budget, WindowEndDate?: string, Meters: { Subject?: string, Used: number, Reserved: number }[], OmittedMeters: number,
+ *   Budget: Budget, WindowEndDate?: string, OmittedMeters: number,
+ *   Meters: { Subject?: string, Used: number, Reserved: number, UnpricedTurns?: number }[],
  * }} BudgetUse
  *
  * @typedef {{ Currency?: string, Budgets: BudgetUse[] }} BudgetUseReport

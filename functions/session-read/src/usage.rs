@@ -34,7 +34,7 @@ use crate::{
 const DEFAULT_DAYS: i64 = 30;
 
 const COLUMNS: &str = "Key,Turns,CompletedTurns,ModelCalls,ModelMs,PromptTokens,CompletionTokens,TotalTokens,CachedTokens,\
-                       CacheWriteTokens,ReasoningTokens,Costs\r\n";
+                       CacheWriteTokens,ReasoningTokens,Costs,UnpricedTurns\r\n";
 
 pub(crate) async fn report(
     State(app): State<App>,
@@ -108,6 +108,7 @@ fn line(group: &UsageGroup) -> String {
     fields.extend(counts.into_iter().chain(tokens).map(|count| count.to_string()));
     fields.extend([usage.cached_tokens, usage.cache_write_tokens, usage.reasoning_tokens].map(optional));
     fields.push(quoted(&costs.join("; ")));
+    fields.push(group.unpriced_turns.to_string());
     fields.join(",") + "\r\n"
 }
 
@@ -128,12 +129,13 @@ mod tests {
         let group = UsageGroup {
             key: Some("=a\"b,c".to_owned()),
             turns: 2,
+            unpriced_turns: 1,
             model_ms: 7,
             usage: Usage { total_tokens: 3, cached_tokens: Some(0), ..Usage::default() },
             costs: vec![Cost { amount: "0.5".to_owned(), currency: "EUR".to_owned() }],
             ..UsageGroup::default()
         };
-        assert_eq!(line(&group), "\"'=a\"\"b,c\",2,0,0,7,0,0,3,0,,,\"0.5 EUR\"\r\n");
+        assert_eq!(line(&group), "\"'=a\"\"b,c\",2,0,0,7,0,0,3,0,,,\"0.5 EUR\",1\r\n");
     }
 
     #[test]

@@ -45,4 +45,8 @@ pub struct MeterUse {
     pub used: u64,
     /// Amount that is held for turns that haven't ended. A superseded turn keeps its share here.
     pub reserved: u64,
+    /// Number of turns in the window whose cost the budget can't count, because their model has no price in its
+    /// currency. Present for budgets of money.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unpriced_turns: Option<u64>,
 }

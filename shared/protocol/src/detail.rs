@@ -107,6 +107,9 @@ pub struct Report {
     /// The cost of the tokens. Absent without prices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
+    /// True if some of the tokens are those of another model, which has no price.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cost_is_partial: bool,
     /// The number of the turn's last model call, if raw payloads were to be stored. They are stored under the writer
     /// of the outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,6 +144,15 @@ pub struct Report {
     /// The errors of a failed turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
+}
+
+impl Report {
+    /// True if the turn used tokens of a model without a price.
+    #[must_use]
+    pub fn is_unpriced(&self) -> bool {
+        let has_tokens = self.usage.is_some_and(|usage| usage.total_tokens > 0);
+        self.cost_is_partial || (has_tokens && self.cost.is_none())
+    }
 }
 
 /// The beginning of a text.

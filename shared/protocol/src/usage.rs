@@ -37,6 +37,8 @@ pub struct UsageAmounts {
     pub turns: u64,
     /// The number of those that completed.
     pub completed: u64,
+    /// The number of those that used tokens of a model without a price.
+    pub unpriced: u64,
     /// The number of model calls.
     pub model_calls: u64,
     /// The total duration of the turns' model calls, in milliseconds. Calls for titles have none.
@@ -75,6 +77,7 @@ impl UsageEntry {
             amounts: UsageAmounts {
                 turns: 1,
                 completed: u64::from(matches!(settlement.verdict, Verdict::Completed { .. })),
+                unpriced: u64::from(report.is_unpriced()),
                 model_calls: report.model_calls.unwrap_or_default().into(),
                 model_ms: report.model_ms.unwrap_or_default(),
                 usage: report.usage.unwrap_or_default(),
@@ -86,13 +89,13 @@ impl UsageEntry {
 
 impl UsageEntry {
     /// Returns the usage of the model call for the title of a session, which is part of no turn. It counts for user and
-    /// agent of the session's first turn, without a cost.
+    /// agent of the session's first turn. The pair has its tokens and their cost.
     #[must_use]
     pub fn of_title(
         session: &Session,
         turn: &Turn,
         model: &str,
-        usage: Option<Usage>,
+        (usage, cost): (Option<Usage>, Option<Cost>),
         at: Timestamp,
     ) -> Self {
         Self {
@@ -107,6 +110,7 @@ impl UsageEntry {
             amounts: UsageAmounts {
                 model_calls: 1,
                 usage: usage.unwrap_or_default(),
+                costs: cost.into_iter().collect(),
                 ..UsageAmounts::default()
             },
         }
@@ -120,6 +124,7 @@ impl UsageAmounts {
         Self {
             turns: self.turns.saturating_add(other.turns),
             completed: self.completed.saturating_add(other.completed),
+            unpriced: self.unpriced.saturating_add(other.unpriced),
             model_calls: self.model_calls.saturating_add(other.model_calls),
             model_ms: self.model_ms.saturating_add(other.model_ms),
             usage: self.usage.saturating_add(other.usage),

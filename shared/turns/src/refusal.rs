@@ -134,6 +134,16 @@ pub enum Refusal {
     /// The org's settings don't allow the turn.
     #[error("the org's settings don't allow it: {0}")]
     Restricted(Restriction),
+    /// A budget of money can't count agents in its scope.
+    #[error("a budget can't count {agents}")]
+    UncountedAgents {
+        /// The budget's place in the document.
+        index: usize,
+        /// The currency.
+        currency: String,
+        /// The agents, with the prices that they lack.
+        agents: String,
+    },
     /// A document of the org isn't in the state that the request requires.
     #[error("the {document} are in another state")]
     DocumentChanged {
@@ -201,6 +211,7 @@ impl Refusal {
             | Self::PayloadNotFound
             | Self::InlineTooLarge { .. }
             | Self::Restricted(_)
+            | Self::UncountedAgents { .. }
             | Self::DocumentChanged { .. }
             | Self::SettingsOfAnotherOrg(_)
             | Self::InvalidContinuationToken => None,
@@ -357,6 +368,14 @@ impl Refusal {
             )
             .with_details("inline"),
             Self::Restricted(restriction) => restricted(restriction),
+            Self::UncountedAgents { index, currency, agents } => {
+                let member = format!("Budgets[{index}].Unpriced");
+                let message = format!(
+                    "{member} must be allow, because the budget can't count {agents}. Or set Prices in {currency} in the \
+                     conversation contexts of these agents."
+                );
+                Error::new(ErrorCode::MemberInvalid, message).with_details(member)
+            }
             Self::DocumentChanged { document, tag } => Error::new(
                 ErrorCode::PreconditionFailed,
                 format!(
@@ -395,9 +414,18 @@ impl Refusal {
 
 /// Returns the error of a restriction, with the name of what is restricted.
 fn restricted(restriction: &Restriction) -> Error {
-    let (code, fix) = match restriction.is_disabled() {
-        true => (ErrorCode::DisabledByOperator, "Ask an operator of your org."),
-        false => (ErrorCode::ForbiddenByPolicy, "Choose another one, or ask an operator of your org."),
+    let (code, fix) = match restriction {
+        Restriction::Unpriced { currency, .. } => (
+            ErrorCode::ForbiddenByPolicy,
+            format!(
+                "An operator of your org can set Prices in {currency} in the conversation context, or Unpriced to allow in \
+                 the budget."
+            ),
+        ),
+        _ if restriction.is_disabled() => {
+            (ErrorCode::DisabledByOperator, "Ask an operator of your org.".to_owned())
+        }
+        _ => (ErrorCode::ForbiddenByPolicy, "Choose another one, or ask an operator of your org.".to_owned()),
     };
     let error = Error::new(code, format!("{restriction}. Nothing was started. {fix}"));
     match restriction.name() {

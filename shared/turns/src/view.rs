@@ -145,14 +145,18 @@ fn cost(cost: &protocol::cost::Cost) -> Cost {
 /// The usage of a group of turns.
 #[must_use]
 pub fn usage_group(key: Option<String>, amounts: &UsageAmounts) -> UsageGroup {
+    let mut costs: Vec<Cost> = amounts.costs.iter().map(cost).collect();
+    // Otherwise their order would depend on that of the groups.
+    costs.sort_by(|one, other| one.currency.cmp(&other.currency));
     UsageGroup {
         key,
         turns: amounts.turns,
         completed_turns: amounts.completed,
+        unpriced_turns: amounts.unpriced,
         model_calls: amounts.model_calls,
         model_ms: amounts.model_ms,
         usage: amounts.usage,
-        costs: amounts.costs.iter().map(cost).collect(),
+        costs,
     }
 }
 

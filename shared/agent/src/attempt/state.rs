@@ -118,8 +118,9 @@ impl AttemptState {
     ) -> Option<TurnSpec> {
         let mut fallbacks = spec.fallbacks.iter().cloned();
         let route = fallbacks.next()?;
-        let cost = self.totals.cost(spec.route.prices.as_ref());
-        self.totals.cost_before_fallback = Some(CostBeforeFallback { cost, usage_since: None });
+        let prices = spec.route.prices.as_ref();
+        let (cost, is_partial) = (self.totals.cost(prices), self.totals.cost_is_partial(prices));
+        self.totals.cost_before_fallback = Some(CostBeforeFallback { cost, is_partial, usage_since: None });
         let model = spec.route.model.clone();
         self.chain.fallback_attempts.push(FallbackAttempt { model, provider, reason });
         Some(TurnSpec { route, fallbacks: fallbacks.collect(), ..spec.clone() })

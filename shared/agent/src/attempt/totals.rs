@@ -63,6 +63,9 @@ pub struct CostBeforeFallback {
     /// Their cost; none without prices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
+    /// True if the cost lacks tokens of a model without a price.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_partial: bool,
     /// Tokens that the current model used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage_since: Option<Usage>,
@@ -98,10 +101,22 @@ impl Totals {
         let of = |usage: Option<Usage>| usage.and_then(|usage| cost(prices, &usage));
         match &self.cost_before_fallback {
             None => of(self.usage),
-            Some(CostBeforeFallback { cost, usage_since }) => match (cost.clone(), of(*usage_since)) {
+            Some(CostBeforeFallback { cost, usage_since, .. }) => match (cost.clone(), of(*usage_since)) {
                 (Some(before), Some(now)) => Some(Cost { amount: before.amount.plus(now.amount), ..before }),
                 (before, now) => before.or(now),
             },
+        }
+    }
+    /// True if [`cost`](Self::cost) lacks tokens of a model without a price.
+    #[must_use]
+    pub fn cost_is_partial(&self, prices: Option<&Prices>) -> bool {
+        let has_tokens = |usage: Option<Usage>| usage.is_some_and(|usage| usage.total_tokens > 0);
+        let is_unpriced = |usage: Option<Usage>| {
+            has_tokens(usage) && usage.and_then(|usage| cost(prices, &usage)).is_none()
+        };
+        match &self.cost_before_fallback {
+            None => is_unpriced(self.usage),
+            Some(before) => before.is_partial || is_unpriced(before.usage_since),
         }
     }
 }

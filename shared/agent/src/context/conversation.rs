@@ -108,7 +108,7 @@ pub struct ConversationContext {
     /// Set if the model summarizes the turns that exceed `Budgets.HistoryTokens`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub history_summary: bool,
-    /// The token prices. Absent: no cost is reported.
+    /// The token prices. Absent: the list price of the model, if it is well known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub prices: Option<Prices>,
     /// The models to fall back to, in this order, when one is overloaded, unavailable or too small.

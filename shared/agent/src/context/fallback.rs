@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{price::Prices, route::Route};
+use crate::model::{price::Prices, price_list::list_price, route::Route};
 
 /// A model in a context's `Fallbacks`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,18 +14,19 @@ pub struct Fallback {
     /// The provider's model id. Absent: the context's.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub model_name: Option<String>,
-    /// The model's prices. Absent: the context's.
+    /// The model's prices. Absent: the context's, or else its list price.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub prices: Option<Prices>,
 }
 
 impl Fallback {
-    /// Returns the route of this fallback from `first`, which supplies the members that it leaves out.
-    pub(super) fn resolve(&self, first: &Route) -> Route {
+    /// Returns the route of this fallback. The members that it leaves out are those of `first` and of the context.
+    pub(super) fn resolve(&self, first: &Route, of_context: Option<&Prices>) -> Route {
+        let model = self.model_name.as_ref().unwrap_or(&first.model).clone();
         Route {
             provider: self.provider.as_ref().or(first.provider.as_ref()).cloned(),
-            model: self.model_name.as_ref().unwrap_or(&first.model).clone(),
-            prices: self.prices.as_ref().or(first.prices.as_ref()).cloned(),
+            prices: self.prices.as_ref().or(of_context).cloned().or_else(|| list_price(&model)),
+            model,
         }
     }
 }

@@ -6,7 +6,7 @@ use protocol::chain::ConversationStatePolicy;
 
 use super::{AgentContext, Budgets, ConversationContext, Defaults, ToolsOnContinuation};
 use crate::{
-    model::{model_settings::ModelSettings, route::Route},
+    model::{model_settings::ModelSettings, price_list::list_price, route::Route},
     tool::Definition,
 };
 
@@ -70,13 +70,15 @@ impl ResolvedContext {
         let (model, chain) = configured;
         let agent = agent.unwrap_or(&defaults.agent);
         let context = conversation.unwrap_or(&defaults.conversation);
+        let (model, prices) = (context.model_name.as_deref().unwrap_or(model), context.prices.as_ref());
         let route = Route {
             provider: context.provider.clone(),
-            model: context.model_name.as_deref().unwrap_or(model).to_owned(),
-            prices: context.prices.clone(),
+            model: model.to_owned(),
+            prices: prices.cloned().or_else(|| list_price(model)),
         };
+        let fallbacks = context.fallbacks.iter().map(|fallback| fallback.resolve(&route, prices));
         Self {
-            fallbacks: context.fallbacks.iter().map(|fallback| fallback.resolve(&route)).collect(),
+            fallbacks: fallbacks.collect(),
             route,
             system: context.system.clone(),
             settings: context.settings(),

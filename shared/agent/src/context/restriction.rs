@@ -38,6 +38,18 @@ pub enum Restriction {
     /// The policy doesn't allow the tool.
     #[error("The org's policy doesn't allow the tool {0}")]
     Tool(String),
+    /// A budget of money can't count the cost of the model.
+    #[error("The {budget} can't count the model {model}, which has {}", named_price(.found.as_ref(), .currency))]
+    Unpriced {
+        /// The budget in words.
+        budget: String,
+        /// The model.
+        model: String,
+        /// The currency of the budget.
+        currency: String,
+        /// The currency of the model's prices, if it has any.
+        found: Option<String>,
+    },
     /// A file or an image is larger than the policy allows.
     #[error("The org's policy allows files of at most {most} bytes, and {name} has {bytes}")]
     File {
@@ -58,7 +70,11 @@ impl Restriction {
             Self::OrgDisabled | Self::UserDisabled(_) | Self::AgentDisabled(_) | Self::ModelDisabled(_) => {
                 true
             }
-            Self::Model(_) | Self::Provider(_) | Self::Tool(_) | Self::File { .. } => false,
+            Self::Model(_)
+            | Self::Provider(_)
+            | Self::Tool(_)
+            | Self::Unpriced { .. }
+            | Self::File { .. } => false,
         }
     }
 
@@ -73,26 +89,40 @@ impl Restriction {
             | Self::Model(name)
             | Self::Provider(name)
             | Self::Tool(name)
+            | Self::Unpriced { model: name, .. }
             | Self::File { name, .. } => Some(name),
         }
     }
 }
 
-/// Requires that the org, the user and the agent aren't disabled.
+/// Describes the price that a model lacks in a currency.
+#[must_use]
+pub fn named_price(found: Option<&String>, currency: &str) -> String {
+    match found {
+        Some(found) => format!("prices in {found} and none in {currency}"),
+        None => format!("no price in {currency}"),
+    }
+}
+
+/// Requires that the org, the user and the agents of a turn aren't disabled.
 ///
 /// # Errors
 /// Returns the first that is.
-pub fn check_disabled(disabled: &DisabledSubjects, user: &UserId, agent: &str) -> Result<(), Restriction> {
+pub fn check_disabled(
+    disabled: &DisabledSubjects,
+    user: &UserId,
+    agents: &[String],
+) -> Result<(), Restriction> {
     if disabled.org {
         return Err(Restriction::OrgDisabled);
     }
     if disabled.users.contains(user) {
         return Err(Restriction::UserDisabled(user.to_string()));
     }
-    if disabled.agents.iter().any(|disabled| disabled.as_str() == agent) {
-        return Err(Restriction::AgentDisabled(agent.to_owned()));
+    match agents.iter().find(|agent| disabled.agents.iter().any(|disabled| disabled.as_str() == *agent)) {
+        Some(agent) => Err(Restriction::AgentDisabled(agent.clone())),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Requires that the files and images of a request are as small as the policy says.
@@ -218,7 +248,9 @@ mod tests {
     fn org_precedes_user_and_user_precedes_agent() {
         let (eve, ada) = (UserId::new("eve").unwrap(), UserId::new("ada").unwrap());
         let disabled = settings(r#"{"Disabled":{"Users":["eve"],"Agents":["default"]}}"#).disabled;
-        let of = |disabled: &DisabledSubjects, user, agent| check_disabled(disabled, user, agent);
+        let of = |disabled: &DisabledSubjects, user, agent: &str| {
+            check_disabled(disabled, user, &["first".to_owned(), agent.to_owned()])
+        };
         assert_eq!(of(&disabled, &eve, "default"), Err(Restriction::UserDisabled("eve".to_owned())));
         assert_eq!(of(&disabled, &ada, "default"), Err(Restriction::AgentDisabled("default".to_owned())));
         assert_eq!(of(&disabled, &ada, "other"), Ok(()));

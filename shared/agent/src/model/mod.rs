@@ -12,6 +12,7 @@ pub mod model_settings;
 mod observer;
 mod port;
 pub mod price;
+pub mod price_list;
 pub mod providers;
 mod reply;
 mod request;

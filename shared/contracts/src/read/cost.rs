@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// An amount of money. Present if the conversation context has prices.
+/// An amount of money. Present if the model has a price.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]

@@ -77,7 +77,10 @@ pub struct UsageGroup {
     pub model_ms: u64,
     /// Tokens.
     pub usage: Usage,
-    /// Cost per currency. Turns without prices are not included.
+    /// Number of those turns that used tokens of a model without a price. `Costs` lack these tokens.
+    #[serde(default)]
+    pub unpriced_turns: u64,
+    /// Cost per currency.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub costs: Vec<Cost>,
 }

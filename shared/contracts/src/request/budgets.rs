@@ -24,7 +24,7 @@ pub struct Budgets {
     /// Entity tag of the budgets. A write may leave it out; otherwise it must be the stored one.
     #[serde(rename = "ETag", skip_serializing_if = "Option::is_none", default)]
     pub etag: Option<String>,
-    /// ISO 4217 code of the currency of budgets with the unit `money`. Costs in other currencies don't count.
+    /// ISO 4217 code of the currency of budgets with the unit `money`. Costs in other currencies can't be counted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub currency: Option<String>,
     /// Budgets. The first one that is used up refuses a turn.
@@ -54,6 +54,9 @@ pub struct Budget {
     /// What happens at the limit.
     #[serde(default)]
     pub action: BudgetAction,
+    /// What happens to turns of a model without a price in `Currency`. For money only.
+    #[serde(default, skip_serializing_if = "BudgetUnpriced::is_refuse")]
+    pub unpriced: BudgetUnpriced,
 }
 
 /// The turns that share a budget.
@@ -113,6 +116,18 @@ pub enum BudgetAction {
     Warn,
 }
 
+/// What a budget of money does with turns that it can't count, because their model has no price in its currency.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum BudgetUnpriced {
+    /// Turns are refused, or warned if `Action` is `warn`.
+    #[default]
+    Refuse,
+    /// Turns are started, and don't count. The use of the budget shows their number.
+    Allow,
+}
+
 const SCOPES: &[(&str, BudgetScope)] = &[
     ("org", BudgetScope::Org),
     ("user", BudgetScope::User),
@@ -129,6 +144,8 @@ const WINDOWS: &[(&str, BudgetWindow)] = &[
 const UNITS: &[(&str, BudgetUnit)] =
     &[("tokens", BudgetUnit::Tokens), ("money", BudgetUnit::Money), ("turns", BudgetUnit::Turns)];
 const ACTIONS: &[(&str, BudgetAction)] = &[("stop", BudgetAction::Stop), ("warn", BudgetAction::Warn)];
+const UNPRICED: &[(&str, BudgetUnpriced)] =
+    &[("refuse", BudgetUnpriced::Refuse), ("allow", BudgetUnpriced::Allow)];
 
 impl BudgetScope {
     /// The name on the wire.
@@ -140,6 +157,13 @@ impl BudgetScope {
             Self::Agent => "agent",
             Self::Session => "session",
         }
+    }
+}
+
+impl BudgetUnpriced {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_refuse(&self) -> bool {
+        *self == Self::Refuse
     }
 }
 
@@ -197,6 +221,7 @@ struct BudgetDraft {
     unit: Option<BudgetUnit>,
     limit: Option<u64>,
     action: Option<BudgetAction>,
+    unpriced: Option<BudgetUnpriced>,
 }
 
 const BUDGET_FIELDS: &[Field<BudgetDraft>] = &[
@@ -220,6 +245,9 @@ const BUDGET_FIELDS: &[Field<BudgetDraft>] = &[
     }),
     Field::optional("Action", |json, at, draft, violations| {
         draft.action = word(json, ACTIONS, at, violations);
+    }),
+    Field::optional("Unpriced", |json, at, draft, violations| {
+        draft.unpriced = word(json, UNPRICED, at, violations);
     }),
 ];
 
@@ -263,7 +291,10 @@ fn budgets(json: &Json<'_>, violations: &mut Violations) -> Option<Budgets> {
 fn budget(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<Budget> {
     let mut draft = BudgetDraft::default();
     read_object(json, BUDGET_FIELDS, Scenario::UserTurn, at, &mut draft, violations);
-    let BudgetDraft { id, scope, subject, window, unit, limit, action } = draft;
+    let BudgetDraft { id, scope, subject, window, unit, limit, action, unpriced } = draft;
+    if unpriced.is_some() && unit.is_some_and(|unit| unit != BudgetUnit::Money) {
+        violations.invalid(&at.member("Unpriced"), "must be left out unless the Unit is money");
+    }
     if window == Some(BudgetWindow::Turn) && unit == Some(BudgetUnit::Turns) {
         violations.invalid(&at.member("Unit"), "must be tokens or money with the window turn");
     }
@@ -292,6 +323,7 @@ fn budget(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Op
         unit: unit?,
         limit: limit?,
         action: action.unwrap_or_default(),
+        unpriced: unpriced.unwrap_or_default(),
     })
 }
 
@@ -335,6 +367,20 @@ mod tests {
         assert!(SCOPES.iter().all(|(word, scope)| *word == scope.name()));
         assert!(WINDOWS.iter().all(|(word, window)| *word == window.name()));
         assert!(UNITS.iter().all(|(word, unit)| *word == unit.name()));
+    }
+
+    #[test]
+    fn unpriced_is_for_budgets_of_money_alone() {
+        let body = |unit: &str| {
+            format!(
+                r#"{{"Currency":"EUR","Budgets":[{{"Id":"m","Scope":"org","Window":"day","Unit":"{unit}","Limit":5,"Action":"stop","Unpriced":"allow"}}]}}"#
+            )
+        };
+        let money = Budgets::parse(body("money").as_bytes()).unwrap();
+        assert_eq!(money.budgets[0].unpriced, BudgetUnpriced::Allow);
+        assert_eq!(serde_json::to_string(&money).unwrap(), body("money"));
+        let faults = violations(&body("tokens"));
+        assert_eq!(faults, [(ErrorCode::MemberInvalid, "Budgets[0].Unpriced".to_owned())]);
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub(crate) mod value;
 pub(crate) mod violations;
 
 pub use artifact::{Artifact, Contents, Origin};
-pub use budgets::{Budget, BudgetAction, BudgetScope, BudgetUnit, BudgetWindow, Budgets};
+pub use budgets::{Budget, BudgetAction, BudgetScope, BudgetUnit, BudgetUnpriced, BudgetWindow, Budgets};
 pub use context::{ContextText, RollbackRequest, RolloutRequest};
 pub use envelope::members;
 pub use execute::{AgentExecuteRequest, ToolContinuation, UserTurn};

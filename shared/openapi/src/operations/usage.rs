@@ -49,8 +49,9 @@ pub(super) const OPERATIONS: &[Row] = &[
         description: "Replaces the budgets of the caller's org, which take effect within ten seconds. For \
             operators. A turn reserves 1 % of each limit when it starts and counts what it used once it has \
             ended. At a limit, new turns are refused with `BudgetExceeded` until the window ends, and a \
-            running turn fails with `TurnOverBudget` before its next model call. The same budgets again change \
-            nothing.",
+            running turn fails with `TurnOverBudget` before its next model call. A budget of money is refused \
+            while an agent in its scope has no price in `Currency`, and refuses turns of such models with \
+            `ForbiddenByPolicy`, unless its `Unpriced` is `allow`. The same budgets again change nothing.",
         parameters: &[Param::IfMatch, Param::IfNoneMatch],
         body: Some(Body::Json("Budgets")),
         response: ResponseKind::Json("Budgets"),

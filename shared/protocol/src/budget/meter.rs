@@ -9,7 +9,7 @@ use contracts::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{cost::Cost, id::TurnKey};
+use crate::{detail::Report, id::TurnKey};
 
 /// The scope and window of a meter.
 pub type MeterKind = (BudgetScope, BudgetWindow);
@@ -103,6 +103,8 @@ pub struct Amounts {
     pub tokens: u64,
     /// Millionths of the currency.
     pub micros: u64,
+    /// Turns whose cost isn't among the millionths, because their model has no price in the currency.
+    pub unpriced: u64,
 }
 
 /// The entry of a turn in a meter.
@@ -167,11 +169,17 @@ pub struct Ceiling {
 }
 
 impl Amounts {
-    /// Returns the usage of a turn. A cost in another currency counts as nothing.
+    /// Returns the usage of a turn for budgets in this currency. A cost in another one can't be counted.
     #[must_use]
-    pub fn of_turn(tokens: u64, cost: Option<&Cost>, currency: Option<&str>) -> Self {
-        let cost = cost.filter(|cost| Some(cost.currency.as_str()) == currency);
-        Self { tokens, micros: cost.map_or(0, |cost| cost.amount.micros()) }
+    pub fn of_turn(report: &Report, currency: Option<&str>) -> Self {
+        let tokens = report.usage.map_or(0, |usage| usage.total_tokens);
+        let cost = report.cost.as_ref().filter(|cost| Some(cost.currency.as_str()) == currency);
+        let is_unpriced = tokens > 0 && (report.is_unpriced() || cost.is_none());
+        Self {
+            tokens,
+            micros: cost.map_or(0, |cost| cost.amount.micros()),
+            unpriced: u64::from(currency.is_some() && is_unpriced),
+        }
     }
 
     /// Returns the sum.
@@ -180,6 +188,7 @@ impl Amounts {
         Self {
             tokens: self.tokens.saturating_add(other.tokens),
             micros: self.micros.saturating_add(other.micros),
+            unpriced: self.unpriced.saturating_add(other.unpriced),
         }
     }
 
@@ -189,13 +198,18 @@ impl Amounts {
         Self {
             tokens: self.tokens.saturating_sub(other.tokens),
             micros: self.micros.saturating_sub(other.micros),
+            unpriced: self.unpriced.saturating_sub(other.unpriced),
         }
     }
 
     /// Returns the larger of each amount.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
-        Self { tokens: self.tokens.max(other.tokens), micros: self.micros.max(other.micros) }
+        Self {
+            tokens: self.tokens.max(other.tokens),
+            micros: self.micros.max(other.micros),
+            unpriced: self.unpriced.max(other.unpriced),
+        }
     }
 
     /// Returns the amount in a unit.

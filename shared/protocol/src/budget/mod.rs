@@ -15,7 +15,7 @@ mod rate_limit;
 use contracts::{
     Timestamp,
     id::{OrgId, SessionId, UserId},
-    request::{Budget, BudgetAction, BudgetScope, BudgetUnit, BudgetWindow, Budgets},
+    request::{Budget, BudgetAction, BudgetScope, BudgetUnit, BudgetUnpriced, BudgetWindow, Budgets},
 };
 
 pub use self::meter::{
@@ -34,32 +34,40 @@ const RESERVED_SHARE: u64 = 100;
 pub struct Subjects {
     /// The user who sent it.
     pub user: UserId,
-    /// The agent context of its session.
-    pub agent: String,
+    /// The agents whose limits hold for it: that of its session, and those whose configuration it uses.
+    pub agents: Vec<String>,
     /// Its session.
     pub session: SessionId,
 }
 
 impl Subjects {
-    fn of(&self, scope: BudgetScope) -> &str {
+    /// Returns the references to the meters of a budget, for turns that start at this time. Only agents may be several.
+    #[must_use]
+    pub fn meters(&self, budget: &Budget, at: Timestamp) -> Vec<MeterRef> {
+        let Budget { scope, window, .. } = *budget;
+        let meter = |agent| MeterRef { scope, window, start: window_start(window, at), agent, entry: None };
         match scope {
-            BudgetScope::Org => "",
-            BudgetScope::User => self.user.as_str(),
-            BudgetScope::Agent => &self.agent,
-            BudgetScope::Session => self.session.as_str(),
+            BudgetScope::Agent => {
+                let agents = self.agents.iter().filter(|agent| is_for(budget, agent));
+                agents.map(|agent| meter(Some(agent.clone()))).collect()
+            }
+            BudgetScope::Org | BudgetScope::User | BudgetScope::Session => vec![meter(None)],
         }
     }
 
-    /// Returns the reference to a meter of turns that start at this time.
-    #[must_use]
-    pub fn meter(&self, (scope, window): MeterKind, at: Timestamp) -> MeterRef {
-        let agent = (scope == BudgetScope::Agent).then(|| self.agent.clone());
-        MeterRef { scope, window, start: window_start(window, at), agent, entry: None }
-    }
-
     fn has(&self, budget: &Budget) -> bool {
-        budget.subject.as_ref().is_none_or(|subject| *subject == self.of(budget.scope))
+        match budget.scope {
+            BudgetScope::Org => true,
+            BudgetScope::User => is_for(budget, self.user.as_str()),
+            BudgetScope::Agent => self.agents.iter().any(|agent| is_for(budget, agent)),
+            BudgetScope::Session => is_for(budget, self.session.as_str()),
+        }
     }
+}
+
+/// True if a budget limits the turns of a user, agent or session.
+fn is_for(budget: &Budget, subject: &str) -> bool {
+    budget.subject.as_ref().is_none_or(|own| own == subject)
 }
 
 /// Returns the beginning of the window that contains a time, as meters name it.
@@ -90,25 +98,43 @@ pub fn meter_of(budget: &Budget, org: &OrgId, subject: &str, at: Timestamp) -> O
 /// Returns the meters of a turn with these subjects. Empty if no budget applies to it.
 #[must_use]
 pub fn meters(budgets: &Budgets, subjects: &Subjects, at: Timestamp) -> Vec<MeterRef> {
-    let mut kinds: Vec<MeterKind> = applicable(budgets, subjects)
+    let mut meters: Vec<MeterRef> = applicable(budgets, subjects)
         .filter(|budget| budget.window != BudgetWindow::Turn)
-        .map(|budget| (budget.scope, budget.window))
+        .flat_map(|budget| subjects.meters(budget, at))
         .collect();
-    kinds.sort_unstable();
-    kinds.dedup();
-    kinds.into_iter().map(|kind| subjects.meter(kind, at)).collect()
+    meters.sort_unstable_by(|one, other| (one.kind(), &one.agent).cmp(&(other.kind(), &other.agent)));
+    meters.dedup();
+    meters
 }
 
 fn applicable<'a>(budgets: &'a Budgets, subjects: &'a Subjects) -> impl Iterator<Item = &'a Budget> {
     budgets.budgets.iter().filter(|budget| subjects.has(budget))
 }
 
-fn of_kind<'a>(
+/// Returns the budgets that a meter counts for.
+fn of_meter<'a>(
     budgets: &'a Budgets,
     subjects: &'a Subjects,
-    kind: MeterKind,
+    meter: &'a MeterRef,
 ) -> impl Iterator<Item = &'a Budget> {
-    applicable(budgets, subjects).filter(move |budget| (budget.scope, budget.window) == kind)
+    let counts = |budget: &&Budget| {
+        (budget.scope, budget.window) == meter.kind()
+            && meter.agent.as_ref().is_none_or(|agent| is_for(budget, agent))
+    };
+    applicable(budgets, subjects).filter(counts)
+}
+
+/// Returns the budgets of money that must count each turn, and can't count one whose model has prices in this
+/// currency, or none.
+pub fn uncounted<'a>(
+    budgets: &'a Budgets,
+    subjects: &'a Subjects,
+    currency: Option<&str>,
+) -> impl Iterator<Item = &'a Budget> {
+    let is_counted = currency.is_some() && currency == budgets.currency.as_deref();
+    applicable(budgets, subjects).filter(move |budget| {
+        !is_counted && budget.unit == BudgetUnit::Money && budget.unpriced == BudgetUnpriced::Refuse
+    })
 }
 
 /// Returns the amounts that a turn reserves at its start.
@@ -136,26 +162,26 @@ fn smallest(before: u64, share: u64) -> u64 {
 pub fn start(
     budgets: &Budgets,
     subjects: &Subjects,
-    kind: MeterKind,
-    (meter, turn): (MeterKey, TurnKey),
+    meter: &MeterRef,
+    (key, turn): (MeterKey, TurnKey),
     (now, id): (Timestamp, EntryId),
 ) -> MeterChange {
     let mut ceiling = Ceiling::default();
-    for budget in of_kind(budgets, subjects, kind).filter(|budget| budget.action == BudgetAction::Stop) {
+    for budget in of_meter(budgets, subjects, meter).filter(|budget| budget.action == BudgetAction::Stop) {
         ceiling.lower(budget.unit, budget.limit.saturating_sub(1));
     }
-    let amounts = match kind.1 {
+    let amounts = match meter.window {
         BudgetWindow::Concurrent => Amounts::default(),
         _ => reservation(budgets, subjects),
     };
     let after = Some(Entry { amounts, since: now, id });
-    MeterChange { meter, turn, before: None, after, keeps_entry: true, ceiling }
+    MeterChange { meter: key, turn, before: None, after, keeps_entry: true, ceiling }
 }
 
-/// True if a meter of this kind limits tokens or money, so that a running turn may exceed it.
+/// True if a meter limits tokens or money, so that a running turn may exceed it.
 #[must_use]
-pub fn limits_amounts(budgets: &Budgets, subjects: &Subjects, kind: MeterKind) -> bool {
-    of_kind(budgets, subjects, kind)
+pub fn limits_amounts(budgets: &Budgets, subjects: &Subjects, meter: &MeterRef) -> bool {
+    of_meter(budgets, subjects, meter)
         .any(|budget| budget.action == BudgetAction::Stop && budget.unit != BudgetUnit::Turns)
 }
 
@@ -164,22 +190,22 @@ pub fn limits_amounts(budgets: &Budgets, subjects: &Subjects, kind: MeterKind) -
 pub fn raise(
     budgets: &Budgets,
     subjects: &Subjects,
-    kind: MeterKind,
-    (meter, turn): (MeterKey, TurnKey),
+    meter: &MeterRef,
+    (key, turn): (MeterKey, TurnKey),
     before: Entry,
     needed: Amounts,
 ) -> MeterChange {
     let amounts = needed.max(before.amounts);
     let more = amounts.beyond(before.amounts);
     let mut ceiling = Ceiling::default();
-    for budget in of_kind(budgets, subjects, kind).filter(|budget| budget.action == BudgetAction::Stop) {
+    for budget in of_meter(budgets, subjects, meter).filter(|budget| budget.action == BudgetAction::Stop) {
         match budget.unit {
             BudgetUnit::Turns => {}
             unit => ceiling.lower(unit, budget.limit.saturating_sub(more.in_unit(unit))),
         }
     }
     let after = Some(Entry { amounts, ..before });
-    MeterChange { meter, turn, before: Some(before), after, keeps_entry: true, ceiling }
+    MeterChange { meter: key, turn, before: Some(before), after, keeps_entry: true, ceiling }
 }
 
 /// Returns the first budget whose limit refuses a change of this meter.
@@ -187,18 +213,18 @@ pub fn raise(
 pub fn refusing<'a>(
     budgets: &'a Budgets,
     subjects: &'a Subjects,
-    kind: MeterKind,
-    meter: &Meter,
+    meter: &'a MeterRef,
+    stored: &Meter,
     change: &MeterChange,
 ) -> Option<&'a Budget> {
-    let stops = of_kind(budgets, subjects, kind).filter(|budget| budget.action == BudgetAction::Stop);
+    let stops = of_meter(budgets, subjects, meter).filter(|budget| budget.action == BudgetAction::Stop);
     let is_over = |budget: &&Budget| {
         let most = match budget.unit {
             BudgetUnit::Tokens => change.ceiling.tokens,
             BudgetUnit::Money => change.ceiling.micros,
             BudgetUnit::Turns => change.ceiling.turns,
         };
-        most.is_some_and(|most| meter.in_unit(budget.unit) > most)
+        most.is_some_and(|most| stored.in_unit(budget.unit) > most)
     };
     let mut over: Vec<&Budget> = stops.filter(is_over).collect();
     // Of several limits in one unit, the lowest one refuses first.
@@ -211,11 +237,11 @@ pub fn refusing<'a>(
 pub fn warning<'a>(
     budgets: &'a Budgets,
     subjects: &'a Subjects,
-    kind: MeterKind,
-    meter: &Meter,
+    meter: &'a MeterRef,
+    stored: &Meter,
 ) -> Vec<&'a Budget> {
-    let warns = of_kind(budgets, subjects, kind).filter(|budget| budget.action == BudgetAction::Warn);
-    warns.filter(|budget| meter.in_unit(budget.unit) >= budget.limit).collect()
+    let warns = of_meter(budgets, subjects, meter).filter(|budget| budget.action == BudgetAction::Warn);
+    warns.filter(|budget| stored.in_unit(budget.unit) >= budget.limit).collect()
 }
 
 /// Returns the first budget of a single turn that the next model call would exceed. `used` is what the turn has used,

@@ -5,7 +5,7 @@ use contracts::{
     request::{Budget, BudgetAction, BudgetUnit, BudgetWindow, Budgets},
 };
 
-use super::{Meter, MeterKind, Subjects, of_kind};
+use super::{Meter, MeterRef, Subjects, of_meter};
 
 /// A limit per minute, as far as it is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,19 +32,19 @@ impl RateLimits {
     pub fn add(
         &mut self,
         (budgets, subjects): (&Budgets, &Subjects),
-        kind: MeterKind,
-        meter: &Meter,
+        meter: &MeterRef,
+        stored: &Meter,
         resets: Option<Timestamp>,
     ) {
-        let (BudgetWindow::Minute, Some(resets)) = (kind.1, resets) else { return };
-        let stops = of_kind(budgets, subjects, kind).filter(|budget| budget.action == BudgetAction::Stop);
+        let (BudgetWindow::Minute, Some(resets)) = (meter.window, resets) else { return };
+        let stops = of_meter(budgets, subjects, meter).filter(|budget| budget.action == BudgetAction::Stop);
         for Budget { unit, limit, .. } in stops {
             let tightest = match unit {
                 BudgetUnit::Turns => &mut self.turns,
                 BudgetUnit::Tokens => &mut self.tokens,
                 BudgetUnit::Money => continue,
             };
-            let remaining = limit.saturating_sub(meter.in_unit(*unit));
+            let remaining = limit.saturating_sub(stored.in_unit(*unit));
             if tightest.is_none_or(|tightest| remaining < tightest.remaining) {
                 *tightest = Some(RateLimit { limit: *limit, remaining, resets });
             }

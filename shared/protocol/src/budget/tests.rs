@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::id::SessionKey;
+use crate::{detail::Report, id::SessionKey};
 
 fn budget(unit: BudgetUnit, limit: u64, action: BudgetAction) -> Budget {
     Budget {
@@ -16,6 +16,7 @@ fn budget(unit: BudgetUnit, limit: u64, action: BudgetAction) -> Budget {
         unit,
         limit,
         action,
+        unpriced: BudgetUnpriced::Refuse,
     }
 }
 
@@ -26,7 +27,11 @@ fn budgets(all: Vec<Budget>) -> Budgets {
 }
 
 fn subjects() -> Subjects {
-    Subjects { user: "ada".parse().unwrap(), agent: "default".to_owned(), session: "s".parse().unwrap() }
+    Subjects {
+        user: "ada".parse().unwrap(),
+        agents: vec!["default".to_owned()],
+        session: "s".parse().unwrap(),
+    }
 }
 
 fn turn(name: &str) -> TurnKey {
@@ -39,6 +44,12 @@ fn now() -> Timestamp {
 
 const KIND: MeterKind = (BudgetScope::Org, BudgetWindow::Day);
 
+/// Returns the meter of this kind.
+fn meter((scope, window): MeterKind, at: Timestamp) -> MeterRef {
+    let budget = Budget { scope, window, ..budget(BudgetUnit::Turns, 1, BudgetAction::Stop) };
+    subjects().meters(&budget, at).remove(0)
+}
+
 #[test]
 fn window_starts_and_ends_in_utc() {
     let at: Timestamp = "2026-01-31T23:59:30.500Z".parse().unwrap();
@@ -47,13 +58,13 @@ fn window_starts_and_ends_in_utc() {
         (BudgetWindow::Day, "2026-01-31", "2026-02-01T00:00:00.000Z"),
         (BudgetWindow::Month, "2026-01", "2026-02-01T00:00:00.000Z"),
     ] {
-        let meter = subjects().meter((BudgetScope::User, window), at);
+        let meter = meter((BudgetScope::User, window), at);
         let meter = meter.key(&turn("t"), &subjects().user);
         assert_eq!((meter.start.as_str(), meter.end().unwrap().to_string().as_str()), (start, end));
         assert_eq!(meter.subject, "ada");
     }
     let first: Timestamp = "2026-02-01T00:00:00.000Z".parse().unwrap();
-    assert_eq!(meter::window_end(BudgetWindow::Month, first).to_string(), "2026-03-01T00:00:00.000Z");
+    assert_eq!(super::meter::window_end(BudgetWindow::Month, first).to_string(), "2026-03-01T00:00:00.000Z");
 }
 
 #[test]
@@ -65,7 +76,7 @@ fn meter_of_a_budget_is_that_of_its_turns() {
             [(BudgetScope::Org, ""), (BudgetScope::User, "ada"), (BudgetScope::Agent, "default")]
         {
             let budget = Budget { scope, window, ..budget(BudgetUnit::Turns, 1, BudgetAction::Stop) };
-            let expected = subjects.meter((scope, window), at).key(&turn("t"), &subjects.user);
+            let expected = meter((scope, window), at).key(&turn("t"), &subjects.user);
             assert_eq!(meter_of(&budget, &org, subject, at), Some(expected));
         }
     }
@@ -75,9 +86,13 @@ fn meter_of_a_budget_is_that_of_its_turns() {
 
 #[test]
 fn reading_separates_reserved_amounts_from_used_ones() {
-    let entry = |tokens, micros| Entry { amounts: Amounts { tokens, micros }, since: now(), id: EntryId(1) };
+    let entry = |tokens, micros| Entry {
+        amounts: Amounts { tokens, micros, unpriced: 0 },
+        since: now(),
+        id: EntryId(1),
+    };
     let reading = MeterReading {
-        sum: Amounts { tokens: 110, micros: 9 },
+        sum: Amounts { tokens: 110, micros: 9, unpriced: 0 },
         turns: 3,
         entries: vec![(turn("a"), entry(10, 4)), (turn("b"), entry(5, 0))],
     };
@@ -102,10 +117,10 @@ fn rate_limits_are_the_tightest_of_a_minute() {
         budget(BudgetUnit::Tokens, 5, BudgetAction::Stop),
     ]);
     let end = Timestamp::from_millis(60_000);
-    let meter = Meter { sum: Amounts { tokens: 9, micros: 9 }, turns: 3, entry: None };
+    let stored = Meter { sum: Amounts { tokens: 9, micros: 9, unpriced: 0 }, turns: 3, entry: None };
     let mut limits = RateLimits::default();
     for window in [BudgetWindow::Minute, BudgetWindow::Day] {
-        limits.add((&all, &subjects()), (BudgetScope::Org, window), &meter, Some(end));
+        limits.add((&all, &subjects()), &meter((BudgetScope::Org, window), now()), &stored, Some(end));
     }
     let turns = Some(RateLimit { limit: 10, remaining: 7, resets: end });
     assert_eq!(limits, RateLimits { turns, tokens: None });
@@ -127,6 +142,62 @@ fn only_budgets_of_the_subject_apply() {
 }
 
 #[test]
+fn limits_of_every_agent_of_a_turn_hold_in_meters_of_their_own() {
+    let of = |subject: Option<&str>, limit| Budget {
+        scope: BudgetScope::Agent,
+        subject: subject.map(str::to_owned),
+        ..budget(BudgetUnit::Tokens, limit, BudgetAction::Stop)
+    };
+    let budgets = budgets(vec![of(None, 100), of(Some("helper"), 10), of(Some("other"), 1)]);
+    let agents = vec!["default".to_owned(), "helper".to_owned()];
+    let subjects = Subjects { agents, ..subjects() };
+    let meters = meters(&budgets, &subjects, now());
+    let agents: Vec<_> = meters.iter().filter_map(|meter| meter.agent.as_deref()).collect();
+    assert_eq!(agents, ["default", "helper"]);
+    let used = Meter { sum: Amounts { tokens: 10, ..Amounts::default() }, ..Meter::default() };
+    let refused = meters.iter().map(|meter| {
+        let key = meter.key(&turn("t"), &subjects.user);
+        let change = start(&budgets, &subjects, meter, (key, turn("t")), (now(), EntryId::default()));
+        refusing(&budgets, &subjects, meter, &used, &change).map(|budget| budget.limit)
+    });
+    assert_eq!(refused.collect::<Vec<_>>(), [None, Some(10)]);
+}
+
+#[test]
+fn money_is_uncounted_without_a_price_in_its_currency() {
+    let stop = || budget(BudgetUnit::Money, 5, BudgetAction::Stop);
+    let allows = Budget { unpriced: BudgetUnpriced::Allow, ..stop() };
+    let other = Budget { scope: BudgetScope::User, subject: Some("bob".to_owned()), ..stop() };
+    let all = vec![allows, other, budget(BudgetUnit::Tokens, 5, BudgetAction::Stop), stop()];
+    let mut budgets = budgets(all);
+    budgets.currency = Some("EUR".to_owned());
+    for (currency, count) in [(Some("EUR"), 0), (Some("USD"), 1), (None, 1)] {
+        assert_eq!(uncounted(&budgets, &subjects(), currency).count(), count, "{currency:?}");
+    }
+}
+
+#[test]
+fn turn_without_a_cost_in_the_currency_is_unpriced() {
+    let usage = contracts::Usage { total_tokens: 7, ..contracts::Usage::default() };
+    let cost = |currency: &str| {
+        Some(crate::cost::Cost { amount: crate::cost::Amount::from_micros(3), currency: currency.to_owned() })
+    };
+    let report = |cost| Report { usage: Some(usage), cost, ..Report::default() };
+    for (report, currency, micros, unpriced) in [
+        (report(cost("EUR")), Some("EUR"), 3, 0),
+        (report(cost("USD")), Some("EUR"), 0, 1),
+        (report(None), Some("EUR"), 0, 1),
+        (report(None), None, 0, 0),
+        (Report { cost_is_partial: true, ..report(cost("EUR")) }, Some("EUR"), 3, 1),
+        (Report::default(), Some("EUR"), 0, 0),
+    ] {
+        let expected =
+            Amounts { tokens: report.usage.map_or(0, |usage| usage.total_tokens), micros, unpriced };
+        assert_eq!(Amounts::of_turn(&report, currency), expected, "{report:?}");
+    }
+}
+
+#[test]
 fn lowest_limit_refuses_and_is_named() {
     let budgets = budgets(vec![
         budget(BudgetUnit::Tokens, 1_000, BudgetAction::Stop),
@@ -134,14 +205,15 @@ fn lowest_limit_refuses_and_is_named() {
         budget(BudgetUnit::Tokens, 100, BudgetAction::Warn),
     ]);
     let subjects = subjects();
-    let key = subjects.meter(KIND, Timestamp::from_millis(0)).key(&turn("t"), &subjects.user);
-    let change = start(&budgets, &subjects, KIND, (key, turn("t")), (now(), EntryId::default()));
-    let used = |tokens| Meter { sum: Amounts { tokens, micros: 0 }, ..Meter::default() };
+    let meter = meter(KIND, now());
+    let key = meter.key(&turn("t"), &subjects.user);
+    let change = start(&budgets, &subjects, &meter, (key, turn("t")), (now(), EntryId::default()));
+    let used = |tokens| Meter { sum: Amounts { tokens, ..Amounts::default() }, ..Meter::default() };
     assert!(used(499).apply(&change).is_some() && used(500).apply(&change).is_none());
-    let refusing = refusing(&budgets, &subjects, KIND, &used(2_000), &change).unwrap();
+    let refusing = refusing(&budgets, &subjects, &meter, &used(2_000), &change).unwrap();
     assert_eq!((refusing.limit, describe(refusing, None).as_str()), (500, "of 500 tokens a day for the org"));
-    assert_eq!(warning(&budgets, &subjects, KIND, &used(100)).len(), 1);
-    assert!(warning(&budgets, &subjects, KIND, &used(99)).is_empty());
+    assert_eq!(warning(&budgets, &subjects, &meter, &used(100)).len(), 1);
+    assert!(warning(&budgets, &subjects, &meter, &used(99)).is_empty());
 }
 
 #[test]
@@ -149,7 +221,7 @@ fn turn_stops_before_the_call_that_would_exceed_its_budget() {
     let mut limit = budget(BudgetUnit::Tokens, 100, BudgetAction::Stop);
     limit.window = BudgetWindow::Turn;
     let budgets = budgets(vec![limit]);
-    let tokens = |tokens| Amounts { tokens, micros: 0 };
+    let tokens = |tokens| Amounts { tokens, ..Amounts::default() };
     let exceeded = |used, next| exceeded_by_turn(&budgets, &subjects(), tokens(used), tokens(next)).is_some();
     assert!(!exceeded(60, 40) && exceeded(60, 41));
 }
@@ -181,7 +253,8 @@ proptest! {
     ) {
         let budgets = budgets(vec![budget(BudgetUnit::Tokens, 500, BudgetAction::Stop)]);
         let subjects = subjects();
-        let key = subjects.meter(KIND, Timestamp::from_millis(0)).key(&turn("t"), &subjects.user);
+        let meter_ref = meter(KIND, now());
+        let key = meter_ref.key(&turn("t"), &subjects.user);
         let (mut sum, mut turns) = (Amounts::default(), 0);
         let (mut entries, mut counted) = (BTreeMap::new(), BTreeMap::new());
         for (number, action, repeat) in actions {
@@ -199,13 +272,13 @@ proptest! {
                 keeps_entry: false,
                 ceiling: Ceiling::default(),
             };
-            let tokens = |tokens| Amounts { tokens, micros: 0 };
+            let tokens = |tokens| Amounts { tokens, ..Amounts::default() };
             let used = |used| Some(Entry { amounts: tokens(used), since: now(), id: EntryId::default() });
             let change = match action {
-                Action::Start => start(&budgets, &subjects, KIND, (key.clone(), turn.clone()), (now(), EntryId::default())),
+                Action::Start => start(&budgets, &subjects, &meter_ref, (key.clone(), turn.clone()), (now(), EntryId::default())),
                 _ if entry.is_none() => continue,
                 Action::Raise(needed) => {
-                    raise(&budgets, &subjects, KIND, (key.clone(), turn.clone()), entry.unwrap(), tokens(needed))
+                    raise(&budgets, &subjects, &meter_ref, (key.clone(), turn.clone()), entry.unwrap(), tokens(needed))
                 }
                 Action::Finish(tokens) => closing(used(tokens)),
                 Action::Release => closing(None),

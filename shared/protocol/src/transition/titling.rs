@@ -81,7 +81,7 @@ mod tests {
 
     fn usage(session: &Session, turn: &Turn) -> UsageEntry {
         let usage = Usage { prompt_tokens: 30, completion_tokens: 5, total_tokens: 35, ..Usage::default() };
-        UsageEntry::of_title(session, turn, "mini", Some(usage), at())
+        UsageEntry::of_title(session, turn, "mini", (Some(usage), None), at())
     }
 
     #[test]

@@ -103,6 +103,7 @@ impl Meter for Table {
             ("Tokens", i128::from(new.tokens) - i128::from(old.tokens), ceiling.tokens),
             ("Micros", i128::from(new.micros) - i128::from(old.micros), ceiling.micros),
             ("Turns", turns, ceiling.turns),
+            ("Unpriced", i128::from(new.unpriced) - i128::from(old.unpriced), None),
         ];
         let mut request = self
             .client
@@ -165,7 +166,11 @@ fn meter(item: &Attributes, turn: &TurnKey) -> budget::Meter {
 }
 
 fn sum(item: &Attributes) -> Amounts {
-    Amounts { tokens: number(item, "Tokens"), micros: number(item, "Micros") }
+    Amounts {
+        tokens: number(item, "Tokens"),
+        micros: number(item, "Micros"),
+        unpriced: number(item, "Unpriced"),
+    }
 }
 
 /// The attribute of a turn's entry.
@@ -180,17 +185,21 @@ fn parse_entry_name(org: &OrgId, name: &str) -> Option<TurnKey> {
     Some(SessionKey { org: org.clone(), session }.turn(turn))
 }
 
-/// An entry: tokens, millionths, the time of the turn's start in milliseconds, and the id.
+/// An entry: tokens, millionths, the time of the turn's start in milliseconds, the id, and a 1 if it is unpriced.
 fn entry(Entry { amounts, since, id }: Entry) -> AttributeValue {
-    AttributeValue::S(format!("{} {} {} {}", amounts.tokens, amounts.micros, since.as_millis(), id.0))
+    let Amounts { tokens, micros, unpriced } = amounts;
+    let entry = format!("{tokens} {micros} {} {}", since.as_millis(), id.0);
+    // Entries from before prices were required end with the id, and conditions compare the whole text.
+    AttributeValue::S(if unpriced == 0 { entry } else { format!("{entry} {unpriced}") })
 }
 
 fn parse_entry(text: &str) -> Option<Entry> {
     let mut parts = text.split(' ');
-    let amounts = Amounts { tokens: parts.next()?.parse().ok()?, micros: parts.next()?.parse().ok()? };
+    let (tokens, micros) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
     let since = Timestamp::from_millis(parts.next()?.parse().ok()?);
     let id = EntryId(parts.next()?.parse().ok()?);
-    Some(Entry { amounts, since, id })
+    let unpriced = parts.next().map_or(Some(0), |turns| turns.parse().ok())?;
+    Some(Entry { amounts: Amounts { tokens, micros, unpriced }, since, id })
 }
 
 fn number(item: &Attributes, name: &str) -> u64 {

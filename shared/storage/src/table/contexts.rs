@@ -12,7 +12,7 @@ use agent::{
 use aws_sdk_dynamodb::types::AttributeValue;
 use contracts::{
     error::JsonError,
-    id::{AgentContextId, OrgId},
+    id::{AgentContextId, ConversationContextId, OrgId},
 };
 use serde::{
     Deserialize,
@@ -67,6 +67,7 @@ pub(super) fn new_mode_cache() -> ModeCache {
 #[serde(rename_all = "PascalCase")]
 struct ListedAgent {
     deprecated: Option<IgnoredAny>,
+    default_conversation_context_id: Option<ConversationContextId>,
 }
 
 impl Table {
@@ -102,8 +103,14 @@ impl Table {
         for item in items {
             let id = text(&item, "SK").and_then(|key| decode_part(key.strip_prefix(AGENT_PREFIX)?));
             if let Some(id) = id.and_then(|id| AgentContextId::new(id).ok()) {
-                let listed: ListedAgent = read(text(&item, "Document").unwrap_or_default())?;
-                agents.push(AgentEntry { id, is_deprecated: listed.deprecated.is_some() });
+                let head = decode::<ContextItem>(item).map_err(unreadable)?.into_head();
+                let listed: ListedAgent = read(&head.content.unwrap_or_default())?;
+                agents.push(AgentEntry {
+                    id,
+                    is_deprecated: listed.deprecated.is_some(),
+                    default_conversation: listed.default_conversation_context_id,
+                    rollout: head.rollout,
+                });
             }
         }
         Ok(agents)

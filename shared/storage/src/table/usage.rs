@@ -105,12 +105,14 @@ impl UsageReads for Table {
     }
 }
 
-/// Returns the counters of some amounts. Tokens that the provider doesn't report have none.
+/// Returns the counters of some amounts. Tokens that the provider doesn't report have none, nor has a price that isn't
+/// missing.
 fn counters(amounts: &UsageAmounts) -> Vec<(String, u64)> {
     let usage = &amounts.usage;
     let counters = [
         ("Turns", Some(amounts.turns)),
         ("Completed", Some(amounts.completed)),
+        ("Unpriced", Some(amounts.unpriced).filter(|turns| *turns > 0)),
         ("ModelCalls", Some(amounts.model_calls)),
         ("ModelMs", Some(amounts.model_ms)),
         ("PromptTokens", Some(usage.prompt_tokens)),
@@ -146,6 +148,7 @@ fn parse(item: &Attributes, org: &OrgId, day: Day) -> Result<(UsageKey, UsageAmo
     let amounts = UsageAmounts {
         turns: number("Turns").unwrap_or_default(),
         completed: number("Completed").unwrap_or_default(),
+        unpriced: number("Unpriced").unwrap_or_default(),
         model_calls: number("ModelCalls").unwrap_or_default(),
         model_ms: number("ModelMs").unwrap_or_default(),
         usage: Usage {

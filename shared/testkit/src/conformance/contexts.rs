@@ -66,7 +66,12 @@ pub async fn contexts(store: &impl Store, put: impl AsyncFn(&OrgId, Document), r
 async fn deprecated_agents(store: &impl Store, put: &impl AsyncFn(&OrgId, Document), run: &str) {
     let tenant = Tenant::new(store, run, "deprecated agents");
     let old = AgentContext { deprecated: Some("Use \"new\".".to_owned()), ..agent("old") };
-    let entry = |agent: &AgentContext, is_deprecated| AgentEntry { id: agent.id.clone(), is_deprecated };
+    let entry = |agent: &AgentContext, is_deprecated| AgentEntry {
+        id: agent.id.clone(),
+        is_deprecated,
+        default_conversation: agent.default_conversation_context_id.clone(),
+        rollout: None,
+    };
     let expected = [entry(&agent("new"), false), entry(&old, true)];
     for context in [old, agent("new")] {
         put(&tenant.org, Document::AgentContext(context)).await;

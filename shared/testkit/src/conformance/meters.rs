@@ -50,7 +50,11 @@ async fn entries_change_under_their_condition(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "meters");
     let (one, other) = (tenant.turn("s1", "t"), tenant.turn("s1", "t2"));
     let since = Timestamp::from_millis(1_700_000_000_123);
-    let amounts = |tokens, micros| Entry { amounts: Amounts { tokens, micros }, since, id: EntryId(7) };
+    let amounts = |tokens, micros| Entry {
+        amounts: Amounts { tokens, micros, unpriced: tokens % 2 },
+        since,
+        id: EntryId(7),
+    };
     let mut expected: Vec<Meter> = vec![Meter::default(); 2];
     // A turn, its entry as read, the amounts after the change, and whether the entry stays.
     for (index, before, after, keeps_entry, tokens) in [
@@ -107,7 +111,7 @@ async fn concurrent_starts_stop_at_the_ceiling(store: &impl Store, run: &str) {
             turn: tenant.turn("s", &format!("t{number}")),
             before: None,
             after: Some(Entry {
-                amounts: Amounts { tokens: 10, micros: 0 },
+                amounts: Amounts { tokens: 10, ..Amounts::default() },
                 since: Timestamp::from_millis(0),
                 id: EntryId(number),
             }),

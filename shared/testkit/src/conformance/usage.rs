@@ -27,6 +27,7 @@ pub(super) async fn check(store: &(impl Store + UsageReads), run: &str) {
         amounts: UsageAmounts {
             turns: 1,
             completed: u64::from(model.is_some()),
+            unpriced: u64::from(model.is_none()),
             model_calls: 2,
             model_ms: tokens,
             usage: Usage {

@@ -64,7 +64,7 @@ fn sums_are_those_of_turns(
         if is_closed {
             let usage = record.findings(turn).and_then(|found| found.report.usage);
             let tokens = usage.map_or(0, |usage| usage.total_tokens);
-            expected = (expected.0.plus(Amounts { tokens, micros: 0 }), expected.1 + 1);
+            expected = (expected.0.plus(Amounts { tokens, ..Amounts::default() }), expected.1 + 1);
         }
     }
     let expected = (expected.0.tokens, expected.1);

@@ -115,6 +115,8 @@ impl Reads for Table {
         let entry = |((_, id), agent): (&(OrgId, AgentContextId), &AgentContext)| AgentEntry {
             id: id.clone(),
             is_deprecated: agent.deprecated.is_some(),
+            default_conversation: agent.default_conversation_context_id.clone(),
+            rollout: None,
         };
         Ok(of_org.map(entry).take(limit).collect())
     }

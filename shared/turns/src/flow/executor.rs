@@ -148,7 +148,6 @@ impl<D: AgentDeps> Executor<D> {
             rerun,
             question,
             reservation: OnceLock::new(),
-            org_settings: OnceLock::new(),
             scope,
             stream,
         };

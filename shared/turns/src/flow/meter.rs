@@ -36,6 +36,8 @@ pub(crate) struct Reservation {
     pub(crate) amounts: Amounts,
     /// Warnings for the user.
     pub(crate) warnings: Vec<String>,
+    /// The agents that it counts for.
+    pub(crate) agents: Vec<String>,
     /// The entries that this start made, and not an earlier try of it.
     fresh: Vec<(MeterRef, Entry)>,
 }
@@ -106,7 +108,7 @@ impl ExceededBudget {
 }
 
 /// Names a budget with its limit.
-fn name(budgets: &Budgets, budget: &Budget) -> String {
+pub(crate) fn name(budgets: &Budgets, budget: &Budget) -> String {
     let limit = budget::describe(budget, budgets.currency.as_deref());
     format!("budget \"{}\" {limit}", budget.id)
 }
@@ -134,7 +136,8 @@ pub(crate) async fn reserve(
     let meters = budget::meters(budgets, subjects, deps.host().now());
     let amounts = budget::reservation(budgets, subjects);
     let added = join_all(meters.iter().map(|meter| add(deps, budgets, subjects, meter, turn))).await;
-    let mut reservation = Reservation { amounts, ..Reservation::default() };
+    let agents = subjects.agents.clone();
+    let mut reservation = Reservation { amounts, agents, ..Reservation::default() };
     let (mut refused, mut failed, mut rate_limits) = (None, None, RateLimits::default());
     for (mut meter, added) in meters.into_iter().zip(added) {
         let (added, stored) = match added {
@@ -145,8 +148,8 @@ pub(crate) async fn reserve(
             }
         };
         let end = meter.key(turn, &subjects.user).end();
-        rate_limits.add((budgets, subjects), meter.kind(), &stored, end);
-        let reached = budget::warning(budgets, subjects, meter.kind(), &stored);
+        rate_limits.add((budgets, subjects), &meter, &stored, end);
+        let reached = budget::warning(budgets, subjects, &meter, &stored);
         reservation
             .warnings
             .extend(reached.into_iter().map(|budget| format!("The {} is used up.", name(budgets, budget))));
@@ -213,14 +216,14 @@ async fn add(
     meter: &MeterRef,
     turn: &TurnKey,
 ) -> Result<(Added, budget::Meter), Unavailable> {
-    let (key, kind) = (meter.key(turn, &subjects.user), meter.kind());
+    let key = meter.key(turn, &subjects.user);
     let now = deps.host().now();
     let mut last: Source = "contention".into();
     let mut tried = Vec::new();
     for tries in 0..MAX_TRIES {
         // Each try has an id of its own, so that the late write of one is never taken for the entry of another.
         let id = deps.host().entry_id();
-        let change = budget::start(budgets, subjects, kind, (key.clone(), turn.clone()), (now, id));
+        let change = budget::start(budgets, subjects, meter, (key.clone(), turn.clone()), (now, id));
         let written = deps.store().write_meter(&change).await;
         tried.extend(change.after);
         let stored = match written {
@@ -240,7 +243,7 @@ async fn add(
             },
             None => {}
         }
-        if let Some(refusing) = budget::refusing(budgets, subjects, kind, &stored, &change) {
+        if let Some(refusing) = budget::refusing(budgets, subjects, meter, &stored, &change) {
             match check_holders(deps, &key).await? {
                 Holders::SomeRemoved => continue,
                 Holders::All { wait } => {
@@ -317,7 +320,7 @@ pub(crate) async fn raise(
     turn: &Turn,
     needed: Amounts,
 ) -> Result<Option<ExceededBudget>, Unavailable> {
-    let limited = turn.meters.iter().filter(|meter| budget::limits_amounts(budgets, subjects, meter.kind()));
+    let limited = turn.meters.iter().filter(|meter| budget::limits_amounts(budgets, subjects, meter));
     let raised = limited.map(|meter| raise_one(deps, budgets, subjects, turn, meter, needed));
     Ok(try_join_all(raised).await?.into_iter().flatten().next())
 }
@@ -328,21 +331,21 @@ pub(crate) async fn raise(
 /// If the table can't be reached.
 pub(crate) async fn is_used_up(
     deps: &impl Deps,
+    budgets: &Budgets,
     turn: &TurnKey,
     subjects: &Subjects,
 ) -> Result<bool, Unavailable> {
-    let budgets = deps.store().budgets(&turn.session.org).await?;
     let now = deps.host().now();
-    let (nothing, least) = (Amounts::default(), Amounts { tokens: 1, micros: 1 });
+    let (nothing, least) = (Amounts::default(), Amounts { tokens: 1, micros: 1, unpriced: 0 });
     let before = Entry { amounts: nothing, since: now, id: EntryId::default() };
-    for meter in budget::meters(&budgets, subjects, now) {
-        let (key, kind) = (meter.key(turn, &subjects.user), meter.kind());
-        if !budget::limits_amounts(&budgets, subjects, kind) {
+    for meter in budget::meters(budgets, subjects, now) {
+        let key = meter.key(turn, &subjects.user);
+        if !budget::limits_amounts(budgets, subjects, &meter) {
             continue;
         }
         let stored = deps.store().meter(&key, turn).await?;
-        let change = budget::raise(&budgets, subjects, kind, (key, turn.clone()), before, least);
-        if budget::refusing(&budgets, subjects, kind, &stored, &change).is_some() {
+        let change = budget::raise(budgets, subjects, &meter, (key, turn.clone()), before, least);
+        if budget::refusing(budgets, subjects, &meter, &stored, &change).is_some() {
             return Ok(true);
         }
     }
@@ -357,17 +360,17 @@ async fn raise_one(
     meter: &MeterRef,
     needed: Amounts,
 ) -> Result<Option<ExceededBudget>, Unavailable> {
-    let (key, kind) = (meter.key(&turn.key, &turn.requested_by), meter.kind());
+    let key = meter.key(&turn.key, &turn.requested_by);
     let mut last: Source = "contention".into();
     for tries in 0..MAX_TRIES {
         let stored = deps.store().meter(&key, &turn.key).await?;
         // An entry that is gone has expired with its window.
         let Some(entry) = stored.entry else { return Ok(None) };
-        let change = budget::raise(budgets, subjects, kind, (key.clone(), turn.key.clone()), entry, needed);
+        let change = budget::raise(budgets, subjects, meter, (key.clone(), turn.key.clone()), entry, needed);
         if change.after == change.before {
             return Ok(None);
         }
-        if let Some(refusing) = budget::refusing(budgets, subjects, kind, &stored, &change) {
+        if let Some(refusing) = budget::refusing(budgets, subjects, meter, &stored, &change) {
             return Ok(Some(ExceededBudget::new(budgets, refusing, key.end())));
         }
         match deps.store().write_meter(&change).await {
@@ -401,8 +404,7 @@ async fn replace_entries(
         return Ok(());
     }
     let budgets = deps.store().budgets(&turn.key.session.org).await?;
-    let tokens = report.usage.map_or(0, |usage| usage.total_tokens);
-    let used = Amounts::of_turn(tokens, report.cost.as_ref(), budgets.currency.as_deref());
+    let used = Amounts::of_turn(report, budgets.currency.as_deref());
     let replaced = turn.meters.iter().filter_map(|meter| {
         match (is_concurrent(meter), keeps_entry) {
             (false, _) => Some(replace_entry(deps, meter, turn, Some(used), keeps_entry)),

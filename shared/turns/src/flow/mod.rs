@@ -17,6 +17,7 @@ mod entity_tag;
 mod executor;
 mod finish;
 mod invocation;
+mod limits;
 mod meter;
 mod org_settings;
 mod owned_turn;

@@ -52,6 +52,10 @@ pub struct AgentEntry {
     pub id: AgentContextId,
     /// True if it is deprecated.
     pub is_deprecated: bool,
+    /// The conversation context of its sessions whose first turn names none.
+    pub default_conversation: Option<ConversationContextId>,
+    /// The rollout of another version, if there is one.
+    pub rollout: Option<Rollout>,
 }
 
 /// A session, one of its turns and the details of that turn's request, as far as they exist.

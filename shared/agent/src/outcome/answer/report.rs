@@ -38,6 +38,7 @@ fn attempt_report(state: &AttemptState, spec: &TurnSpec, received: Option<Timest
         received_at: received,
         usage: totals.usage,
         cost: totals.cost(spec.route.prices.as_ref()),
+        cost_is_partial: totals.cost_is_partial(spec.route.prices.as_ref()),
         last_raw_payload: spec.store_raw_payloads.then_some(totals.model_calls),
         model_calls: Some(totals.model_calls).filter(|calls| *calls > 0),
         model_ms: Some(totals.model_time.total_ms).filter(|_| !totals.model_time.is_zero()),

@@ -6,13 +6,14 @@ use protocol::Caller;
 use crate::flow::{
     access,
     admin::{
+        budget_prices,
         context_edits::Precondition,
         document_edits::{MAX_TRIES, is_replaced, must_replace},
     },
     entity_tag::with_entity_tag,
 };
 use crate::{
-    ports::{Deps, Meter, MeterReads, StoredBudgets},
+    ports::{AgentDeps, Meter, MeterReads, StoredBudgets},
     refusal::Refusal,
 };
 
@@ -22,7 +23,7 @@ pub struct BudgetWriter<D> {
     deps: D,
 }
 
-impl<D: Deps> BudgetWriter<D> {
+impl<D: AgentDeps> BudgetWriter<D> {
     /// Creates a writer over these dependencies.
     #[must_use]
     pub fn new(deps: D) -> Self {
@@ -33,7 +34,7 @@ impl<D: Deps> BudgetWriter<D> {
     /// succeeds.
     ///
     /// # Errors
-    /// If the caller isn't an operator, or the budgets aren't in the required state.
+    /// If the caller isn't an operator, the budgets aren't in the required state, or one of money can't count an agent.
     pub async fn replace(
         &self,
         caller: &Caller,
@@ -45,6 +46,8 @@ impl<D: Deps> BudgetWriter<D> {
         for _ in 0..MAX_TRIES {
             let before = self.deps.store().stored_budgets(&caller.org).await?;
             if must_replace("budgets", (&before.budgets, &budgets), named.as_ref(), required)? {
+                // Boxed: it reads every agent.
+                Box::pin(budget_prices::check(&self.deps, &caller.org, &budgets)).await?;
                 let revision = before.revision.saturating_add(1);
                 let after = StoredBudgets { revision, budgets: budgets.clone() };
                 if !is_replaced(self.deps.store().replace_budgets(&caller.org, &after).await)? {

@@ -1,6 +1,5 @@
 //! Forks a session: creates a new one that continues from a completed turn.
 
-use agent::context::check_disabled;
 use contracts::{id::SessionId, request};
 use futures::future::{join, try_join, try_join4};
 use protocol::{
@@ -11,9 +10,9 @@ use protocol::{
     turn::State,
 };
 
-use crate::flow::{access, admin::index_notice, finish::evidence::TurnEvidence};
+use crate::flow::{access, admin::index_notice, finish::evidence::TurnEvidence, limits::OrgLimits};
 use crate::{
-    ports::{Clock, OrgSettingsReads, QueueDeps, Reads, Store, Unavailable},
+    ports::{Clock, QueueDeps, Reads, Store, Unavailable},
     refusal::Refusal,
 };
 
@@ -46,11 +45,11 @@ impl<D: QueueDeps> Forker<D> {
         let source = SessionKey { org: caller.org.clone(), session };
         let key = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
         let turn = source.turn(request.turn_id.clone());
-        let (original, source_turn, existing, settings) = try_join4(
+        let (original, source_turn, existing, limits) = try_join4(
             store.session(&source),
             store.turn(&turn),
             store.session(&key),
-            store.org_settings(&caller.org),
+            OrgLimits::load(store, &caller.org),
         )
         .await?;
         // A hidden session takes the time of an unknown one, as the source and as the fork.
@@ -67,9 +66,8 @@ impl<D: QueueDeps> Forker<D> {
         if let Some(existing) = existing {
             return ensure_same_fork(&existing, &turn, caller);
         }
-        let disabled = &settings.disabled;
-        check_disabled(disabled, &caller.user.id, original.contexts.agent_id())
-            .map_err(Refusal::Restricted)?;
+        let subjects = limits.subjects(store, &source, &caller.user.id, &original.contexts).await?;
+        limits.check_disabled(&subjects).map_err(Refusal::Restricted)?;
         original.ensure_open()?;
         if !matches!(source_turn.state, State::Settled(_) | State::Finalized(_)) {
             return Err(Refusal::TurnNotCompleted);

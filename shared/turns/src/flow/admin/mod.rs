@@ -1,5 +1,6 @@
 //! Changes at a user's request: sessions, contexts and budgets; cancel, edit, fork, import, feedback, purge and indexing.
 
+mod budget_prices;
 pub(super) mod budgets;
 pub(super) mod cancel;
 pub(super) mod context_edits;

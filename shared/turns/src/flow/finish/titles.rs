@@ -8,8 +8,8 @@
 use std::time::Duration;
 
 use agent::{
-    context::{check_disabled, check_route},
-    model::{Model, Observer, providers::Providers, route::Route},
+    context::check_route,
+    model::{Model, Observer, price::cost, price_list::list_price, providers::Providers, route::Route},
     title,
 };
 use contracts::{
@@ -17,11 +17,10 @@ use contracts::{
     id::OrgId,
     request::{OrgSettings, TitleSettings},
 };
-use protocol::{
-    budget::Subjects, id::TurnKey, session::Session, transition::titling, turn::Turn, usage::UsageEntry,
-};
+use protocol::{id::TurnKey, session::Session, transition::titling, turn::Turn, usage::UsageEntry};
 
 use crate::flow::{
+    limits::OrgLimits,
     meter,
     write::{self, WriteOutcome},
 };
@@ -76,17 +75,17 @@ impl<D: Deps, M: Model> Titler<D, M> {
 
     async fn try_write(&self, key: &TurnKey) -> Result<(), Unavailable> {
         let store = self.deps.store();
-        let settings = store.org_settings(&key.session.org).await?;
-        let Some(route) = self.route(&settings) else { return Ok(()) };
+        let limits = OrgLimits::load(store, &key.session.org).await?;
+        let Some(route) = self.route(&limits.settings) else { return Ok(()) };
         let (Some(session), Some(turn)) = store.session_and_turn(key).await? else { return Ok(()) };
-        if titling::claim(&session, &turn).is_none() || !self.is_allowed(&settings, &session, &turn).await? {
+        if titling::claim(&session, &turn).is_none() || !self.is_allowed(&limits, &session, &turn).await? {
             return Ok(());
         }
         let Some(record) = store.record(key).await? else { return Ok(()) };
         let Some(answer) = record.result.and_then(|result| result.report.answer_summary) else {
             return Ok(());
         };
-        let model = route.model.clone();
+        let (model, prices) = (route.model.clone(), route.prices.clone());
         let request = title::request(&turn, route, &record.request.instruction_summary, &answer);
         let Some(claimed) = self.claim(&turn).await? else { return Ok(()) };
 
@@ -100,34 +99,33 @@ impl<D: Deps, M: Model> Titler<D, M> {
                 None
             }
         };
-        let usage = UsageEntry::of_title(&claimed, &turn, &model, observer.usage, self.deps.host().now());
+        let used = (observer.usage, observer.usage.and_then(|usage| cost(prices.as_ref(), &usage)));
+        let usage = UsageEntry::of_title(&claimed, &turn, &model, used, self.deps.host().now());
         self.conclude(&claimed, title.as_deref(), &usage).await
     }
 
     /// Returns the model that writes titles for an org with these settings, if it may.
     fn route(&self, settings: &OrgSettings) -> Option<Route> {
         let TitleSettings { model, provider } = settings.titles.as_ref().unwrap_or(&self.default).clone();
-        let route = Route { provider, model: model?, prices: None };
+        let model = model?;
+        let route = Route { provider, prices: list_price(&model), model };
         check_route(settings, &self.providers, &route).is_ok().then_some(route)
     }
 
     /// True unless the org, the user or the agent is disabled, or one of their budgets is used up.
     async fn is_allowed(
         &self,
-        settings: &OrgSettings,
+        limits: &OrgLimits,
         session: &Session,
         turn: &Turn,
     ) -> Result<bool, Unavailable> {
-        let agent = session.contexts.agent_id();
-        if check_disabled(&settings.disabled, &turn.requested_by, agent).is_err() {
+        let (store, key) = (self.deps.store(), &turn.key.session);
+        let subjects = limits.subjects(store, key, &turn.requested_by, &session.contexts).await?;
+        if limits.check_disabled(&subjects).is_err() {
             return Ok(false);
         }
-        let subjects = Subjects {
-            user: turn.requested_by.clone(),
-            agent: agent.to_owned(),
-            session: turn.key.session.session.clone(),
-        };
-        meter::is_used_up(&self.deps, &turn.key, &subjects).await.map(|is_used_up| !is_used_up)
+        let is_used_up = meter::is_used_up(&self.deps, &limits.budgets, &turn.key, &subjects).await?;
+        Ok(!is_used_up)
     }
 
     /// Claims the model call for the title of a turn's session. Returns the claimed session, or `None` if there is

@@ -9,11 +9,7 @@ use contracts::{
     request::{Budget, BudgetScope, BudgetUnit, BudgetWindow, limits::MAX_BUDGET_METERS},
 };
 use futures::{StreamExt, TryStreamExt, stream};
-use protocol::{
-    Caller,
-    budget::{self, Amounts},
-    usage::UsageAmounts,
-};
+use protocol::{Caller, budget, usage::UsageAmounts};
 
 use crate::flow::read::{
     paging::MAX_CONCURRENT_READS,
@@ -104,7 +100,12 @@ impl<R: Reads + MeterReads + UsageReads, P: PayloadReads> SessionReader<R, P> {
             None => budget::MeterReading::default(),
         };
         let subject = (budget.scope != BudgetScope::Org).then_some(subject);
-        Ok(MeterUse { subject, used: reading.used(budget.unit), reserved: reading.reserved(budget.unit) })
+        Ok(MeterUse {
+            subject,
+            used: reading.used(budget.unit),
+            reserved: reading.reserved(budget.unit),
+            unpriced_turns: (budget.unit == BudgetUnit::Money).then_some(reading.sum.unpriced),
+        })
     }
 }
 
@@ -157,11 +158,10 @@ fn largest(groups: &UsageGroups, unit: BudgetUnit, currency: Option<&str>) -> (V
 }
 
 fn in_unit(usage: &UsageAmounts, unit: BudgetUnit, currency: Option<&str>) -> u64 {
-    let cost = usage.costs.iter().find(|cost| Some(cost.currency.as_str()) == currency);
-    let amounts = Amounts::of_turn(usage.usage.total_tokens, cost, currency);
+    let cost = || usage.costs.iter().find(|cost| Some(cost.currency.as_str()) == currency);
     match unit {
-        BudgetUnit::Tokens => amounts.tokens,
-        BudgetUnit::Money => amounts.micros,
+        BudgetUnit::Tokens => usage.usage.total_tokens,
+        BudgetUnit::Money => cost().map_or(0, |cost| cost.amount.micros()),
         BudgetUnit::Turns => usage.turns,
     }
 }

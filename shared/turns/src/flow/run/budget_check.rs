@@ -10,14 +10,17 @@ use protocol::{
     turn::Turn,
 };
 
-use crate::flow::meter::{self, ExceededBudget};
+use crate::flow::{
+    limits,
+    meter::{self, ExceededBudget},
+};
 use crate::ports::{Deps, MeterReads, Reads, Unavailable};
 
 /// Returns what a turn has used, whatever the currency of its cost.
 pub(super) fn used(totals: &Totals, spec: &TurnSpec) -> Amounts {
     let tokens = totals.usage.map_or(0, |usage| usage.total_tokens);
     let micros = totals.cost(spec.route.prices.as_ref()).map_or(0, |cost| cost.amount.micros());
-    Amounts { tokens, micros }
+    Amounts { tokens, micros, unpriced: 0 }
 }
 
 /// Returns the budget that the next model call of a turn would exceed, if any. Within its reservation, a turn reads
@@ -52,23 +55,23 @@ pub(super) async fn check(
     Ok(exceeded)
 }
 
-/// Returns the subjects of a turn. Its agent is in its session, which is read only if a budget of single turns names an
-/// agent.
+/// Returns the subjects of a turn. Its meters name the agents. Only a budget of single turns needs the session, since it
+/// has no meter.
 async fn subjects(deps: &impl Deps, turn: &Turn, budgets: &Budgets) -> Result<Subjects, Unavailable> {
-    let known = turn.meters.iter().find_map(|meter| meter.agent.clone());
-    let needs_agent = budgets.budgets.iter().any(|budget| {
+    let needs_session = budgets.budgets.iter().any(|budget| {
         (budget.scope, budget.window) == (BudgetScope::Agent, BudgetWindow::Turn) && budget.subject.is_some()
     });
-    let agent = match known {
-        None if needs_agent => {
+    let agents = match needs_session {
+        true => {
             let session = deps.store().session(&turn.key.session).await?;
-            session.and_then(|session| session.contexts.agent).map(|agent| agent.to_string())
+            let contexts = session.map(|session| session.contexts).unwrap_or_default();
+            limits::agents(deps.store(), &turn.key.session.org, &contexts).await?
         }
-        known => known,
+        false => {
+            let named: Vec<String> = turn.meters.iter().filter_map(|meter| meter.agent.clone()).collect();
+            // Any agent has the budgets that are for each one.
+            if named.is_empty() { vec![BUILT_IN_CONTEXT.to_owned()] } else { named }
+        }
     };
-    Ok(Subjects {
-        user: turn.requested_by.clone(),
-        agent: agent.unwrap_or_else(|| BUILT_IN_CONTEXT.to_owned()),
-        session: turn.key.session.session.clone(),
-    })
+    Ok(Subjects { user: turn.requested_by.clone(), agents, session: turn.key.session.session.clone() })
 }

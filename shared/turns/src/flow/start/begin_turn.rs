@@ -3,6 +3,7 @@
 use agent::attempt::RecoveryPoint;
 use contracts::stream::Phase;
 use protocol::{
+    budget::Subjects,
     change::{Commit, TurnChange},
     session::Session,
     transition::begin::{self, Setup, Snapshot},
@@ -11,6 +12,7 @@ use protocol::{
 
 use crate::flow::{
     finish::turn_event,
+    limits::OrgLimits,
     owned_turn::{Lease, OwnedTurn},
     retrieval::excerpts::{join_search, retrieve},
     start::{
@@ -33,13 +35,14 @@ impl<D: AgentDeps> TurnStart<'_, D> {
     pub(super) async fn begin(
         &self,
         snapshot: &Snapshot,
+        limits: (&OrgLimits, &Subjects),
         open: Option<Turn>,
         inline_request: Option<String>,
     ) -> Result<Option<(OwnedTurn, RecoveryPoint)>, Refusal> {
         let Self { deps, submission, request, .. } = *self;
         let before = snapshot.session.as_ref();
-        let resolved = Box::pin(setup::resolve(self, before));
-        let ResolvedTurn { effective, setup, mode, sources } = resolved.await?;
+        let resolved = Box::pin(setup::resolve(self, limits, before));
+        let ResolvedTurn { effective, setup, mode, sources, warnings } = resolved.await?;
         let (org, scope) = (&submission.key.session.org, request.rag_scope.as_slice());
         let retrieval = Box::pin(retrieve(deps, self.question.as_ref(), org, scope, sources.as_ref()));
         let committed = Box::pin(self.commit_begin(before, open, &setup, inline_request));
@@ -72,10 +75,12 @@ impl<D: AgentDeps> TurnStart<'_, D> {
         let step = initial_step(settings, &turn, inputs, &session, request);
         let (mut owned, mut step) =
             (OwnedTurn::new(turn, lease, self.scope), retrieval.apply_to(step, sources));
+        let mut warnings = warnings;
         if let Some(reservation) = self.reservation.get() {
             owned.reserved = reservation.amounts;
-            reservation.warnings.iter().for_each(|warning| step.state.effects.warn(warning));
+            warnings.extend(reservation.warnings.iter().cloned());
         }
+        warnings.iter().for_each(|warning| step.state.effects.warn(warning));
         Ok(Some((owned, step)))
     }
 

@@ -11,6 +11,7 @@ use crate::flow::{
     },
     retrieval::question::while_embedding,
     start::{
+        reservation::LoadedStart,
         staged_request::StagedRequest,
         take_over::take_over,
         takeover_setup::resolve_after_takeover,
@@ -35,9 +36,9 @@ impl<D: AgentDeps> TurnStart<'_, D> {
         let claiming = Box::pin(async {
             let staging = StagedRequest::stage(self.deps.payloads(), self.submission, self.request);
             // The table answers sooner than the bucket, so a reservation delays nothing.
-            let (snapshot, mut staged) = join(self.load_and_reserve(), staging).await;
-            let claim = match snapshot {
-                Ok(snapshot) => self.decide(snapshot, &mut staged).await,
+            let (loaded, mut staged) = join(self.load_and_reserve(), staging).await;
+            let claim = match loaded {
+                Ok(loaded) => self.decide(loaded, &mut staged).await,
                 Err(refusal) => Err(refusal),
             };
             (claim, staged)
@@ -80,11 +81,13 @@ impl<D: AgentDeps> TurnStart<'_, D> {
     /// start the turn, take it over, wait for the attempt that owns it, replay its outcome, or refuse.
     async fn decide(
         &self,
-        mut snapshot: Snapshot,
+        LoadedStart { mut snapshot, limits, mut admitted }: LoadedStart,
         staged: &mut StagedRequest<'_, D::Payloads>,
     ) -> Result<Claim, Refusal> {
         let Self { deps, submission, stream, .. } = *self;
         for _ in 0..MAX_TRIES {
+            // Those of the first snapshot. Another session may be that of another agent.
+            let admitted = admitted.take();
             let turn = snapshot.turn_for(submission);
             if turn.is_some_and(|turn| turn.stored_request() == submission.stored_request()) {
                 // This call started the turn, didn't learn of it, and lost it to a takeover since.
@@ -93,15 +96,17 @@ impl<D: AgentDeps> TurnStart<'_, D> {
             let decision = begin::decide(&snapshot, submission, deps.host().now(), deps.timing());
             self.check_conditions(&snapshot, &decision)?;
             let claimed = match decision {
-                Decision::Begin => {
-                    self.check_restrictions(&snapshot)?;
-                    self.reserve(&snapshot).await?;
-                    self.begin(&snapshot, None, staged.commit()?).await?
-                }
-                Decision::BeginClosing(open) => {
-                    self.check_restrictions(&snapshot)?;
-                    self.reserve(&snapshot).await?;
-                    self.begin(&snapshot, Some(open), staged.commit()?).await?
+                begins @ (Decision::Begin | Decision::BeginClosing(_)) => {
+                    let subjects = match admitted {
+                        Some(subjects) => subjects,
+                        None => self.admit(&snapshot, &limits).await?,
+                    };
+                    let open = match begins {
+                        Decision::BeginClosing(open) => Some(open),
+                        _ => None,
+                    };
+                    let limits = (&limits, &subjects);
+                    self.begin(&snapshot, limits, open, staged.commit()?).await?
                 }
                 Decision::SalvageFirst(open) => {
                     salvage::salvage(deps, &open).await?;
@@ -128,7 +133,8 @@ impl<D: AgentDeps> TurnStart<'_, D> {
                         Some((owned, Some(step))) => Some((owned, step)),
                         Some((owned, None)) => {
                             let step =
-                                resolve_after_takeover(self, &owned.turn, snapshot.session.as_ref()).await?;
+                                resolve_after_takeover(self, &limits, &owned.turn, snapshot.session.as_ref())
+                                    .await?;
                             Some((owned, step))
                         }
                         None => None,

@@ -1,7 +1,7 @@
 //! Reserves a part of the org's budgets for a turn that is about to start.
 
 use contracts::{ErrorCode, error::causes};
-use futures::future::join4;
+use futures::future::join3;
 use protocol::{
     budget::Subjects,
     transition::begin::{self, Decision, Snapshot},
@@ -9,72 +9,68 @@ use protocol::{
 };
 
 use crate::flow::{
+    limits::OrgLimits,
     meter::{self, Reservation},
     start::turn_start::TurnStart,
 };
 use crate::{
-    ports::{AgentDeps, Clock, MeterReads, OrgSettingsReads, Reads, Unavailable},
+    ports::{AgentDeps, Clock, Reads, Unavailable},
     refusal::Refusal,
 };
 
+/// What a start reads before it decides.
+pub(super) struct LoadedStart {
+    /// The session and its turns.
+    pub(super) snapshot: Snapshot,
+    /// The limits of the org.
+    pub(super) limits: OrgLimits,
+    /// The subjects of the turn, if it has reserved.
+    pub(super) admitted: Option<Subjects>,
+}
+
 impl<D: AgentDeps> TurnStart<'_, D> {
-    /// Loads the snapshot, and reserves if the turn is about to start.
-    pub(super) async fn load_and_reserve(&self) -> Result<Snapshot, Refusal> {
+    /// Loads the snapshot and the limits of the org, and reserves if the turn is about to start.
+    pub(super) async fn load_and_reserve(&self) -> Result<LoadedStart, Refusal> {
         let org = &self.submission.key.session.org;
         let store = self.deps.store();
-        // Read together, so that the budgets are cached once they are needed.
-        let (snapshot, budgets, settings, modes) = join4(
-            self.load_snapshot(),
-            store.budgets(org),
-            store.org_settings(org),
-            self.scope.load_catalog(self.deps, org),
-        )
-        .await;
-        let (snapshot, budgets) = (snapshot?, budgets?);
+        // Read together, so that the limits are cached once they are needed.
+        let (snapshot, limits, modes) =
+            join3(self.load_snapshot(), OrgLimits::load(store, org), self.scope.load_catalog(self.deps, org))
+                .await;
+        let (snapshot, limits) = (snapshot?, limits?);
         modes?;
-        // Only this call sets it.
-        let _ = self.org_settings.set(settings?);
-        if !budgets.budgets.is_empty() {
+        let mut admitted = None;
+        if !limits.budgets.budgets.is_empty() {
             let (now, timing) = (self.deps.host().now(), self.deps.timing());
             let decision = begin::decide(&snapshot, self.submission, now, timing);
             if let Decision::Begin | Decision::BeginClosing(_) = decision {
-                self.check_restrictions(&snapshot)?;
-                Box::pin(self.reserve(&snapshot)).await?;
+                admitted = Some(Box::pin(self.admit(&snapshot, &limits)).await?);
             }
         }
-        Ok(snapshot)
+        Ok(LoadedStart { snapshot, limits, admitted })
     }
 
     /// Reserves once. Orgs without budgets reserve nothing.
     ///
     /// # Errors
     /// If a budget is used up.
-    pub(super) async fn reserve(&self, snapshot: &Snapshot) -> Result<(), Refusal> {
-        if self.reservation.get().is_some() {
+    pub(super) async fn reserve(&self, limits: &OrgLimits, subjects: &Subjects) -> Result<(), Refusal> {
+        if limits.budgets.budgets.is_empty() {
             return Ok(());
         }
+        if let Some(reservation) = self.reservation.get() {
+            // Another request may have created the session meanwhile, for an agent whose meters don't count this turn.
+            return (reservation.agents == subjects.agents).then_some(()).ok_or(Refusal::Contended);
+        }
         let (deps, key) = (self.deps, &self.submission.key);
-        let budgets = deps.store().budgets(&key.session.org).await?;
-        let reservation = match budgets.budgets.is_empty() {
-            true => Reservation::default(),
-            false => {
-                let subjects = Subjects {
-                    user: self.submission.requested_by.id.clone(),
-                    agent: self.contexts(snapshot).agent_id().to_owned(),
-                    session: key.session.session.clone(),
-                };
-                // Boxed: few orgs have budgets.
-                let (reserved, rate_limits) =
-                    Box::pin(meter::reserve(deps, &budgets, &subjects, key)).await?;
-                self.conditions.rate_limits.set(rate_limits);
-                match reserved {
-                    Ok(reservation) => reservation,
-                    Err(exceeded) => {
-                        exceeded.log(key, &subjects.user, ErrorCode::BudgetExceeded);
-                        let error = exceeded.error(ErrorCode::BudgetExceeded, deps.host().now());
-                        return Err(Refusal::BudgetExceeded(Box::new(error)));
-                    }
-                }
+        let (reserved, rate_limits) = meter::reserve(deps, &limits.budgets, subjects, key).await?;
+        self.conditions.rate_limits.set(rate_limits);
+        let reservation = match reserved {
+            Ok(reservation) => reservation,
+            Err(exceeded) => {
+                exceeded.log(key, &subjects.user, ErrorCode::BudgetExceeded);
+                let error = exceeded.error(ErrorCode::BudgetExceeded, deps.host().now());
+                return Err(Refusal::BudgetExceeded(Box::new(error)));
             }
         };
         // Only this call sets it.

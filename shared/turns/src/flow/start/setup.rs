@@ -10,12 +10,15 @@ use agent::{
 };
 use contracts::{read::AgentSessionActiveFileRef, request::UserTurn};
 use futures::future::{OptionFuture, try_join};
-use protocol::{id::TurnKey, session::Session, transition::begin::Setup};
+use protocol::{budget::Subjects, id::TurnKey, session::Session, transition::begin::Setup};
 
-use crate::flow::start::{
-    contexts, lost_ancestor,
-    rerun_parent::{self, AncestryCut},
-    turn_start::TurnStart,
+use crate::flow::{
+    limits::OrgLimits,
+    start::{
+        contexts, lost_ancestor,
+        rerun_parent::{self, AncestryCut},
+        turn_start::TurnStart,
+    },
 };
 use crate::{
     ports::{AgentDeps, Reads},
@@ -32,12 +35,15 @@ pub(super) struct ResolvedTurn {
     pub(super) mode: String,
     /// The sources that it searches.
     pub(super) sources: Option<Sources>,
+    /// Warnings for the user.
+    pub(super) warnings: Vec<String>,
 }
 
 /// Resolves the settings of the next turn of `session`, which is none if this turn creates it. Refuses what the org
 /// doesn't allow.
 pub(super) async fn resolve<D: AgentDeps>(
     start: &TurnStart<'_, D>,
+    (limits, subjects): (&OrgLimits, &Subjects),
     session: Option<&Session>,
 ) -> Result<ResolvedTurn, Refusal> {
     let TurnStart { deps, models, caller, submission, request, rerun: rerun_source, .. } = *start;
@@ -72,9 +78,10 @@ pub(super) async fn resolve<D: AgentDeps>(
         (rerun, previous) = (Some(rerun_setup), parent);
     }
     let config = deps.config();
-    let (org_settings, providers) = (start.org_settings(), &config.providers);
+    let (org_settings, providers) = (&limits.settings, &config.providers);
     effective.check(org_settings, providers).map_err(Refusal::Restricted)?;
-    let effective = effective.restrict(org_settings, providers);
+    let warnings = limits.check_prices(subjects, &effective).map_err(Refusal::Restricted)?;
+    let effective = limits.restrict(subjects, effective.restrict(org_settings, providers));
     let first_mode = start.catalog().initial_mode(effective.initial_mode.as_deref()).key.as_str().to_owned();
     let mode = match &rerun {
         Some(rerun) => &rerun.parent.mode,
@@ -93,7 +100,7 @@ pub(super) async fn resolve<D: AgentDeps>(
         rerun,
         lost_ancestor: cut,
     };
-    Ok(ResolvedTurn { effective, setup, mode, sources })
+    Ok(ResolvedTurn { effective, setup, mode, sources, warnings })
 }
 
 /// Chooses the files that go to the model, from the request and the previous turn.

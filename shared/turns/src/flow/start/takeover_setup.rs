@@ -5,6 +5,7 @@ use futures::future::try_join;
 use protocol::{chain, session::Session, turn::Turn};
 
 use crate::flow::{
+    limits::OrgLimits,
     retrieval::excerpts::retrieve,
     start::{
         contexts::effective_settings,
@@ -22,6 +23,7 @@ use crate::{
 /// since, so the provider's conversation state may no longer apply.
 pub(super) async fn resolve_after_takeover<D: AgentDeps>(
     start: &TurnStart<'_, D>,
+    limits: &OrgLimits,
     turn: &Turn,
     session: Option<&Session>,
 ) -> Result<RecoveryPoint, Refusal> {
@@ -43,7 +45,9 @@ pub(super) async fn resolve_after_takeover<D: AgentDeps>(
     // Nor does it end the turn if they no longer offer the model of its options.
     effective = effective.clone().with_options(request.options.as_deref()).unwrap_or(effective);
     // The turn has started, so its model may answer. What it can do without is left out.
-    let effective = effective.restrict(start.org_settings(), &deps.config().providers);
+    let subjects = limits.subjects(deps.store(), &session.key, &turn.requested_by, &session.contexts).await?;
+    let effective = effective.restrict(&limits.settings, &deps.config().providers);
+    let effective = limits.restrict(&subjects, effective);
     let chain = match &rerun_of {
         Some(_) => Box::pin(parent_of(deps, turn, AncestryCut::of(session))).await?.chain,
         None => session.chain.clone(),

@@ -3,10 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use agent::{attempt::RecoveryPoint, mode::Catalog, outcome::Response};
-use contracts::{
-    id::TurnId,
-    request::{OrgSettings, UserTurn},
-};
+use contracts::{id::TurnId, request::UserTurn};
 use protocol::{Caller, budget::RateLimits, transition::begin::Submission};
 
 use crate::flow::{
@@ -64,8 +61,6 @@ pub(crate) struct TurnStart<'a, D> {
     pub(crate) question: Option<Question<'a>>,
     /// What the start has reserved of budgets, once it has.
     pub(crate) reservation: OnceLock<Reservation>,
-    /// The settings of the org, once the start has read them.
-    pub(crate) org_settings: OnceLock<Arc<OrgSettings>>,
     /// The scope of the request.
     pub(crate) scope: &'a RequestScope,
     /// The stream of the answer.
