@@ -147,7 +147,9 @@ namespace Aptix
         /// Replaces the budgets of the caller's org, which take effect within ten seconds. For operators. A turn reserves 1 % of
         /// each limit when it starts and counts what it used once it has ended. At a limit, new turns are refused with
         /// <c>BudgetExceeded</c> until the window ends, and a running turn fails with <c>TurnOverBudget</c> before its next model
-        /// call. The same budgets again change nothing.
+        /// call. A budget of money is refused while an agent in its scope has no price in <c>Currency</c>, and refuses turns of
+        /// such models with <c>ForbiddenByPolicy</c>, unless its <c>Unpriced</c> is <c>allow</c>. The same budgets again change
+        /// nothing.
         /// </summary>
         /// <param name="ifMatch">
         /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and

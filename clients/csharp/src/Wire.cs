@@ -702,6 +702,10 @@ namespace Aptix.Wire
         [JsonProperty("Unit")]
         public string Unit { get; set; }
 
+        /// <summary>What happens to turns of a model without a price in <c>Currency</c>. For money only.</summary>
+        [JsonProperty("Unpriced")]
+        public string Unpriced { get; set; }
+
         /// <summary>Time in which the limit holds, in UTC.</summary>
         [JsonProperty("Window")]
         public string Window { get; set; }
@@ -738,6 +742,17 @@ namespace Aptix.Wire
         public const string Money = "money";
         /// <summary>The value <c>turns</c>.</summary>
         public const string Turns = "turns";
+    }
+
+    /// <summary>
+    /// What a budget of money does with turns that it can't count, because their model has no price in its currency.
+    /// </summary>
+    public static class BudgetUnpriced
+    {
+        /// <summary>The value <c>refuse</c>.</summary>
+        public const string Refuse = "refuse";
+        /// <summary>The value <c>allow</c>.</summary>
+        public const string Allow = "allow";
     }
 
     /// <summary>The use of a budget.</summary>
@@ -799,7 +814,7 @@ namespace Aptix.Wire
         public List<Budget> BudgetsValue { get; set; }
 
         /// <summary>
-        /// ISO 4217 code of the currency of budgets with the unit <c>money</c>. Costs in other currencies don't count.
+        /// ISO 4217 code of the currency of budgets with the unit <c>money</c>. Costs in other currencies can't be counted.
         /// </summary>
         [JsonProperty("Currency")]
         public string Currency { get; set; }
@@ -988,7 +1003,7 @@ namespace Aptix.Wire
         public long PageSize { get; set; }
     }
 
-    /// <summary>An amount of money. Present if the conversation context has prices.</summary>
+    /// <summary>An amount of money. Present if the model has a price.</summary>
     public class Cost : WireModel
     {
         /// <summary>The exact amount, a decimal number with at most six decimals, for example <c>0.001875</c>.</summary>
@@ -1633,6 +1648,13 @@ namespace Aptix.Wire
         /// <summary>Id of the user, agent or session. Absent with the scope <c>org</c>.</summary>
         [JsonProperty("Subject")]
         public string Subject { get; set; }
+
+        /// <summary>
+        /// Number of turns in the window whose cost the budget can't count, because their model has no price in its
+        /// currency. Present for budgets of money.
+        /// </summary>
+        [JsonProperty("UnpricedTurns")]
+        public long? UnpricedTurns { get; set; }
 
         /// <summary>Amount that ended turns used, in the unit of the budget.</summary>
         [JsonProperty("Used")]
@@ -3018,7 +3040,7 @@ namespace Aptix.Wire
         [JsonProperty("CompletedTurns")]
         public long CompletedTurns { get; set; }
 
-        /// <summary>Cost per currency. Turns without prices are not included.</summary>
+        /// <summary>Cost per currency.</summary>
         [JsonProperty("Costs")]
         public List<Cost> Costs { get; set; }
 
@@ -3039,6 +3061,10 @@ namespace Aptix.Wire
         /// <summary>Number of turns.</summary>
         [JsonProperty("Turns")]
         public long Turns { get; set; }
+
+        /// <summary>Number of those turns that used tokens of a model without a price. <c>Costs</c> lack these tokens.</summary>
+        [JsonProperty("UnpricedTurns")]
+        public long? UnpricedTurns { get; set; }
 
         /// <summary>Tokens.</summary>
         [JsonProperty("Usage")]

@@ -25,7 +25,17 @@ from .answers import (
     ToolResult,
     Usage,
 )
-from .budgets import Budget, BudgetAction, BudgetScope, BudgetUnit, BudgetUse, BudgetUseReport, BudgetWindow, MeterUse
+from .budgets import (
+    Budget,
+    BudgetAction,
+    BudgetScope,
+    BudgetUnit,
+    BudgetUnpriced,
+    BudgetUse,
+    BudgetUseReport,
+    BudgetWindow,
+    MeterUse,
+)
 from .sessions import (
     AgentSession,
     AgentSessionSummary,
@@ -70,6 +80,7 @@ __all__ = [
     "BudgetAction",
     "BudgetScope",
     "BudgetUnit",
+    "BudgetUnpriced",
     "BudgetUse",
     "BudgetUseReport",
     "BudgetWindow",

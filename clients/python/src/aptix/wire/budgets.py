@@ -27,6 +27,10 @@ BudgetAction = Literal["stop", "warn"] | str
 """The effect of a budget that is used up."""
 
 
+BudgetUnpriced = Literal["refuse", "allow"] | str
+"""What a budget of money does with turns that it can't count, because their model has no price in its currency."""
+
+
 class Budget(WireModel):
     """A limit on what turns may consume."""
 
@@ -44,6 +48,8 @@ class Budget(WireModel):
     """What happens at the limit."""
     subject: str | None = Field(default=None, alias="Subject")
     """Id of the only user, agent or session that the budget is for. Absent: every one has a limit of its own."""
+    unpriced: BudgetUnpriced | None = Field(default=None, alias="Unpriced")
+    """What happens to turns of a model without a price in `Currency`. For money only."""
 
 
 class MeterUse(WireModel):
@@ -55,6 +61,10 @@ class MeterUse(WireModel):
     """Amount that ended turns used, in the unit of the budget."""
     subject: str | None = Field(default=None, alias="Subject")
     """Id of the user, agent or session. Absent with the scope `org`."""
+    unpriced_turns: int | None = Field(default=None, alias="UnpricedTurns")
+    """Number of turns in the window whose cost the budget can't count, because their model has no price in its
+    currency. Present for budgets of money.
+    """
 
 
 class BudgetUse(WireModel):

@@ -93,7 +93,7 @@ StatusReason = (
 
 
 class Cost(WireModel):
-    """An amount of money. Present if the conversation context has prices."""
+    """An amount of money. Present if the model has a price."""
 
     amount: str = Field(alias="Amount")
     """The exact amount, a decimal number with at most six decimals, for example `0.001875`."""
