@@ -4,8 +4,8 @@ use local::Function;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Client, PATIENCE, System, in_context, options, said, session_path, system_message, tools, turn, turn_in,
-    turn_path, workspace_turn,
+    Client, PATIENCE, System, final_text_and_result, in_context, options, said, session_path, system_message,
+    tools, turn, turn_in, turn_path, workspace_turn,
 };
 
 const CHANGE: &str = "agent_change_mode";
@@ -199,6 +199,31 @@ async fn section_5_1_last_successful_change_wins_with_a_warning() {
     let reasons: Vec<_> = changes.map(|change| change["Reason"].as_str().unwrap()).collect();
     assert_eq!((read["Mode"].as_str(), reasons), (Some("ddr_authoring"), vec!["second", "first"]));
     assert!(said(&system.model_calls()[1]).contains("banana"), "the model is told why the third failed");
+}
+
+/// A change in each of several rounds: what an earlier round had to tell is no longer so.
+#[tokio::test]
+async fn section_5_1_changes_in_several_rounds_leave_one_warning() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let script = format!(
+        "[[script: {}; then; {}; then; {}; then; say \"Ready.\"]]",
+        change("workflow_authoring", true, "first"),
+        change("general", true, "second"),
+        change("ddr_authoring", false, "third"),
+    );
+    let expected = json!([
+        "The mode was changed more than once in this turn. The last change, to `ddr_authoring`, counts."
+    ]);
+    let answer = ada.execute(&turn(&script)).await.result();
+    assert_eq!(answer["UserWarnings"], expected);
+    let mut streamed = turn(&script);
+    streamed["Streaming"] = json!(true);
+    let events = ada.execute_streaming(&streamed, None).await.unwrap().rest().await;
+    let (_, result) = final_text_and_result(&events);
+    let result: Value = serde_json::from_str(&result).unwrap();
+    assert_eq!(result["Result"]["UserWarnings"], expected);
+    assert_eq!(session(&ada, &streamed).await["Mode"], "ddr_authoring");
 }
 
 #[tokio::test]

@@ -28,10 +28,7 @@ pub mod timer;
 pub use built_in::{AGENT_CHANGE_MODE, SEARCH_CONTEXT, built_in};
 pub use check::{DefinitionFault, check, is_valid_name, schema_faults};
 pub use definition::{Definition, ExecutedBy};
-pub use effect_limits::{
-    MAX_MODE_CHANGES, MAX_SEARCHES, branch_suggestion, mode_change_limit_message, multiple_changes_warning,
-    search_limit_message,
-};
+pub use effect_limits::{MAX_MODE_CHANGES, MAX_SEARCHES, mode_change_limit_message, search_limit_message};
 pub use limits::Limits;
 pub use registry::Registry;
 pub use results_block::results_block;

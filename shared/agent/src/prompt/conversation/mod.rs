@@ -215,7 +215,7 @@ impl Conversation {
             Truncation::TokenBudget | Truncation::WindowStart | Truncation::None => {}
         }
         if let Some(warning) = warnings::omitted_files_warning(&rendered.omitted_files) {
-            state.effects.warn(&warning);
+            state.effects.replace_warning(warnings::OMITTED_FILES, Some(warning));
         }
         self.budget.used = rendered.tokens;
         rendered

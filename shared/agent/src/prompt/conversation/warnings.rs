@@ -8,6 +8,10 @@ pub(super) const HISTORY_TRUNCATED: &str =
 pub(super) const HISTORY_UNREADABLE: &str =
     "Some earlier turns of this conversation could not be read; the answer was written without them.";
 
+/// The beginning of the warning about files of earlier turns. A request with less room names more of them.
+pub(super) const OMITTED_FILES: &str =
+    "These files of earlier turns were named to the model, and not repeated: ";
+
 /// Maximum number of files that a warning names.
 const MAX_NAMED_FILES: usize = 16;
 
@@ -18,9 +22,6 @@ pub(super) fn omitted_files_warning(files: &[String]) -> Option<String> {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let warning = format!(
-        "These files of earlier turns were named to the model, and not repeated: {named}{more}. Send one again to \
-         have it looked at."
-    );
+    let warning = format!("{OMITTED_FILES}{named}{more}. Send one again to have it looked at.");
     (!files.is_empty()).then_some(warning)
 }

@@ -51,7 +51,7 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// Applies the effects of the calls, and warns if they changed the mode more than once.
+/// Applies the effects of the calls, and logs a mode that was changed more than once.
 async fn apply_effects(
     deps: &impl AgentDeps,
     owned: &OwnedTurn,
@@ -72,15 +72,9 @@ async fn apply_effects(
         }
         finished.push(effects::apply(deps, owned, spec, executed, state).await);
     }
-    if state.effects.modes.len() > before
-        && let Some(last) = state.effects.modes.last().cloned()
-    {
-        if state.effects.modes.len() > 1 {
-            let warning = tool::multiple_changes_warning(&last);
-            tracing::warn!(warning, "{}", contracts::log::MODE_CHANGED_REPEATEDLY);
-            state.effects.warnings.push(warning);
-        }
-        state.effects.warnings.extend(tool::branch_suggestion(&last));
+    if state.effects.modes.len() > before.max(1) {
+        let mode = state.effects.mode(&owned.turn);
+        tracing::warn!(mode, "{}", contracts::log::MODE_CHANGED_REPEATEDLY);
     }
     Ok(finished)
 }
