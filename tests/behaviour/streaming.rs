@@ -113,6 +113,65 @@ async fn answer_in_a_text_format_is_fenced() {
     assert!(events.iter().filter(|event| event.kind == "delta").count() > 1, "it is not held back");
 }
 
+/// A fence of the model's own gets its tag, and is the form that the context asks for.
+#[tokio::test]
+async fn answer_in_a_fence_of_its_own_is_tagged_without_a_warning() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let schema =
+        json!({"type": "object", "properties": {"verdict": {"type": "string"}}, "required": ["verdict"]});
+    let context = json!({
+        "Kind": "conversation", "Id": "c", "Name": "C", "System": "S",
+        "TextFormat": {"Name": "verdict", "Schema": schema},
+    });
+    system.put_contexts("acme", &context).await;
+    let verdict = json!({"verdict": "yes, it is"}).to_string();
+    for (said, expected, is_warned) in [
+        (format!("```\n{verdict}\n```"), format!("```json\n{verdict}\n```"), false),
+        (format!("\u{feff}```json\n{verdict}\n```\n"), format!("```json\n{verdict}\n```\n"), false),
+        (format!("> ```\n> {verdict}\n> ```"), format!("> ```json\n> {verdict}\n> ```"), false),
+        ("```\n{}\n```".to_owned(), "```json\n{}\n```".to_owned(), true),
+        (format!("So: {verdict}"), format!("So: \n```json\n{verdict}\n```"), true),
+    ] {
+        for is_streamed in [true, false] {
+            let mut request = turn(&format!("Judge [[script: chunk 3; say {}]]", json!(said)));
+            request["ConversationContextId"] = json!("c");
+            let (text, result) = if is_streamed {
+                let events = streamed(&ada, &request).await.rest().await;
+                let (text, result) = final_text_and_result(&events);
+                (text, serde_json::from_str::<Value>(&result).unwrap()["Result"].clone())
+            } else {
+                let result = ada.execute(&request).await.result();
+                (result["PrimaryOutputText"].as_str().unwrap().to_owned(), result)
+            };
+            assert_eq!((&text, &result["PrimaryOutputText"]), (&expected, &json!(expected)), "{said}");
+            assert_eq!(result.get("UserWarnings").is_some(), is_warned, "{said}: {result}");
+        }
+    }
+}
+
+/// AGN-033 §4.1, §6.1: a bundle gets its fence where Markdown has it, and base64 in short lines becomes a file.
+#[tokio::test]
+async fn quoted_bundle_is_fenced_and_base64_in_short_lines_is_linked() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let bundle = json!({"Files": [{"Path": "a", "Contents": "b"}]}).to_string();
+    let lines = "+QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNk\n".repeat(20);
+    let said = format!("> - Take this: {bundle} Done.\n\n```aptix-json\n{lines}```\n");
+    let request = turn(&format!("Write [[script: chunk 7; say {}]]", json!(said)));
+    let events = streamed(&ada, &request).await.rest().await;
+    let (text, result) = final_text_and_result(&events);
+    let body: Value = serde_json::from_str(&result).unwrap();
+    let url = body["Result"]["Files"][0]["Url"].as_str().unwrap();
+    let expected = format!(
+        "> - Take this: \n>   ```aptix-json\n>   {bundle}\n>   ``` \n>   Done.\n\n\
+         ```aptix-json\n[embedded-1.bin]({url})\n```\n"
+    );
+    assert_eq!((&text, &answer_text(&result)), (&expected, &expected));
+    let file = ada.get(&format!("/{url}")).await;
+    assert!(file.status == 302 || file.status == 200, "{}", file.status);
+}
+
 #[tokio::test]
 async fn text_before_a_tool_round_is_retracted() {
     let system = System::start().await;

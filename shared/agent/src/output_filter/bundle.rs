@@ -1,21 +1,21 @@
-//! File bundles without a tagged fence.
+//! File bundles, and other JSON that belongs into a fence of its own.
 //!
 //! A bundle is a JSON object with the member `Files`: a list of one or more objects with `Path` and `Contents`. It is
-//! recognized at the start of a line outside of fences, and as the content of a fence. Text that starts like one is
-//! held back until it is decided, at its last brace at the latest. Most text that isn't JSON is excluded by the first
-//! character after the brace, or by a character that JSON has only within strings.
+//! recognized anywhere in a text, and as the content of a fence. Text that starts like one is held back until it is
+//! decided, at its last brace at the latest. Most text that isn't JSON is excluded by the first character after the
+//! brace, or by a character that JSON has only within strings.
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 
 /// The language tag that marks a bundle for clients.
 pub(super) const TAG: &str = "aptix-json";
 
-/// Maximum size of a bundle, in bytes. A longer object stays as it is, because it would be held back for too long.
-pub(super) const MAX_BUNDLE_BYTES: usize = 1 << 20;
+/// Maximum size of a bundle, in bytes: that of a model's reply. A longer object is no bundle, so its files are replaced.
+pub(super) const MAX_BUNDLE_BYTES: usize = 8 << 20;
 
-/// Maximum depth of a bundle. A deeper object stays as it is.
+/// Maximum depth of a bundle. A deeper object is no bundle.
 const MAX_DEPTH: usize = 32;
 
 /// An object that may be a bundle.
@@ -85,9 +85,20 @@ pub(super) fn is_bundle(object: &str) -> bool {
     serde_json::from_str(object).is_ok_and(|bundle: FileBundle<'_>| bundle.is_valid())
 }
 
-/// Returns a bundle in a fence.
-pub(super) fn fenced(bundle: &str) -> String {
-    format!("```{TAG}\n{bundle}\n```")
+/// True if a complete object is JSON.
+pub(super) fn is_json(object: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(object).is_ok()
+}
+
+/// Returns an object in a fence. `prefix` continues the containers of its first line. That line was indented by `indent`
+/// characters, which are removed from the others too.
+pub(super) fn fenced(tag: &str, object: &str, prefix: &str, indent: usize) -> String {
+    let mut fenced = format!("```{tag}");
+    for line in object.split('\n') {
+        let blanks = line.len() - line.trim_start_matches([' ', '\t']).len();
+        fenced.extend(["\n", prefix, line.get(blanks.min(indent)..).unwrap_or_default()]);
+    }
+    fenced + "\n" + prefix + "```"
 }
 
 #[derive(Deserialize)]

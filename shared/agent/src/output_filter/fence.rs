@@ -1,382 +1,393 @@
 //! Finds fenced code blocks in Markdown, by CommonMark's rules.
 //!
 //! A fence opens with three or more backticks or tildes and closes with at least as many of the same. An unclosed one
-//! extends to the end of the text. Fences in block quotes and lists count. In one respect this is more lenient than
-//! CommonMark: within a list, a fence may have any indentation, because the width of list markers is not tracked.
+//! extends to the end of its container. Containers are block quotes and list items, at any depth. A property test
+//! compares the scanner with `pulldown-cmark`, which needs a complete block and so can't read a text while it is
+//! written. HTML blocks are the exception: a fence in one counts, because nothing is lost by it.
 //!
-//! The scanner takes each character once. Between lines it carries the open fence and whether a list is open; within
-//! a line, its position in the prefix. Only a line whose content starts with fence marks is undecided for a while:
-//! backticks may turn out to be inline code, up to the end of the line. The prefix before the content can't embed
-//! anything, so it doesn't wait for the decision.
+//! The scanner takes each character once. Between lines it carries the open containers and the open block; within a
+//! line, its position in the prefix.
 
-/// An open fence.
-#[derive(Debug, Clone, Copy)]
-struct OpenFence {
+use std::ops::Range;
+
+use super::containers::Containers;
+
+/// An open or opening fence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Fence {
     mark: char,
     length: usize,
-    quotes: usize,
-    in_list: bool,
+    /// Position of the first mark.
+    at: usize,
+    /// Position of the language tag, maybe empty.
+    tag: Range<usize>,
 }
 
-/// The classification of a character's line so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LineKind {
-    /// Outside of fences up to here, or nothing but marks of quotes and lists.
-    Unfenced,
-    /// Within a fence, including its marks.
-    Fenced,
-    /// Fence marks that may open a fence.
-    Undecided,
+/// The block that a line of text may continue.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+enum Leaf {
+    #[default]
+    None,
+    Paragraph,
+    Fence(Fence),
 }
+
+/// The part of a line that a character belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// The prefix of a line, or the first line of a fence.
+    Prefix,
+    /// Text, or the content of a fence.
+    Content {
+        /// Number of bytes before the character that are content too: they might have been the marker of an item.
+        marker: usize,
+        /// True for the first content of a line.
+        is_first: bool,
+    },
+}
+
+/// Content within a line.
+const CONTENT: Part = Part::Content { marker: 0, is_first: false };
 
 /// A scanner for fences.
 #[derive(Debug, Default)]
 pub(super) struct Fences {
-    open: Option<OpenFence>,
-    in_list: bool,
+    containers: Containers,
+    leaf: Leaf,
     position: Position,
-    closing: ClosingFence,
-    /// The start of the info string of the open or opening fence.
-    info: String,
+    /// The mark of a thematic break, if the line has no other character so far.
+    rule: Rule,
+    /// True if the line continues a paragraph.
+    continues_paragraph: bool,
 }
-
-/// Maximum number of characters of an info string that are read.
-const MAX_INFO_CHARS: usize = 16;
 
 /// Position of the next character in its line.
 #[derive(Debug)]
 enum Position {
     /// In the prefix before the line's content.
-    Start(LineStart),
-    /// In a line that opens a fence if it has enough marks; after the marks, maybe in the info string.
-    Opening { open: OpenFence, in_info: bool },
-    /// In a line outside of fences.
-    Prose,
-    /// In a line within a fence.
-    Fenced,
+    Prefix(Prefix),
+    /// In a line that opens a fence if it has enough marks.
+    Opening {
+        fence: Fence,
+        info: Info,
+    },
+    /// In a line that closes the open fence if it has enough marks.
+    Closing {
+        marks: usize,
+        has_ended: bool,
+    },
+    Content,
 }
 
 impl Default for Position {
     fn default() -> Self {
-        Self::Start(LineStart::default())
+        Self::Prefix(Prefix::default())
     }
 }
 
+/// The last characters of a line's prefix.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Prefix {
+    /// A blank, or the start of the line.
+    #[default]
+    Blank,
+    /// This many digits, maybe of `1. ` or `1) `.
+    Digits { digits: usize, is_one: bool },
+    /// The end of a list marker of this width if a blank follows.
+    Marker { width: usize, may_interrupt: bool },
+    /// Blanks after a list marker.
+    AfterMarker { interrupts: bool },
+}
+
+/// Position in a fence's first line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Info {
+    Marks,
+    BeforeTag,
+    Tag,
+    AfterTag,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Rule {
+    #[default]
+    None,
+    /// This mark, so often, in so many containers.
+    Marks { mark: char, count: usize, containers: usize },
+}
+
 impl Fences {
-    /// Takes the next character.
-    pub(super) fn take(&mut self, c: char) -> LineKind {
-        if let Some(open) = self.open {
-            self.closing.take(c, open);
-        }
-        let line = match &mut self.position {
-            Position::Start(start) => match start.take(c) {
-                None => self.continue_fence(),
-                Some(content) => self.start_content(content, c),
-            },
-            Position::Opening { .. } => self.opening(c),
-            Position::Prose => LineKind::Unfenced,
-            Position::Fenced => LineKind::Fenced,
+    /// Creates a scanner within a fence.
+    pub(super) fn within_fence() -> Self {
+        let fence = Fence { mark: '`', length: 3, at: 0, tag: 0..0 };
+        Self { leaf: Leaf::Fence(fence), ..Self::default() }
+    }
+
+    /// Takes the next character and returns the part of the line that it belongs to.
+    pub(super) fn take(&mut self, c: char, at: usize) -> Part {
+        self.take_rule(c);
+        let part = match &mut self.position {
+            Position::Prefix(prefix) => {
+                let prefix = *prefix;
+                self.take_prefix(prefix, c, at)
+            }
+            Position::Opening { .. } => self.take_opening(c, at),
+            Position::Closing { marks, has_ended } => {
+                match &self.leaf {
+                    Leaf::Fence(fence) if c == fence.mark && !*has_ended => *marks += 1,
+                    _ if c.is_whitespace() => *has_ended = true,
+                    _ => self.position = Position::Content,
+                }
+                CONTENT
+            }
+            Position::Content => CONTENT,
         };
         if c == '\n' {
-            self.next_line();
+            self.end_line(at + 1);
         }
-        line
+        part
     }
 
-    /// True after the marks that may open a fence, before its info string.
-    pub(super) fn is_in_opening_marks(&self) -> bool {
-        matches!(self.position, Position::Opening { in_info: false, .. })
+    /// True within a fence, up to the end of its last line.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.leaf, Leaf::Fence(_))
     }
 
-    /// Returns the language tag of the open fence, maybe empty; none outside of fences.
-    pub(super) fn tag(&self) -> Option<&str> {
-        self.open.map(|_| self.info.split_whitespace().next().unwrap_or_default())
+    /// Returns the position of the open fence's first mark and that of its tag.
+    pub(super) fn opening(&self) -> Option<(usize, Range<usize>)> {
+        match &self.leaf {
+            Leaf::Fence(fence) => Some((fence.at, fence.tag.clone())),
+            _ => None,
+        }
     }
 
-    /// True in a fence whose lines have no quote marks.
-    pub(super) fn is_open_outside_quotes(&self) -> bool {
-        self.open.is_some_and(|open| open.quotes == 0)
+    /// Returns the start of the text to hold back: the tag of a fence that may open, or the indentation of a line.
+    pub(super) fn held_from(&self) -> Option<usize> {
+        match &self.position {
+            Position::Opening { fence, .. } if fence.length >= 3 => Some(fence.tag.start),
+            Position::Prefix(Prefix::Blank | Prefix::AfterMarker { .. }) if !self.continues_fence() => {
+                Some(self.containers.end())
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the position at which the line's containers end and its indentation begins.
+    pub(super) fn line_start(&self) -> usize {
+        self.containers.end()
+    }
+
+    /// Returns the number of containers that the line is in, and the prefix that continues them on a new line.
+    pub(super) fn continuation(&self) -> (usize, String) {
+        (self.containers.matched(), self.containers.continuation())
     }
 
     /// True if the text so far ends in a fence.
     pub(super) fn ends_open(&self) -> bool {
-        let closes = |open| matches!(self.position, Position::Fenced) && self.closing.closes(open);
-        self.open.is_some_and(|open| !closes(open))
+        self.is_open() && !self.closes()
     }
 
-    /// True if the next character is the first of a line outside of fences.
-    pub(super) fn begins_line(&self) -> bool {
-        self.open.is_none() && matches!(&self.position, Position::Start(start) if start.is_new())
+    /// Continues after a block that was put into a fence, within so many containers.
+    pub(super) fn end_block(&mut self, containers: usize) {
+        self.containers.truncate(containers);
+        (self.leaf, self.position, self.rule) = (Leaf::None, Position::Content, Rule::None);
     }
 
-    /// Ends the text and classifies its last line if that was undecided.
-    pub(super) fn end(&self) -> LineKind {
-        match self.position {
-            Position::Opening { open, .. } if open.length >= 3 => LineKind::Fenced,
-            Position::Fenced => LineKind::Fenced,
-            _ => LineKind::Unfenced,
+    /// Begins a line in the same containers.
+    pub(super) fn continue_line(&mut self, at: usize) {
+        self.end_line(at);
+        self.containers.match_all();
+    }
+
+    /// True if the line is one of the open fence.
+    fn continues_fence(&self) -> bool {
+        self.is_open() && self.containers.is_matched()
+    }
+
+    fn closes(&self) -> bool {
+        match (&self.position, &self.leaf) {
+            (Position::Closing { marks, .. }, Leaf::Fence(fence)) => *marks >= fence.length,
+            _ => false,
         }
     }
 
-    /// Continues a fence within quotes if the line has as many quote marks.
-    fn continue_fence(&mut self) -> LineKind {
-        match (&self.position, self.open) {
-            (Position::Start(start), Some(open)) if start.quotes >= open.quotes => {
-                self.position = Position::Fenced;
-                LineKind::Fenced
+    fn take_rule(&mut self, c: char) {
+        let may_begin = match self.position {
+            Position::Prefix(Prefix::Blank) => self.containers.indent() <= 3 && !self.continues_fence(),
+            Position::Prefix(Prefix::AfterMarker { .. }) => self.containers.indent() <= 4,
+            _ => false,
+        };
+        self.rule = match self.rule {
+            rule if c.is_whitespace() => rule,
+            Rule::Marks { mark, count, containers } if c == mark => {
+                Rule::Marks { mark, count: count + 1, containers }
             }
-            _ => LineKind::Unfenced,
-        }
-    }
-
-    /// Starts the line's content, at `c` at the latest.
-    fn start_content(&mut self, content: LineContent, c: char) -> LineKind {
-        let Position::Start(start) = std::mem::take(&mut self.position) else { return LineKind::Unfenced };
-        // A fence within a quote ends with the quote.
-        self.open = None;
-        if start.is_item {
-            self.in_list = true;
-        } else if start.indent == 0 && content != LineContent::Empty {
-            self.in_list = false;
-        }
-        let is_code = start.indent > 3 && !self.in_list;
-        if content == LineContent::Marks && !is_code {
-            let open = OpenFence { mark: c, length: 1, quotes: start.quotes, in_list: self.in_list };
-            self.position = Position::Opening { open, in_info: false };
-            self.info.clear();
-            return LineKind::Undecided;
-        }
-        self.position = Position::Prose;
-        LineKind::Unfenced
-    }
-
-    fn opening(&mut self, c: char) -> LineKind {
-        let Position::Opening { open, in_info } = &mut self.position else { return LineKind::Unfenced };
-        if !*in_info && c == open.mark {
-            open.length += 1;
-        } else {
-            let is_inline = open.mark == '`' && *in_info && c == '`';
-            if open.length < 3 || is_inline {
-                self.position = Position::Prose;
-                return LineKind::Unfenced;
+            _ if may_begin && matches!(c, '-' | '*' | '_') => {
+                Rule::Marks { mark: c, count: 1, containers: self.containers.matched() }
             }
-            *in_info = true;
-            if self.info.len() < MAX_INFO_CHARS && !(self.info.is_empty() && c.is_whitespace()) {
-                self.info.push(c);
-            }
-        }
-        // A tag may be added to a fence without one, up to the end of the line.
-        let is_decided = c == '\n' || open.mark == '~' && !self.info.is_empty();
-        if open.length >= 3 && is_decided { LineKind::Fenced } else { LineKind::Undecided }
-    }
-
-    fn next_line(&mut self) {
-        match (&self.position, self.open) {
-            // A line with fewer marks is prose by now.
-            (Position::Opening { open, .. }, _) => self.open = Some(*open),
-            (Position::Fenced, Some(open)) if self.closing.closes(open) => self.open = None,
-            _ => {}
-        }
-        self.closing = ClosingFence::default();
-        self.position = match self.open {
-            Some(OpenFence { quotes: 0, .. }) => Position::Fenced,
-            _ => Position::default(),
+            _ => Rule::None,
         };
     }
-}
 
-/// The prefix of a line before its content: blanks, quote marks and list markers.
-#[derive(Debug, Default)]
-struct LineStart {
-    quotes: usize,
-    is_item: bool,
-    /// Indentation after the last quote mark or list marker.
-    indent: usize,
-    state: PrefixState,
-}
-
-/// The last character of a line's prefix.
-#[derive(Debug, Default, Clone, Copy)]
-enum PrefixState {
-    /// A blank, or the start of the line.
-    #[default]
-    Blank,
-    /// A `>`, which includes one blank after it.
-    Quote,
-    /// This many digits, maybe of `1. ` or `1) `.
-    Digits(usize),
-    /// The end of a list marker if a blank follows.
-    Marker,
-    /// A CR, which ends the line if LF follows.
-    CarriageReturn,
-}
-
-/// The start of a line's content.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LineContent {
-    /// Empty.
-    Empty,
-    /// A backtick or a tilde.
-    Marks,
-    Prose,
-}
-
-impl LineStart {
-    /// Takes the next character, until the line's content starts.
-    fn take(&mut self, c: char) -> Option<LineContent> {
-        self.state = match (self.state, c) {
-            (PrefixState::CarriageReturn, '\r') => PrefixState::CarriageReturn,
-            (PrefixState::CarriageReturn | PrefixState::Blank | PrefixState::Quote, '\n') => {
-                return Some(LineContent::Empty);
+    fn take_prefix(&mut self, prefix: Prefix, c: char, at: usize) -> Part {
+        match (prefix, c) {
+            (Prefix::Digits { digits, .. }, '0'..='9') if digits < 9 => {
+                self.position = Position::Prefix(Prefix::Digits { digits: digits + 1, is_one: false });
+                return Part::Prefix;
             }
-            (PrefixState::CarriageReturn, _) => return Some(LineContent::Prose),
-            (PrefixState::Quote, ' ') => PrefixState::Blank,
-            (PrefixState::Blank | PrefixState::Quote, _) => match c {
-                ' ' => self.blank(1),
-                '\t' => self.blank(4),
-                '>' => {
-                    self.quotes += 1;
-                    self.indent = 0;
-                    PrefixState::Quote
+            (Prefix::Digits { digits, is_one }, '.' | ')') => {
+                let marker = Prefix::Marker { width: digits + 1, may_interrupt: is_one };
+                self.position = Position::Prefix(marker);
+                return Part::Prefix;
+            }
+            (Prefix::Digits { digits, .. }, _) => return self.start_text(c, digits),
+            (Prefix::Marker { width, may_interrupt }, ' ' | '\t' | '\r' | '\n') => {
+                let interrupts = self.leaf == Leaf::Paragraph && self.containers.is_matched();
+                if interrupts && !may_interrupt {
+                    return self.start_text(c, width);
                 }
-                '-' | '*' | '+' => PrefixState::Marker,
-                '0'..='9' => PrefixState::Digits(1),
-                '\r' => PrefixState::CarriageReturn,
-                '`' | '~' => return Some(LineContent::Marks),
-                _ => return Some(LineContent::Prose),
-            },
-            (PrefixState::Digits(digits), '0'..='9') if digits < 9 => PrefixState::Digits(digits + 1),
-            (PrefixState::Digits(_), '.' | ')') => PrefixState::Marker,
-            (PrefixState::Marker, ' ' | '\t') => {
-                self.is_item = true;
-                self.indent = 0;
-                PrefixState::Blank
+                self.leaf = Leaf::None;
+                self.containers.push_item(width, at);
+                self.position = Position::Prefix(Prefix::AfterMarker { interrupts });
             }
-            (PrefixState::Digits(_) | PrefixState::Marker, _) => return Some(LineContent::Prose),
+            (Prefix::Marker { width, .. }, _) => return self.start_text(c, width),
+            (Prefix::AfterMarker { .. }, _) if !c.is_whitespace() => {
+                self.containers.resolve_item(at);
+                self.position = Position::Prefix(Prefix::Blank);
+            }
+            (Prefix::AfterMarker { .. } | Prefix::Blank, _) => {}
+        }
+        self.take_blank(c, at)
+    }
+
+    /// Takes a character after a blank, or at the start of the line.
+    fn take_blank(&mut self, c: char, at: usize) -> Part {
+        let is_indented = self.containers.indent() > 3;
+        match c {
+            '\n' => return CONTENT,
+            ' ' | '\t' => self.containers.take_blank(c, at),
+            '\r' => {}
+            '\u{feff}' if at == 0 => {}
+            _ if self.continues_fence() => {
+                let is_mark = matches!(&self.leaf, Leaf::Fence(fence) if fence.mark == c);
+                self.position = if is_mark && !is_indented {
+                    Position::Closing { marks: 1, has_ended: false }
+                } else {
+                    Position::Content
+                };
+                return Part::Content { marker: 0, is_first: true };
+            }
+            _ if is_indented => return self.start_text(c, 0),
+            '>' => {
+                if !self.containers.take_quote(at) {
+                    self.leaf = Leaf::None;
+                    self.containers.push_quote(at);
+                }
+            }
+            '-' | '+' | '*' => {
+                let marker = Prefix::Marker { width: 1, may_interrupt: true };
+                self.position = Position::Prefix(marker);
+            }
+            '0'..='9' => {
+                self.position = Position::Prefix(Prefix::Digits { digits: 1, is_one: c == '1' });
+            }
+            '`' | '~' => {
+                // A fence in a container ends with it.
+                if self.is_open() {
+                    self.leaf = Leaf::None;
+                }
+                let tag = at + 1..at + 1;
+                let fence = Fence { mark: c, length: 1, at, tag };
+                self.position = Position::Opening { fence, info: Info::Marks };
+            }
+            _ => return self.start_text(c, 0),
+        }
+        Part::Prefix
+    }
+
+    /// Starts a line's text, with the last `marker` bytes before the character.
+    fn start_text(&mut self, c: char, marker: usize) -> Part {
+        self.position = Position::Content;
+        self.continues_paragraph = self.leaf == Leaf::Paragraph && self.containers.is_matched();
+        let is_indented = self.containers.indent() > 3;
+        let is_lazy = self.leaf == Leaf::Paragraph && !self.containers.is_matched();
+        let is_heading = c == '#' && marker == 0 && !is_indented;
+        if !is_lazy || is_heading {
+            if self.containers.close_unmatched() || is_heading {
+                self.leaf = Leaf::None;
+            }
+            if self.leaf == Leaf::None && !is_indented && !is_heading {
+                self.leaf = Leaf::Paragraph;
+            }
+        }
+        Part::Content { marker, is_first: true }
+    }
+
+    fn take_opening(&mut self, c: char, at: usize) -> Part {
+        let Position::Opening { fence, info } = &mut self.position else { return CONTENT };
+        if *info == Info::Marks && c == fence.mark {
+            fence.length += 1;
+            fence.tag = at + 1..at + 1;
+            return Part::Prefix;
+        }
+        if fence.length < 3 || c == '`' && fence.mark == '`' {
+            self.start_text(c, 0);
+            return CONTENT;
+        }
+        *info = match *info {
+            Info::Tag | Info::AfterTag if c.is_whitespace() => Info::AfterTag,
+            Info::AfterTag => Info::AfterTag,
+            Info::Marks | Info::BeforeTag if c.is_whitespace() => Info::BeforeTag,
+            Info::Tag => {
+                fence.tag.end = at + c.len_utf8();
+                Info::Tag
+            }
+            Info::Marks | Info::BeforeTag => {
+                fence.tag = at..at + c.len_utf8();
+                Info::Tag
+            }
         };
-        None
+        Part::Prefix
     }
 
-    /// True before the first character of the line.
-    fn is_new(&self) -> bool {
-        self.quotes == 0 && !self.is_item && self.indent == 0 && matches!(self.state, PrefixState::Blank)
-    }
-
-    fn blank(&mut self, width: usize) -> PrefixState {
-        self.indent += width;
-        PrefixState::Blank
-    }
-}
-
-/// Detects a line that closes the open fence.
-#[derive(Debug, Default)]
-struct ClosingFence {
-    quotes: usize,
-    indent: usize,
-    marks: usize,
-    state: ClosingState,
-}
-
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum ClosingState {
-    /// Before or within the marks.
-    #[default]
-    Marks,
-    /// After a quote mark, where one blank belongs to the quote.
-    Blank,
-    /// Within the closing marks.
-    ClosingMarks,
-    /// After the closing marks.
-    End,
-    /// Another line.
-    NotClosing,
-}
-
-impl ClosingFence {
-    fn take(&mut self, c: char, open: OpenFence) {
-        self.state = match self.state {
-            ClosingState::Blank if c == ' ' => ClosingState::Marks,
-            ClosingState::Marks | ClosingState::Blank if c.is_whitespace() => {
-                self.indent += c.len_utf8();
-                ClosingState::Marks
+    fn end_line(&mut self, next: usize) {
+        match std::mem::take(&mut self.position) {
+            Position::Prefix(Prefix::AfterMarker { interrupts: true }) => {
+                // An item without content doesn't interrupt a paragraph.
+                self.containers.pop_item();
+                (self.leaf, self.continues_paragraph) = (Leaf::Paragraph, true);
             }
-            ClosingState::Marks | ClosingState::Blank if c == '>' && self.quotes < open.quotes => {
-                self.quotes += 1;
-                self.indent = 0;
-                ClosingState::Blank
+            Position::Prefix(Prefix::AfterMarker { interrupts: false }) => self.containers.empty_item(),
+            Position::Prefix(_) => {
+                let is_closed = self.containers.take_blank_line();
+                if is_closed || !self.is_open() {
+                    self.leaf = Leaf::None;
+                }
             }
-            ClosingState::Marks | ClosingState::Blank | ClosingState::ClosingMarks if c == open.mark => {
-                self.marks += 1;
-                ClosingState::ClosingMarks
+            Position::Opening { fence, .. } => {
+                self.containers.close_unmatched();
+                self.leaf = Leaf::Fence(fence);
             }
-            ClosingState::ClosingMarks | ClosingState::End if c.is_whitespace() => ClosingState::End,
-            _ => ClosingState::NotClosing,
-        };
-    }
-
-    fn closes(&self, open: OpenFence) -> bool {
-        self.state != ClosingState::NotClosing
-            && self.marks >= open.length
-            && (self.indent <= 3 || open.in_list)
+            Position::Closing { marks, .. } => {
+                if matches!(&self.leaf, Leaf::Fence(fence) if marks >= fence.length) {
+                    self.leaf = Leaf::None;
+                }
+            }
+            Position::Content => {}
+        }
+        let continues_paragraph = std::mem::take(&mut self.continues_paragraph);
+        match std::mem::take(&mut self.rule) {
+            Rule::Marks { count: 3.., containers, .. } => {
+                self.containers.truncate(containers);
+                self.leaf = Leaf::None;
+            }
+            // A heading is underlined.
+            Rule::Marks { mark: '-', .. } if continues_paragraph => self.leaf = Leaf::None,
+            Rule::Marks { .. } | Rule::None => {}
+        }
+        self.containers.start_line(next);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Returns the lines outside of fences, and the classification at the end of the text.
-    fn scan(text: &str) -> (String, LineKind) {
-        let (mut fences, mut outside) = (Fences::default(), String::new());
-        for line in text.split_inclusive('\n') {
-            let kind = line.chars().map(|c| fences.take(c)).last().unwrap();
-            let kind = if line.ends_with('\n') { kind } else { fences.end() };
-            if kind == LineKind::Unfenced {
-                outside.push_str(line);
-            }
-        }
-        (outside, fences.end())
-    }
-
-    fn outside(text: &str) -> String {
-        scan(text).0
-    }
-
-    #[test]
-    fn fence_closes_with_as_many_of_same_marks() {
-        assert_eq!(outside("a\n```json\nx\n```\nb"), "a\nb");
-        assert_eq!(outside("a\n~~~\nx\n```\n~~\n~~~~ \nb"), "a\nb");
-        assert_eq!(outside("````\nx\n```\ny\n````\nb"), "b");
-        assert_eq!(outside("```\nx\n``` no\ny\n```\r\nb"), "b");
-        assert_eq!(outside("   ```\nx\n   ```\nb"), "b");
-    }
-
-    #[test]
-    fn fence_lookalike_stays_outside() {
-        for text in ["``\nx\n``\n", "```a`b\nx\n", "    ```\nx\n", "a ```\nx\n", "~ ~ ~\nx"] {
-            assert_eq!(outside(text), text);
-        }
-        assert_eq!(outside("```\nx\n    ```\ny"), "");
-    }
-
-    #[test]
-    fn unclosed_fence_extends_to_end() {
-        assert_eq!(outside("a\n```\nx\n\ny"), "a\n");
-        assert_eq!(scan("```\n").1, LineKind::Fenced);
-        assert_eq!(scan("```\n```\n").1, LineKind::Unfenced);
-    }
-
-    #[test]
-    fn fence_in_quote_ends_with_quote() {
-        assert_eq!(outside("> ```\n> x\nb\n"), "b\n");
-        assert_eq!(outside("> ```\n> x\n> ```\n> b\n"), "> b\n");
-        assert_eq!(outside("> > ```\n> > x\n> b\n"), "> b\n");
-    }
-
-    #[test]
-    fn fence_in_list_counts() {
-        assert_eq!(outside("- ```\n  x\n  ```\n- b\n"), "- b\n");
-        assert_eq!(outside("1. a\n\n       ```\n       x\n       ```\nb\n"), "1. a\n\nb\n");
-        assert_eq!(outside("- a\n\nb\n    ```\nx\n"), "- a\n\nb\n    ```\nx\n");
-    }
-}
+mod tests;

@@ -1,24 +1,27 @@
-//! The filter for outgoing text: an answer embeds no files.
+//! The filter for outgoing text: an answer embeds no files, and what a program reads of it stands in a tagged fence.
 //!
 //! A `data:` URI or a base64 run of 512 characters or more is removed from the text and replaced by a link, in fenced
 //! blocks too. Only file bundles stay as they are, because they hold files on purpose. A bundle without a tagged fence
-//! gets one, and so does an answer in JSON. The filter doesn't store the removed files and doesn't know their URLs:
-//! the caller maps each blob to its URL and stores it.
+//! gets one wherever it is, and so does an answer in JSON. The filter doesn't store the removed files and doesn't know
+//! their URLs: the caller maps each blob to its URL and stores it.
 
 mod blob;
 mod bundle;
+mod containers;
 mod fence;
-mod fenced_object;
 mod finder;
+mod object;
 mod payload;
 mod pending_buffer;
 mod preceding_text;
+mod run;
 mod stream;
 #[cfg(test)]
 mod tests;
 
 pub use blob::{Blob, FilteredText};
 pub use finder::MIN_EMBEDDED_CHARS;
+use stream::Output;
 pub use stream::StreamFilter;
 
 /// The format that the model was told to answer in.
@@ -27,7 +30,7 @@ pub enum AnswerFormat {
     /// Markdown.
     #[default]
     Markdown,
-    /// JSON. A text that begins like JSON is put into a fence.
+    /// JSON. It is put into a fence, or its fence is tagged.
     Json,
 }
 
@@ -39,9 +42,10 @@ pub enum AnswerFormat {
 pub fn filter_text(text: &str, mut url_of: impl FnMut(&Blob) -> String) -> FilteredText {
     let mut filtered =
         FilteredText { text: String::with_capacity(text.len().min(1 << 20)), blobs: Vec::new() };
+    let out = &mut Output { text: &mut filtered, url_of: &mut url_of };
     let mut stream = StreamFilter::default();
-    stream.take(text, &mut filtered, &mut url_of);
-    stream.end(&mut filtered, &mut url_of);
+    stream.take(text, out);
+    stream.end(out);
     filtered
 }
 
@@ -61,20 +65,20 @@ pub async fn filter_in_chunks<P: Future<Output = ()>>(
     let mut stream = StreamFilter::new(format);
     while !text.is_empty() {
         let (chunk, rest) = text.split_at(text.floor_char_boundary(CHUNK_BYTES));
-        stream.take(chunk, &mut filtered, &mut url_of);
+        stream.take(chunk, &mut Output { text: &mut filtered, url_of: &mut url_of });
         text = rest;
         pause().await;
     }
-    stream.end(&mut filtered, &mut url_of);
+    stream.end(&mut Output { text: &mut filtered, url_of: &mut url_of });
     filtered
 }
 
 /// Returns the length of the final part of an unfinished text. Whatever follows, [`filter_text`] of the complete text
 /// starts with the filtered final part. A [`StreamFilter`] returns this part and holds back the rest.
 ///
-/// Held back are the last run of base64 or `data:` URI, however short, with a `<` before it; the text of an
-/// unfinished line that starts with fence marks, until it is decided whether they open a fence; a possible bundle, of
-/// at most 1 MiB; and the start of a fence that a bundle's tag may be added to.
+/// Held back are the last run of base64 or `data:` URI, however short, with a `<` before it; a line of one word, which
+/// may be the first of a wrapped run; the indentation of a line; a possible bundle, of at most 8 MiB; and the tag of a
+/// fence until its content begins.
 #[must_use]
 pub fn final_len(text: &str) -> usize {
     let mut stream = StreamFilter::default();

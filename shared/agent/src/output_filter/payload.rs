@@ -3,12 +3,27 @@
 use contracts::request::{ImageType, is_mime_type};
 use percent_encoding::percent_decode;
 
+use super::run::{WIDE_CHARS, is_run_byte};
+
 /// A file's media type and its bytes, or the literal text if that can't be decoded.
 pub(super) type Payload = (String, Vec<u8>);
 
-/// Decodes a run of base64, wrapped or not.
+/// Decodes a run of base64. In a wrapped one, the longest word of each line belongs to it.
 pub(super) fn of_run(run: &str) -> Payload {
-    match decode(run.bytes().filter(|b| !b.is_ascii_whitespace())) {
+    // In a string of JSON, line breaks are escaped.
+    let unescaped = run.replace("\\n", "\n");
+    let words = |line| str::split(line, |c: char| !u8::try_from(c).is_ok_and(is_run_byte));
+    let lines: Vec<&str> =
+        unescaped.lines().filter_map(|line| words(line).max_by_key(|word| word.len())).collect();
+    let signs: Vec<Option<char>> = lines.iter().map(|line| line.chars().next()).collect();
+    // A patch has a sign before every line.
+    let is_patch = |sign| signs.len() > 1 && signs.iter().all(|other| *other == Some(sign));
+    let skipped = usize::from(is_patch('+') || is_patch('-'));
+    let lines = || lines.iter().filter_map(|line| line.get(skipped..));
+    // No encoder breaks lines like that. It may be a list of names, which is to stay readable.
+    let inner = || lines().skip(1).take(signs.len().saturating_sub(2));
+    let is_list = inner().any(|line| line.len() < WIDE_CHARS && line.len() % 4 != 0);
+    match decode(lines().flat_map(str::bytes)).filter(|_| !is_list) {
         Some(bytes) => (sniff(&bytes).to_owned(), bytes),
         None => ("text/plain".to_owned(), run.as_bytes().to_vec()),
     }

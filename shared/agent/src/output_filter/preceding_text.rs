@@ -7,8 +7,6 @@ pub(super) enum LinkStyle {
     Url,
     /// After a `<`, which is replaced with the file if a `>` follows.
     AngleBracket,
-    /// At the start of a line, after a run that might have continued there.
-    LineStart,
     /// Anywhere else.
     Inline,
 }

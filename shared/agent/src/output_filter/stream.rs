@@ -1,25 +1,23 @@
 //! The filter for a text that is still being written, or that is complete.
 //!
-//! Each character is scanned once for fences and, outside of bundles, once for files. A possible bundle is scanned
-//! before that and waits for the decision; in a fence tagged as JSON, only its files wait. If marks at the start of a
-//! line may open a fence, the search for files waits for the decision. Text that waits, and text that may still belong
-//! to a file, is held back. Everything else is final at once. So the cost is linear in the length of the text, however
-//! it is split.
+//! Each character is scanned once for blocks and once for files. An object that may be a bundle waits for the decision;
+//! in a fence that has the right tag already, only its files wait. Text that waits, and text that may still belong to
+//! a file, is held back. Everything else is final at once. So the cost is linear in the length of the text, however it
+//! is split.
+
+use std::ops::Range;
 
 use super::{
     AnswerFormat,
     blob::{Blob, FilteredText, extension},
-    bundle::{self, Bundle, BundleStatus},
-    fence::{Fences, LineKind},
-    fenced_object::FencedObject,
+    bundle::{self, BundleStatus},
+    fence::{Fences, Part},
     finder::{Finder, Match},
+    object::{JSON_TAG, Object, Place, TextPlace},
     payload,
     pending_buffer::PendingBuffer,
     preceding_text::LinkStyle,
 };
-
-/// The tag of a fence around JSON.
-const JSON_TAG: &str = "json";
 
 /// A filter for a text that is still being written. The texts that [`push`](Self::push) returns, joined, are a prefix
 /// of what [`filter_text`](super::filter_text) returns for the complete text.
@@ -28,33 +26,31 @@ pub struct StreamFilter {
     pub(super) buffer: PendingBuffer,
     fences: Fences,
     finder: Finder,
-    /// A possible bundle, which starts at `fence_scanned`.
-    bundle: Option<Bundle>,
-    /// True if the last line so far is the closing fence of a bundle.
-    after_bundle: bool,
-    /// End of the last marks that may open a fence.
-    marks_end: usize,
-    /// The place for a tag, within an untagged fence whose content begins next.
-    tag_place: Option<usize>,
-    /// The content of the open fence, if that is tagged as JSON and it is undecided whether it is a bundle.
-    fenced_object: Option<FencedObject>,
-    /// True within a fence that holds a bundle.
-    in_bundle: bool,
+    /// A possible bundle.
+    object: Option<Object>,
+    /// The first mark and the tag of the open fence, until its content begins.
+    opening: Option<(usize, Range<usize>)>,
+    /// The prefix of the next line, if the last line so far is the closing fence of a bundle.
+    after_bundle: Option<String>,
     format: AnswerFormat,
+    /// Position of the first character that isn't blank.
+    begins: Option<usize>,
     /// True once the filter put the text into a fence.
     is_wrapped: bool,
-    /// A blank or line break to insert before the next final text.
-    pending_separator: Option<char>,
-    /// End of the text scanned for bundles.
-    bundle_scanned: usize,
-    /// End of the text scanned for fences.
-    fence_scanned: usize,
-    /// End of the text scanned for files.
-    file_scanned: usize,
+    /// Text to insert before the next final text.
+    separator: String,
+    /// End of the scanned text.
+    scanned: usize,
     /// End of the final text.
     final_len: usize,
     /// Number of files embedded in the final text.
     blob_count: usize,
+}
+
+/// The filtered text, and the URLs of its files.
+pub(super) struct Output<'a> {
+    pub(super) text: &'a mut FilteredText,
+    pub(super) url_of: &'a mut dyn FnMut(&Blob) -> String,
 }
 
 impl StreamFilter {
@@ -66,89 +62,42 @@ impl StreamFilter {
 
     /// Takes the next piece and returns the text that is final now, with the files removed from it.
     pub fn push(&mut self, piece: &str, mut url_of: impl FnMut(&Blob) -> String) -> FilteredText {
-        let mut out = FilteredText { text: String::new(), blobs: Vec::new() };
-        self.take(piece, &mut out, &mut url_of);
-        out
+        let mut text = FilteredText { text: String::new(), blobs: Vec::new() };
+        self.take(piece, &mut Output { text: &mut text, url_of: &mut url_of });
+        text
     }
 
     /// Ends the text, and returns the rest of it.
     pub fn finish(&mut self, mut url_of: impl FnMut(&Blob) -> String) -> FilteredText {
-        let mut out = FilteredText { text: String::new(), blobs: Vec::new() };
-        self.end(&mut out, &mut url_of);
-        out
+        let mut text = FilteredText { text: String::new(), blobs: Vec::new() };
+        self.end(&mut Output { text: &mut text, url_of: &mut url_of });
+        text
     }
 
     /// Takes the next piece and appends the text that is final now to `out`.
-    pub(super) fn take(
-        &mut self,
-        piece: &str,
-        out: &mut FilteredText,
-        url_of: &mut dyn FnMut(&Blob) -> String,
-    ) {
+    pub(super) fn take(&mut self, piece: &str, out: &mut Output<'_>) {
         self.buffer.push(piece);
-        while let Some(c) = self.buffer.char(self.bundle_scanned) {
-            if self.format == AnswerFormat::Json && self.begin_json(c, out) {
-                continue;
-            }
-            self.end_bundle_line(c, out);
-            if self.bundle.is_none() {
-                self.begin_bundle(c);
-            }
-            self.bundle_scanned += c.len_utf8();
-            match self.bundle.as_mut().map(|bundle| bundle.take(c)) {
-                None => self.scan_fences(c, out, url_of),
-                Some(BundleStatus::Pending) => {}
-                Some(BundleStatus::Complete) => self.finish_bundle(out, url_of),
-                Some(BundleStatus::NotBundle) => self.release_bundle(out, url_of),
+        while let Some(c) = self.buffer.char(self.scanned) {
+            if !self.begin(c, out) {
+                self.scan(c, out);
             }
         }
-        let deferred = self.fenced_object.as_ref().and_then(|object| object.matches.first());
-        let held =
-            [self.finder.held_from(), self.tag_place, deferred.map(|file| file.replaced_range().start)];
-        self.emit_until(held.into_iter().flatten().fold(self.file_scanned, usize::min), out);
+        let opening = self.opening.as_ref().map(|(_, tag)| tag.start);
+        let object = self.object.as_ref().and_then(Object::held_from);
+        let held = [self.finder.held_from(), self.fences.held_from(), opening, object];
+        self.emit_until(held.into_iter().flatten().fold(self.scanned, usize::min), out);
         self.buffer.discard_until(self.final_len);
     }
 
     /// Ends the text, which makes all of it final.
-    pub(super) fn end(&mut self, out: &mut FilteredText, url_of: &mut dyn FnMut(&Blob) -> String) {
-        self.release_bundle(out, url_of);
-        self.scan_files(self.fences.end(), out, url_of);
-        if let Some(matched) = self.finder.end(self.file_scanned) {
-            self.take_match(matched, out, url_of);
+    pub(super) fn end(&mut self, out: &mut Output<'_>) {
+        if let Some(matched) = self.finder.end(self.scanned) {
+            self.take_match(matched, out);
         }
-        self.release_files(out, url_of);
-        self.emit_until(self.fence_scanned, out);
+        self.release_object(out);
+        self.emit_until(self.scanned, out);
         if self.is_wrapped && self.fences.ends_open() {
-            out.text.push_str("\n```");
-        }
-    }
-
-    /// Begins an answer in JSON with a fence. Blanks before it are dropped. Returns true if it took the character.
-    fn begin_json(&mut self, c: char, out: &mut FilteredText) -> bool {
-        if c.is_whitespace() {
-            self.bundle_scanned += c.len_utf8();
-            let at = self.bundle_scanned;
-            (self.fence_scanned, self.file_scanned, self.final_len) = (at, at, at);
-            return true;
-        }
-        self.format = AnswerFormat::Markdown;
-        if matches!(c, '{' | '[') {
-            self.is_wrapped = true;
-            let opening = format!("```{JSON_TAG}\n");
-            opening.chars().for_each(|c| _ = self.fences.take(c));
-            out.text.push_str(&opening);
-            self.fenced_object = Some(FencedObject::default());
-        }
-        false
-    }
-
-    /// Begins a possible bundle at a brace: at the start of a line, or of an untagged fence's content.
-    fn begin_bundle(&mut self, c: char) {
-        let begins_content = self.tag_place.is_some();
-        if c == '{' && (begins_content || self.fences.begins_line()) {
-            self.bundle = Some(Bundle::default());
-        } else if !c.is_whitespace() {
-            self.tag_place = None;
+            out.text.text.push_str("\n```");
         }
     }
 
@@ -157,189 +106,230 @@ impl StreamFilter {
         self.final_len
     }
 
-    /// Scans the next character for fences.
-    fn scan_fences(&mut self, c: char, out: &mut FilteredText, url_of: &mut dyn FnMut(&Blob) -> String) {
-        self.fence_scanned += c.len_utf8();
-        let was_open = self.fences.tag().is_some();
-        let line = self.fences.take(c);
-        let is_open = self.fences.tag().is_some();
-        if self.fences.is_in_opening_marks() {
-            self.marks_end = self.fence_scanned;
+    /// Takes a character before the text begins: a byte order mark, or a blank before an answer in JSON. Both are
+    /// dropped. An answer in JSON begins with a fence.
+    fn begin(&mut self, c: char, out: &mut Output<'_>) -> bool {
+        if self.begins.is_some() {
+            return false;
         }
-        if !is_open && line != LineKind::Fenced {
-            self.leave_fence(out, url_of);
+        let is_json = self.format == AnswerFormat::Json;
+        if c == '\u{feff}' && self.scanned == 0 || is_json && c.is_whitespace() {
+            self.scanned += c.len_utf8();
+            self.final_len = self.scanned;
+            return true;
         }
-        self.scan_files(line, out, url_of);
-        match (was_open, is_open) {
-            (false, true) => self.enter_fence(),
-            (true, true) => self.scan_fenced_object(c, out, url_of),
-            (_, false) => self.leave_fence(out, url_of),
+        if !c.is_whitespace() {
+            self.begins = Some(self.scanned);
+            if is_json && matches!(c, '{' | '[') {
+                out.text.text.push_str(&format!("```{JSON_TAG}\n"));
+                self.is_wrapped = true;
+                self.fences = Fences::within_fence();
+                self.opening = Some((self.scanned, self.scanned..self.scanned));
+            }
+        }
+        false
+    }
+
+    /// Scans the next character for files and blocks.
+    fn scan(&mut self, c: char, out: &mut Output<'_>) {
+        self.end_bundle_line(c, out);
+        let at = self.scanned;
+        self.scanned += c.len_utf8();
+        if let Some(matched) = self.finder.take(c, at) {
+            self.take_match(matched, out);
+        }
+        let was_open = self.fences.is_open();
+        let part = self.fences.take(c, at);
+        let is_open = self.fences.is_open();
+        if was_open && !is_open {
+            self.opening = None;
+            self.release_fenced_object(out);
+        }
+        if let Part::Content { marker, is_first } = part {
+            self.take_content(c, at, marker, is_first, out);
+        }
+        if is_open && !was_open {
+            self.opening = self.fences.opening();
+        }
+    }
+
+    /// Takes a character of a text or of a fence's content.
+    fn take_content(&mut self, c: char, at: usize, marker: usize, is_first: bool, out: &mut Output<'_>) {
+        if let Some(object) = &mut self.object {
+            if is_first {
+                let start = self.fences.line_start();
+                object.push_blanks(self.buffer.slice(start..at.saturating_sub(marker)));
+            }
+            let marks = self.buffer.slice(at - marker..at).to_owned();
+            for c in marks.chars().chain([c]) {
+                if !self.take_object(c, out) {
+                    break;
+                }
+            }
+        }
+        if self.object.is_some() {
+            return;
+        }
+        if self.fences.is_open() {
+            if !c.is_whitespace()
+                && let Some((mark, tag)) = self.opening.take()
+            {
+                self.begin_fence(c, mark, tag, out);
+            }
+        } else if c == '{' && !self.finder.is_in_uri() {
+            self.begin_text_object(at, is_first && marker == 0);
         }
     }
 
     /// Begins the content of a fence.
-    fn enter_fence(&mut self) {
-        let tag = self.fences.tag().unwrap_or_default();
-        let is_plain = self.fences.is_open_outside_quotes();
-        self.in_bundle = tag.eq_ignore_ascii_case(bundle::TAG);
-        self.tag_place = (is_plain && tag.is_empty()).then_some(self.marks_end);
-        self.fenced_object = (is_plain && tag.eq_ignore_ascii_case(JSON_TAG)).then(FencedObject::default);
-    }
-
-    fn leave_fence(&mut self, out: &mut FilteredText, url_of: &mut dyn FnMut(&Blob) -> String) {
-        self.in_bundle = false;
-        self.tag_place = None;
-        self.release_files(out, url_of);
-    }
-
-    /// Scans the content of a fence tagged as JSON until it is decided whether it is a bundle.
-    fn scan_fenced_object(
-        &mut self,
-        c: char,
-        out: &mut FilteredText,
-        url_of: &mut dyn FnMut(&Blob) -> String,
-    ) {
-        match self.fenced_object.as_mut().and_then(|object| object.take(c)) {
-            None => {}
-            Some(true) => {
-                self.fenced_object = None;
-                self.in_bundle = true;
-            }
-            Some(false) => self.release_files(out, url_of),
-        }
-    }
-
-    /// Replaces the files of a fence that doesn't hold a bundle.
-    fn release_files(&mut self, out: &mut FilteredText, url_of: &mut dyn FnMut(&Blob) -> String) {
-        let matches = self.fenced_object.take().map(|object| object.matches).unwrap_or_default();
-        matches.iter().for_each(|matched| self.replace_with_link(matched, out, url_of));
-    }
-
-    /// Continues with a possible bundle that isn't one, like any other text.
-    fn release_bundle(&mut self, out: &mut FilteredText, url_of: &mut dyn FnMut(&Blob) -> String) {
-        self.bundle = None;
-        self.tag_place = None;
-        while self.fence_scanned < self.bundle_scanned
-            && let Some(c) = self.buffer.char(self.fence_scanned)
+    fn begin_fence(&mut self, c: char, mark: usize, tag: Range<usize>, out: &mut Output<'_>) {
+        let name = self.buffer.slice(tag.clone());
+        let mut tag = (![JSON_TAG, bundle::TAG].iter().any(|known| name.eq_ignore_ascii_case(known))
+            && !self.is_wrapped)
+            .then_some(tag);
+        let is_answer = |tag: &mut Range<usize>| tag.start == tag.end || self.begins == Some(mark);
+        if self.format == AnswerFormat::Json
+            && matches!(c, '{' | '[')
+            && let Some(tag) = tag.take_if(is_answer)
         {
-            self.scan_fences(c, out, url_of);
+            self.replace(tag, JSON_TAG, out);
+        }
+        if c == '{' {
+            self.object = Some(Object::new(Place::Fence { tag }));
+            self.take_object(c, out);
         }
     }
 
-    /// Fences a complete object if it is a bundle, or tags its fence.
-    fn finish_bundle(&mut self, out: &mut FilteredText, url_of: &mut dyn FnMut(&Blob) -> String) {
-        let object = self.buffer.slice(self.fence_scanned..self.bundle_scanned);
-        if !bundle::is_bundle(object) {
-            return self.release_bundle(out, url_of);
+    /// Begins an object outside of fences.
+    fn begin_text_object(&mut self, at: usize, starts_line: bool) {
+        let from = if starts_line { self.fences.line_start() } else { at };
+        let place = TextPlace {
+            from,
+            held_from: self.finder.word_start().unwrap_or(from).min(from),
+            starts_line,
+            indent: at - from,
+            continuation: self.fences.continuation(),
+        };
+        let mut object = Object::new(Place::Text(place));
+        object.take('{');
+        self.object = Some(object);
+    }
+
+    /// Takes the next character of an object. Returns false if it is over.
+    fn take_object(&mut self, c: char, out: &mut Output<'_>) -> bool {
+        match self.object.as_mut().map(|object| object.take(c)) {
+            None => return false,
+            Some(BundleStatus::Pending) => return true,
+            Some(BundleStatus::Complete) => self.finish_object(out),
+            Some(BundleStatus::NotBundle) => self.release_object(out),
         }
-        let is_fenced = self.tag_place.is_some();
-        let text = if is_fenced { object.to_owned() } else { bundle::fenced(object) };
-        self.bundle = None;
-        // The line before may have ended a file.
-        self.skip_files(out, url_of);
-        if let Some(place) = self.tag_place.take() {
-            self.emit_until(place, out);
-            out.text.push_str(bundle::TAG);
+        false
+    }
+
+    /// Puts a complete object into a fence if it is a bundle, or tags its fence.
+    fn finish_object(&mut self, out: &mut Output<'_>) {
+        let is_json_wanted = self.format == AnswerFormat::Json;
+        let Some(object) = self.object.take() else { return };
+        let Some(tag) = object.tag(is_json_wanted) else { return self.release(object, out) };
+        match object.place {
+            Place::Fence { tag: None } => {}
+            Place::Fence { tag: Some(place) } => self.replace(place, tag, out),
+            Place::Text(place) => {
+                let (containers, prefix) = place.continuation;
+                self.emit_until(place.from, out);
+                self.insert_separator(out);
+                if !place.starts_line {
+                    out.text.text.extend(["\n", &prefix]);
+                }
+                out.text.text.push_str(&bundle::fenced(tag, &object.text, &prefix, place.indent));
+                self.final_len = self.scanned;
+                self.fences.end_block(containers);
+                self.after_bundle = Some(prefix);
+            }
         }
-        self.emit_until(self.fence_scanned, out);
-        self.flush_separator(out);
-        text.chars().for_each(|c| _ = self.fences.take(c));
-        out.text.push_str(&text);
-        (self.fence_scanned, self.file_scanned, self.final_len) =
-            (self.bundle_scanned, self.bundle_scanned, self.bundle_scanned);
-        self.in_bundle = is_fenced;
-        self.after_bundle = !is_fenced;
+    }
+
+    /// Replaces the files of an object that isn't a bundle.
+    fn release_object(&mut self, out: &mut Output<'_>) {
+        if let Some(object) = self.object.take() {
+            self.release(object, out);
+        }
+    }
+
+    fn release(&mut self, object: Object, out: &mut Output<'_>) {
+        object.matches.iter().for_each(|matched| self.replace_with_link(matched, out));
+    }
+
+    /// Ends an object whose fence ends.
+    fn release_fenced_object(&mut self, out: &mut Output<'_>) {
+        let is_fenced = |object: &mut Object| matches!(object.place, Place::Fence { .. });
+        if let Some(object) = self.object.take_if(is_fenced) {
+            self.release(object, out);
+        }
     }
 
     /// Starts a new line after a bundle's closing fence, which must be alone on its line.
-    fn end_bundle_line(&mut self, next: char, out: &mut FilteredText) {
-        if self.after_bundle && !matches!(next, ' ' | '\t' | '\r' | '\n') {
-            self.emit_until(self.fence_scanned, out);
-            self.fences.take('\n');
-            self.pending_separator = Some('\n');
+    fn end_bundle_line(&mut self, next: char, out: &mut Output<'_>) {
+        if matches!(next, ' ' | '\t' | '\r') {
+            return;
         }
-        self.after_bundle &= matches!(next, ' ' | '\t' | '\r');
-    }
-
-    fn flush_separator(&mut self, out: &mut FilteredText) {
-        out.text.extend(self.pending_separator.take());
-    }
-
-    /// Searches the scanned text for files, or skips it within a bundle.
-    fn scan_files(
-        &mut self,
-        line: LineKind,
-        out: &mut FilteredText,
-        url_of: &mut dyn FnMut(&Blob) -> String,
-    ) {
-        match line {
-            LineKind::Undecided => {}
-            LineKind::Fenced if self.in_bundle => self.skip_files(out, url_of),
-            LineKind::Fenced | LineKind::Unfenced => {
-                while self.file_scanned < self.fence_scanned
-                    && let Some(c) = self.buffer.char(self.file_scanned)
-                {
-                    if let Some(matched) = self.finder.take(c, self.file_scanned) {
-                        self.take_match(matched, out, url_of);
-                    }
-                    self.file_scanned += c.len_utf8();
-                }
-            }
+        if let Some(prefix) = self.after_bundle.take()
+            && next != '\n'
+        {
+            self.emit_until(self.scanned, out);
+            self.fences.continue_line(self.scanned);
+            self.separator = format!("\n{prefix}");
         }
     }
 
-    /// Ends the search at the scanned text, which belongs to a bundle.
-    fn skip_files(&mut self, out: &mut FilteredText, url_of: &mut dyn FnMut(&Blob) -> String) {
-        if let Some(matched) = self.finder.end(self.file_scanned) {
-            self.take_match(matched, out, url_of);
-        }
-        self.file_scanned = self.fence_scanned;
-    }
-
-    /// Replaces a file, or keeps it in mind while its fence may hold a bundle.
-    fn take_match(
-        &mut self,
-        matched: Match,
-        out: &mut FilteredText,
-        url_of: &mut dyn FnMut(&Blob) -> String,
-    ) {
-        match &mut self.fenced_object {
+    /// Replaces a file, or keeps it in mind while it may belong to a bundle.
+    fn take_match(&mut self, matched: Match, out: &mut Output<'_>) {
+        match &mut self.object {
             Some(object) => object.matches.push(matched),
-            None => self.replace_with_link(&matched, out, url_of),
+            None => self.replace_with_link(&matched, out),
         }
     }
 
     /// Replaces a file with a link.
-    fn replace_with_link(
-        &mut self,
-        matched: &Match,
-        out: &mut FilteredText,
-        url_of: &mut dyn FnMut(&Blob) -> String,
-    ) {
+    fn replace_with_link(&mut self, matched: &Match, out: &mut Output<'_>) {
         let range = matched.replaced_range();
         self.emit_until(range.start, out);
-        self.flush_separator(out);
+        self.insert_separator(out);
         let text = self.buffer.slice(matched.range.clone());
         let (mime_type, bytes) = if matched.is_uri { payload::of_uri(text) } else { payload::of_run(text) };
         self.blob_count += 1;
         let name = format!("embedded-{}.{}", self.blob_count, extension(&mime_type));
         let blob = Blob { name, mime_type, bytes };
-        let url = url_of(&blob);
+        let url = (out.url_of)(&blob);
         match matched.style {
-            LinkStyle::Url => out.text.push_str(&url),
-            _ => out.text.push_str(&format!("[{}]({url})", blob.name)),
+            LinkStyle::Url => out.text.text.push_str(&url),
+            _ => out.text.text.push_str(&format!("[{}]({url})", blob.name)),
         }
-        out.blobs.push(blob);
+        out.text.blobs.push(blob);
         self.final_len = range.end;
-        self.pending_separator = matched.needs_space.then_some(' ');
+        if matched.needs_space {
+            self.separator.push(' ');
+        }
+    }
+
+    /// Replaces a range of the text.
+    fn replace(&mut self, range: Range<usize>, text: &str, out: &mut Output<'_>) {
+        self.emit_until(range.start, out);
+        self.insert_separator(out);
+        out.text.text.push_str(text);
+        self.final_len = range.end;
     }
 
     /// Emits the text up to here as final.
-    fn emit_until(&mut self, until: usize, out: &mut FilteredText) {
+    fn emit_until(&mut self, until: usize, out: &mut Output<'_>) {
         if until > self.final_len {
-            self.flush_separator(out);
-            out.text.push_str(self.buffer.slice(self.final_len..until));
+            self.insert_separator(out);
+            out.text.text.push_str(self.buffer.slice(self.final_len..until));
             self.final_len = until;
         }
+    }
+
+    fn insert_separator(&mut self, out: &mut Output<'_>) {
+        out.text.text.push_str(&std::mem::take(&mut self.separator));
     }
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Blob, FilteredText, StreamFilter, filter_text, final_len};
+use super::{Blob, FilteredText, StreamFilter, filter_text, final_len, stream::Output};
 
 fn link(blob: &Blob) -> String {
     format!("/files/{}?{}", blob.name, blob.bytes.len())
@@ -20,9 +20,9 @@ fn in_pieces(text: &str, bytes: usize) -> (FilteredText, usize) {
     while at < text.len() {
         let piece = &text[at..text.ceil_char_boundary(at + bytes)];
         at += piece.len();
-        stream.take(piece, &mut out, &mut link);
+        stream.take(piece, &mut Output { text: &mut out, url_of: &mut link });
     }
-    stream.end(&mut out, &mut link);
+    stream.end(&mut Output { text: &mut out, url_of: &mut link });
     (out, stream.buffer.examined.get())
 }
 
@@ -120,7 +120,7 @@ fn text_that_cannot_be_replaced_is_not_held_back() {
         ("Well, a (b)", ""),
         ("> ```\n> abc", "abc"),
         ("~~~ a", "a"),
-        ("~~~ ", "~~~ "),
+        ("~~~ ", " "),
         ("data: ", ""),
         ("日本 word", "word"),
         ("日本 <", "<"),
@@ -128,9 +128,18 @@ fn text_that_cannot_be_replaced_is_not_held_back() {
         ("日本 data:image/png", "data:image/png"),
         ("日本 data:,a b c", "c"),
         ("日本 ```js", "js"),
-        ("- ```js", "```js"),
-        ("~~", "~~"),
-        ("a {\"files\": 1", "1"),
+        ("- ```js", "js"),
+        ("```js\n ", "js\n "),
+        ("~~", ""),
+        ("- a b\n   ", " "),
+        ("okay", "okay"),
+        ("okay\n", "okay\n"),
+        ("okay\nso", "okay\nso"),
+        ("okay\nso b", "b"),
+        ("so okay\n", ""),
+        ("a {\"files\": 1", "{\"files\": 1"),
+        ("a {b", "b"),
+        ("a { \"b\" C", "C"),
         ("{\"file\": (", ""),
         ("{\"files\": [", "{\"files\": ["),
         ("a\n{ ", "{ "),
@@ -138,7 +147,8 @@ fn text_that_cannot_be_replaced_is_not_held_back() {
         ("```\n{ a", "a"),
         ("```json\n{ ", ""),
         ("```json\n{\"a\": \"b ", ""),
-        ("```rust\n{ ", ""),
+        ("```rust\n{ ", "rust\n{ "),
+        ("```rust\nfn a", "a"),
     ] {
         assert_eq!(&text[final_len(text)..], held, "{text}");
     }
@@ -188,6 +198,9 @@ fn markdown() -> impl Strategy<Value = String> {
         "é",
         "日本",
         "\u{3000}",
+        "\u{feff}",
+        "\\n",
+        "x: {",
         "data:",
         "data:,",
         "data:image/png;base64,",
@@ -210,7 +223,15 @@ fn markdown() -> impl Strategy<Value = String> {
         "\"}\n```\n",
     ]);
     let lines = (58_usize..62, 7_usize..11, prop::sample::select(vec!["\n", "\r\n"]));
+    let ends = prop::sample::select(vec!["\n", "\r\n", "\" +\n", "\\n"]);
+    let prefixes = prop::sample::select(vec!["", "> ", "- ", "+", "12: ", "\"", "  "]);
+    let narrow = (4_usize..62, 400_usize..600, prefixes, ends).prop_map(|(width, chars, prefix, end)| {
+        let payload = run(chars);
+        let lines = payload.as_bytes().chunks(width).map(|line| str::from_utf8(line).unwrap());
+        lines.map(|line| format!("{prefix}{line}{end}")).collect::<String>()
+    });
     let piece = prop_oneof![
+        1 => narrow,
         16 => fixed.prop_map(str::to_owned),
         1 => (50_usize..80).prop_map(run),
         1 => (500_usize..540).prop_map(run),
@@ -235,7 +256,7 @@ proptest! {
         for bytes in pieces.iter().cycle() {
             let piece = &text[at..text.ceil_char_boundary(at + bytes)];
             at += piece.len();
-            stream.take(piece, &mut out, &mut link);
+            stream.take(piece, &mut Output { text: &mut out, url_of: &mut link });
             prop_assert!(whole.text.starts_with(&out.text), "{:?}\n{:?}", out.text, whole.text);
             // The final text, filtered by itself, gives the returned text.
             prop_assert_eq!(&filter_text(&text[..stream.final_len()], link), &out);
@@ -243,7 +264,7 @@ proptest! {
                 break;
             }
         }
-        stream.end(&mut out, &mut link);
+        stream.end(&mut Output { text: &mut out, url_of: &mut link });
         prop_assert_eq!(&out, &whole);
         let examined = stream.buffer.examined.get();
         prop_assert!(examined <= MAX_EXAMINED_PER_BYTE * text.len(), "{} of {}", examined, text.len());

@@ -16,6 +16,7 @@ use contracts::{
 use protocol::{
     chain::HistoryOwner, detail::Report, id::TurnKey, stream_position::Segment, timing::Timing, turn::Turn,
 };
+use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 use crate::{
     attempt::{AttemptState, RecoveryPoint, StagedEffects, TurnSpec},
@@ -75,9 +76,30 @@ impl Answer {
 
 /// Warns the user if an answer doesn't match the JSON schema of its context.
 pub fn check_text_format(text: &str, spec: &TurnSpec, state: &mut AttemptState) {
-    if spec.settings.text_format.as_ref().is_some_and(|format| !tool::matches_schema(&format.schema, text)) {
+    let Some(format) = &spec.settings.text_format else { return };
+    let matches = |text: &str| tool::matches_schema(&format.schema, text);
+    if !matches(text.trim_start_matches('\u{feff}')) && !only_block(text).is_some_and(|block| matches(&block))
+    {
         state.effects.warn(FORMAT_MISMATCH);
     }
+}
+
+/// Returns the content of the fence that is all of a text. It may be in a quote or a list.
+fn only_block(text: &str) -> Option<String> {
+    let (mut block, mut is_open) = (None, false);
+    for event in Parser::new(text.trim_start_matches('\u{feff}')) {
+        match event {
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) if block.is_none() => {
+                (block, is_open) = (Some(String::new()), true);
+            }
+            Event::End(TagEnd::CodeBlock) => is_open = false,
+            Event::Text(text) if is_open => block.iter_mut().for_each(|block| block.push_str(&text)),
+            Event::Start(Tag::BlockQuote(_) | Tag::List(_) | Tag::Item)
+            | Event::End(TagEnd::BlockQuote(_) | TagEnd::List(_) | TagEnd::Item) => {}
+            _ => return None,
+        }
+    }
+    block
 }
 
 /// Returns the outcome of a complete reply. Files that the model embedded in its text become files of the turn.
