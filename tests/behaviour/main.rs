@@ -45,6 +45,7 @@ mod feedback;
 mod files;
 mod finalize;
 mod fork;
+mod fork_depth;
 mod gc;
 mod history;
 mod history_snapshot;

@@ -9,6 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::SessionKey;
 
+/// The maximum number of sessions in the ancestry of a fork. A fork checks each of them before each of its turns, so no
+/// fork is made of a session that has as many. Older forks may have more; their ancestry ends there.
+pub const MAX_FORK_DEPTH: usize = 16;
+
 /// A reference to a turn's parent, as the turn's head stores it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ParentRef {
@@ -66,19 +70,31 @@ impl ForkOrigin {
     }
 }
 
-/// The cutoff of an ancestry: a session in it was purged or hidden, so the ancestry starts after that session.
+/// The cutoff of an ancestry: a session in it was purged, is hidden or is out of reach, so the ancestry starts after that
+/// session.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Cutoff {
-    /// The purged or hidden session.
+    /// The lost session.
     pub session: SessionId,
     /// The sequence number of the first turn that started without that session. Earlier turns may have left its
     /// content at a provider or in our records.
     pub sequence: u64,
-    /// The depth of the last turn that is left out because its session is hidden; 0 for a purged session, whose turns
-    /// are gone.
+    /// The depth of the last turn that is left out: the one that was forked from the lost session. 0 if an older version
+    /// wrote the cutoff for a purged session, whose turns are gone.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub hidden_depth: u64,
+}
+
+/// The reason for which a session may no longer tell what one of its ancestry says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LossReason {
+    /// The ancestor was purged, or doesn't exist.
+    Purged,
+    /// The user may not see it, since it became private or was deleted.
+    Hidden,
+    /// It comes after the last one that is checked.
+    ForkDepth,
 }
 
 /// A session in the ancestry of another one that this one may no longer tell.
@@ -86,9 +102,11 @@ pub struct Cutoff {
 pub struct LostAncestor {
     /// The session.
     pub session: SessionId,
+    /// The reason for which the next turn doesn't continue from it.
+    pub reason: LossReason,
     /// The sessions in between, which its ancestry still includes.
     pub remaining_ancestors: Vec<SessionId>,
-    /// The depth of the turn that was forked from it, if it is hidden from the caller; 0 if it was purged.
+    /// The depth of the turn that was forked from it, and so of the last turn to leave out.
     pub hidden_depth: u64,
 }
 

@@ -10,7 +10,7 @@ use contracts::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ancestry::ParentRef,
+    ancestry::{LossReason, ParentRef},
     session::{ChainHead, Session},
 };
 
@@ -138,6 +138,8 @@ pub enum ReplayReason {
     Purged,
     /// The session that the chain started in became private or was deleted, and the user may not see it.
     Hidden,
+    /// The session that the chain started in is out of reach: a fork checks a limited number of ancestors.
+    ForkDepth,
 }
 
 /// The starting point of a turn's first model request.
@@ -219,6 +221,16 @@ impl ChainStart {
     }
 }
 
+impl From<LossReason> for ReplayReason {
+    fn from(reason: LossReason) -> Self {
+        match reason {
+            LossReason::Purged => Self::Purged,
+            LossReason::Hidden => Self::Hidden,
+            LossReason::ForkDepth => Self::ForkDepth,
+        }
+    }
+}
+
 impl ReplayReason {
     /// Returns the warning for the user, or `None` if the replay is what the operator configured.
     #[must_use]
@@ -246,6 +258,10 @@ impl ReplayReason {
             Self::Hidden => {
                 "You can't see the session that this one was forked from: it is private or deleted. From now on the \
                  conversation goes on without its turns."
+            }
+            Self::ForkDepth => {
+                "This session is the fork of more than 16 forks, the most that are checked. From now on the conversation \
+                 goes on without the turns before them."
             }
             Self::Purged => {
                 "The session that this one was forked from was purged. From now on the conversation goes on without its \
@@ -287,6 +303,7 @@ mod tests {
             ReplayReason::TooLong,
             ReplayReason::Purged,
             ReplayReason::Hidden,
+            ReplayReason::ForkDepth,
         ]
         .map(ChainStart::Replay);
         for start in [ChainStart::First].into_iter().chain(rebuilds) {

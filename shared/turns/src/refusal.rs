@@ -14,7 +14,7 @@ use agent::{
     fault::Faults,
     tool::result_validation::Mismatch,
 };
-use protocol::session::SessionClosed;
+use protocol::{ancestry::MAX_FORK_DEPTH, session::SessionClosed};
 
 /// A rejected request.
 #[derive(Debug, thiserror::Error)]
@@ -107,6 +107,9 @@ pub enum Refusal {
     /// A rerun removed everything that the original turn had as input.
     #[error("nothing is left to work on")]
     InputRemoved,
+    /// The ancestry of the new session would have too many sessions.
+    #[error("the fork is too deep")]
+    ForkTooDeep,
     /// The requested mode isn't one of these.
     #[error("the mode is not offered")]
     ModeNotOffered(Vec<String>),
@@ -209,6 +212,7 @@ impl Refusal {
             | Self::SessionNotFound
             | Self::TurnNotFound
             | Self::PayloadNotFound
+            | Self::ForkTooDeep
             | Self::InlineTooLarge { .. }
             | Self::Restricted(_)
             | Self::UncountedAgents { .. }
@@ -359,6 +363,14 @@ impl Refusal {
             Self::SessionNotFound => ErrorCode::SessionNotFound.into(),
             Self::TurnNotFound => ErrorCode::TurnNotFound.into(),
             Self::PayloadNotFound => ErrorCode::PayloadNotFound.into(),
+            Self::ForkTooDeep => Error::new(
+                ErrorCode::MemberTooLarge,
+                format!(
+                    "TurnId is of a session with {MAX_FORK_DEPTH} forks in its ancestry, the maximum. Fork one of the \
+                     sessions that it was forked from, or start a new session."
+                ),
+            )
+            .with_details("TurnId"),
             Self::InlineTooLarge { size } => Error::new(
                 ErrorCode::InlineTooLarge,
                 format!(

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     ancestry::{LostAncestor, ParentRef, RerunOf},
-    chain::{self, ChainStart, ReplayReason, Target, Upstream},
+    chain::{self, ChainStart, Target, Upstream},
     change::{Commit, Condition, SessionChange, TurnChange},
     detail::{Excerpt, OutcomeSummary, Participant, RequestDetail},
     id::{AttemptId, TurnKey},
@@ -344,8 +344,7 @@ pub fn begin(
         created: now,
         mode: parent.mode,
         chain: match &setup.lost_ancestor {
-            Some(lost) if lost.hidden_depth > 0 => ChainStart::Replay(ReplayReason::Hidden),
-            Some(_) => ChainStart::Replay(ReplayReason::Purged),
+            Some(lost) => ChainStart::Replay(lost.reason.into()),
             None => chain::start(&parent.turn, parent.chain.as_ref(), &upstream, now),
         },
         parent: parent.turn,

@@ -6,8 +6,9 @@ use futures::{
     future::{BoxFuture, ready, try_join},
 };
 use protocol::{
-    ancestry::ResolvedParent,
+    ancestry::{MAX_FORK_DEPTH, ResolvedParent},
     id::SessionKey,
+    session::Session,
     turn::{Turn, Verdict},
 };
 
@@ -78,4 +79,15 @@ pub(crate) async fn last_completed(
         next = before;
     }
     Ok(None)
+}
+
+/// True if a fork of this session would have more ancestors than are checked before each of its turns.
+pub(crate) async fn is_too_deep_to_fork(store: &impl Reads, session: &Session) -> Result<bool, Unavailable> {
+    let mut next = session.forked_from.clone();
+    for _ in 1..MAX_FORK_DEPTH {
+        let Some(parent) = next else { return Ok(false) };
+        let key = SessionKey { org: session.key.org.clone(), session: parent.session };
+        next = store.session(&key).await?.and_then(|origin| origin.forked_from);
+    }
+    Ok(next.is_some())
 }

@@ -4,7 +4,7 @@ use contracts::id::SessionId;
 
 use super::{answer, at, attempt, setup, submission};
 use crate::{
-    ancestry::{LostAncestor, ParentRef, RerunOf},
+    ancestry::{LossReason, LostAncestor, ParentRef, RerunOf},
     chain::{ChainStart, ReplayReason},
     detail::StagedMode,
     id::SessionKey,
@@ -168,6 +168,7 @@ fn lost(session: &SessionId, remaining_ancestors: &[SessionId]) -> LostAncestor 
     }
 }
 
+        reason: LossReason::Purged,
 #[test]
 fn hidden_ancestor_is_left_out_for_good() {
     let (session, turns) = three_turns();
@@ -176,7 +177,11 @@ fn hidden_ancestor_is_left_out_for_good() {
     let key = SessionKey { session: "fork".parse().unwrap(), ..session.key.clone() };
     let request = ForkRequest { key, by: session.owner.clone(), name: None };
     let fork = fork::fork(&session, &second, &answer("t2").report, "m".into(), request, at(3)).unwrap();
-    let hidden = LostAncestor { hidden_depth: second.depth(), ..lost(&session.key.session, &[]) };
+    let hidden = LostAncestor {
+        reason: LossReason::Hidden,
+        hidden_depth: second.depth(),
+        ..lost(&session.key.session, &[])
+    };
     let (open, first) =
         start(Some(&fork.session.after), "f1", &Setup { lost_ancestor: Some(hidden), ..setup() });
     assert_eq!(first.chain, ChainStart::Replay(ReplayReason::Hidden));

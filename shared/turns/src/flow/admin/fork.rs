@@ -10,7 +10,7 @@ use protocol::{
     turn::State,
 };
 
-use crate::flow::{access, admin::index_notice, finish::evidence::TurnEvidence, limits::OrgLimits};
+use crate::flow::{access, admin::index_notice, ancestry, finish::evidence::TurnEvidence, limits::OrgLimits};
 use crate::{
     ports::{Clock, QueueDeps, Reads, Store, Unavailable},
     refusal::Refusal,
@@ -33,8 +33,8 @@ impl<D: QueueDeps> Forker<D> {
     /// Creates the session. The same request again is a no-op.
     ///
     /// # Errors
-    /// If there is no such turn, it has no answer to continue from, the new session's id is taken by another session, or
-    /// the org, the user or the agent is disabled.
+    /// If there is no such turn, it has no answer to continue from, the new session's id is taken by another session, its
+    /// ancestry would be too deep, or the org, the user or the agent is disabled.
     pub async fn fork(
         &self,
         caller: &Caller,
@@ -77,6 +77,10 @@ impl<D: QueueDeps> Forker<D> {
         let mode = summary.modes.last().map_or(&source_turn.mode, |staged| &staged.mode).clone();
         let fork_request =
             ForkRequest { key: key.clone(), by: caller.user.clone(), name: request.name.clone() };
+        // Boxed: few sources are forks themselves.
+        if Box::pin(ancestry::is_too_deep_to_fork(store, &original)).await? {
+            return Err(Refusal::ForkTooDeep);
+        }
         let commit =
             fork::fork(&original, &source_turn, &summary.report, mode, fork_request, self.deps.host().now())
                 .map_err(|_| Refusal::TurnNotCompleted)?;

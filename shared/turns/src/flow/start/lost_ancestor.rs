@@ -1,5 +1,5 @@
-//! Detects that a fork may no longer tell what a session in its ancestry says: the session was purged, or the caller
-//! may not see it since it became private or was deleted.
+//! Detects that a fork may no longer tell what a session in its ancestry says: the session was purged, the caller may
+//! not see it since it became private or was deleted, or it can't be checked.
 //!
 //! Sessions don't track their forks, so a fork checks its ancestors before each of its turns. It then continues
 //! without that history, and without everything that its own earlier turns left and that contains any of it: the
@@ -7,15 +7,18 @@
 //! build on this one.
 
 use contracts::id::SessionId;
-use protocol::{Caller, ancestry::LostAncestor, id::SessionKey, session::Session};
+use protocol::{
+    Caller,
+    ancestry::{LossReason, LostAncestor, MAX_FORK_DEPTH},
+    id::SessionKey,
+    session::Session,
+};
 
 use crate::flow::access;
 use crate::ports::{Reads, Unavailable};
 
-/// The most nested forks to follow.
-const MAX_DEPTH: usize = 16;
-
-/// Finds the nearest ancestor that was lost since the previous turn; none if the session already knows of it.
+/// Finds the nearest ancestor that was lost since the previous turn; none if the session already knows of it. The
+/// ancestor after the last that is checked is lost too, and so is one that doesn't exist.
 pub(crate) async fn find(
     store: &impl Reads,
     caller: &Caller,
@@ -24,29 +27,29 @@ pub(crate) async fn find(
     let known_cutoff = session.cutoff.as_ref().map(|cut| &cut.session);
     let mut visited: Vec<SessionId> = Vec::new();
     let mut next = session.forked_from.clone();
-    while let Some(parent) =
-        next.take_if(|parent| known_cutoff != Some(&parent.session) && visited.len() < MAX_DEPTH)
-    {
-        let key = SessionKey { org: session.key.org.clone(), session: parent.session.clone() };
-        match store.session(&key).await? {
-            Some(origin) if origin.is_purged() => {
-                let hidden_depth = 0;
-                return Ok(Some(LostAncestor {
-                    session: parent.session,
-                    remaining_ancestors: visited,
-                    hidden_depth,
-                }));
+    while let Some(parent) = next.take_if(|parent| known_cutoff != Some(&parent.session)) {
+        let reason = match visited.len() {
+            MAX_FORK_DEPTH => Some(LossReason::ForkDepth),
+            _ => {
+                let key = SessionKey { org: session.key.org.clone(), session: parent.session.clone() };
+                match store.session(&key).await? {
+                    Some(origin) if origin.is_purged() => Some(LossReason::Purged),
+                    Some(origin) if !access::can_see(store, caller, &origin).await? => {
+                        Some(LossReason::Hidden)
+                    }
+                    Some(origin) => {
+                        next.clone_from(&origin.forked_from);
+                        None
+                    }
+                    // An import may bring a fork without its origin.
+                    None => Some(LossReason::Purged),
+                }
             }
-            Some(origin) if !access::can_see(store, caller, &origin).await? => {
-                let hidden_depth = parent.depth;
-                return Ok(Some(LostAncestor {
-                    session: parent.session,
-                    remaining_ancestors: visited,
-                    hidden_depth,
-                }));
-            }
-            Some(origin) => next.clone_from(&origin.forked_from),
-            None => {}
+        };
+        if let Some(reason) = reason {
+            let hidden_depth = parent.depth;
+            let session = parent.session;
+            return Ok(Some(LostAncestor { session, reason, remaining_ancestors: visited, hidden_depth }));
         }
         visited.push(parent.session);
     }
