@@ -21,6 +21,7 @@ pub mod response;
 pub mod stream;
 #[cfg(feature = "openapi")]
 pub mod string_schemas;
+pub mod text;
 pub mod timestamp;
 pub mod usage;
 

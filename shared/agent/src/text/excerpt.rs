@@ -1,5 +1,6 @@
 //! Excerpts of long text.
 
+use contracts::text::one_line;
 use protocol::detail::Excerpt;
 
 use crate::text::head;
@@ -13,7 +14,7 @@ const MAX_NAME_CHARS: usize = 80;
 /// Minimum length of a sentence that is a name by itself, in Unicode scalar values. Shorter ones can be abbreviations.
 const MIN_SENTENCE_CHARS: usize = 16;
 
-/// Returns the head of a text: at most [`MAX_EXCERPT_CHARS`] scalar values, truncated at a grapheme boundary.
+/// Returns the head of a text: at most [`MAX_EXCERPT_CHARS`] scalar values, truncated as [`head`] does.
 #[must_use]
 pub fn excerpt_of(text: &str) -> Excerpt {
     let head = head(text, MAX_EXCERPT_CHARS);
@@ -23,7 +24,7 @@ pub fn excerpt_of(text: &str) -> Excerpt {
 /// Returns a session's default name: the first line of its first instruction that says something, without Markdown.
 ///
 /// Code blocks and greetings are skipped if another line follows. A longer line is cut after its first sentence, or
-/// else after a word.
+/// else after a word. Control and direction characters are removed, as in a title.
 ///
 /// # Examples
 /// ```
@@ -38,7 +39,7 @@ pub fn session_name(instruction: Option<&str>) -> String {
     let line = prose_lines(text).map(plain_line).find(|line| is_telling(line));
     let line = line.or_else(|| text.lines().map(plain_line).find(has_word));
     // An instruction without letters and digits is its own name.
-    let line = line.or_else(|| text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned));
+    let line = line.or_else(|| text.lines().map(one_line).find(|line| !line.is_empty()));
     shorten(&line.unwrap_or_else(|| "Untitled session".to_owned()))
 }
 
@@ -56,9 +57,6 @@ pub fn session_name(instruction: Option<&str>) -> String {
 pub fn name_from_title(text: &str) -> Option<String> {
     let has_word = |line: &str| line.contains(char::is_alphanumeric);
     let line = prose_lines(text).map(plain_line).find(|line| has_word(line))?;
-    let visible: String = line.chars().filter(|c| c.is_whitespace() || !is_invisible(*c)).collect();
-    let words: Vec<&str> = visible.split_whitespace().collect();
-    let line = words.join(" ");
     let title = match line.split_once(':') {
         Some((label, rest)) if label.eq_ignore_ascii_case("title") => rest.trim(),
         _ => line.as_str(),
@@ -82,11 +80,6 @@ fn without_quotes(text: &str) -> &str {
 
 fn without_period(text: &str) -> &str {
     text.strip_suffix(['.', '。']).map_or(text, str::trim_end)
-}
-
-/// True for control characters, and those that change the direction of the text around them.
-fn is_invisible(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Greetings that are no subject, in lower case.
@@ -113,7 +106,7 @@ fn prose_lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Removes the marks of Markdown: headings, quotes, list items, emphasis and code.
+/// Removes the marks of Markdown: headings, quotes, list items, emphasis and code. Also removes what isn't visible.
 fn plain_line(line: &str) -> String {
     let body =
         line.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '#' | '>' | '-' | '*' | '+'));
@@ -121,7 +114,7 @@ fn plain_line(line: &str) -> String {
         Some((number, rest)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => rest,
         _ => body,
     };
-    body.replace("**", "").replace('`', "").trim().to_owned()
+    one_line(&body.replace("**", "").replace('`', ""))
 }
 
 fn is_telling(line: &str) -> bool {
@@ -187,6 +180,10 @@ mod tests {
             ("> quoted\nanswer", "quoted"),
             ("???", "???"),
             ("2 + 2", "2 + 2"),
+            ("Fix\u{202e} the\tbuild\u{7}", "Fix the build"),
+            ("\u{2066}\u{0}\n\u{1b}[2K???", "[2K???"),
+            ("\u{202e}\u{1b}", "Untitled session"),
+            ("\u{301}\u{302}", "\u{301}\u{302}"),
         ] {
             assert_eq!(session_name(Some(instruction)), name, "{instruction:?}");
         }
@@ -234,5 +231,9 @@ mod tests {
         let long_word = session_name(Some(&"é".repeat(200)));
         assert_eq!(long_word, format!("{}…", "é".repeat(79)));
         assert!(session_name(Some(&"word ".repeat(100))).chars().count() <= MAX_NAME_CHARS);
+        // One grapheme that is longer than a name.
+        let marks = session_name(Some(&"\u{301}".repeat(200)));
+        assert_eq!(marks, format!("{}…", "\u{301}".repeat(79)));
+        assert_eq!(excerpt_of(&"\u{301}".repeat(2_000)).text.chars().count(), MAX_EXCERPT_CHARS);
     }
 }

@@ -29,7 +29,8 @@ pub fn tokens(text: &str) -> u32 {
 /// Minimum number of bytes of UTF-8 per token, approximately.
 pub const BYTES_PER_TOKEN: usize = 3;
 
-/// Returns the head of a text: at most `max` Unicode scalar values, truncated at a grapheme boundary.
+/// Returns the head of a text: at most `max` Unicode scalar values, truncated at a grapheme boundary. A first grapheme
+/// that alone has more, such as a run of combining marks, is truncated within, so that the head isn't empty.
 #[must_use]
 pub fn head(text: &str, max: usize) -> &str {
     // A text has no more scalar values than bytes, so most texts need no scan.
@@ -42,7 +43,7 @@ pub fn head(text: &str, max: usize) -> &str {
     // Searches the boundary backwards from the limit, not through the whole text.
     let mut cursor = GraphemeCursor::new(end, text.len(), true);
     let end = match cursor.is_boundary(text, 0) {
-        Ok(false) => cursor.prev_boundary(text, 0).ok().flatten().unwrap_or_default(),
+        Ok(false) => cursor.prev_boundary(text, 0).ok().flatten().filter(|start| *start > 0).unwrap_or(end),
         _ => end,
     };
     text.get(..end).unwrap_or_default()
@@ -88,8 +89,9 @@ mod tests {
     #[test]
     fn head_ends_before_grapheme_over_limit() {
         let flags = "🇩🇪🇫🇷🇮🇹";
-        assert_eq!([1, 2, 3, 4, 5, 6, 7].map(|max| head(flags, max).chars().count()), [0, 2, 2, 4, 4, 6, 6]);
-        assert_eq!((head("e\u{301}x", 1), head("e\u{301}x", 2), head("a\r\nb", 2)), ("", "e\u{301}", "a"));
+        assert_eq!([1, 2, 3, 4, 5, 6, 7].map(|max| head(flags, max).chars().count()), [1, 2, 2, 4, 4, 6, 6]);
+        assert_eq!((head("e\u{301}x", 1), head("e\u{301}x", 2), head("a\r\nb", 2)), ("e", "e\u{301}", "a"));
+        assert_eq!(head(&"\u{301}".repeat(9), 3), "\u{301}".repeat(3));
         assert_eq!((head("", 0), head("ab", 0), head("äb", 1)), ("", "", "ä"));
     }
 

@@ -15,7 +15,7 @@ use super::{
     rag,
     turn_input::TurnInput,
     uniqueness,
-    value::{boolean, hint, id, line, list, text},
+    value::{boolean, hint, id, line, list, name, text},
     violations::{Location, Violations},
 };
 use crate::{
@@ -119,7 +119,7 @@ const FORK_FIELDS: &[Field<ForkDraft>] = &[
         draft.turn_id = id(json, at, violations);
     }),
     Field::optional("Name", |json, at, draft, violations| {
-        draft.name = line(json, MAX_SESSION_NAME_CHARS, at, violations).map(str::to_owned);
+        draft.name = name(json, MAX_SESSION_NAME_CHARS, at, violations).map(str::to_owned);
     }),
 ];
 

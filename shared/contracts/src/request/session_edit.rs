@@ -5,7 +5,7 @@ use super::{
     field_table::{Field, Scenario, read_object},
     json::Json,
     limits::{MAX_CATEGORY_CHARS, MAX_DESCRIPTION_CHARS, MAX_SESSION_NAME_CHARS},
-    value::{line, text, word},
+    value::{name, text, word},
     violations::{Location, Violations},
 };
 use crate::{
@@ -33,7 +33,7 @@ pub struct SessionEdit {
 
 const FIELDS: &[Field<SessionEdit>] = &[
     Field::optional("Name", |json, at, edit, violations| {
-        edit.name = line(json, MAX_SESSION_NAME_CHARS, at, violations).map(|name| name.trim().to_owned());
+        edit.name = name(json, MAX_SESSION_NAME_CHARS, at, violations).map(str::to_owned);
     }),
     Field::optional("Description", |json, at, edit, violations| {
         edit.description =
@@ -103,6 +103,6 @@ fn version(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> O
 fn category(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<String> {
     match text(json, MAX_CATEGORY_CHARS, at, violations)?.trim() {
         "" => Some(String::new()),
-        category => line(json, MAX_CATEGORY_CHARS, at, violations).map(|_| category.to_owned()),
+        _ => name(json, MAX_CATEGORY_CHARS, at, violations).map(str::to_owned),
     }
 }

@@ -9,7 +9,7 @@ use super::{
     limits::{MAX_HINT_CHARS, MAX_MIME_TYPE_CHARS},
     violations::{Location, Violations},
 };
-use crate::id::InvalidId;
+use crate::{id::InvalidId, text::is_invisible};
 
 /// Reads a string of at most `max_chars` characters.
 pub(super) fn text<'j>(
@@ -50,6 +50,21 @@ pub(super) fn line<'j>(
         return None;
     }
     Some(text)
+}
+
+/// Reads a name that lists show: one line, without characters that change the direction of the text around them.
+pub(super) fn name<'j>(
+    json: &'j Json<'_>,
+    max_chars: usize,
+    at: &Location<'_>,
+    violations: &mut Violations,
+) -> Option<&'j str> {
+    let name = line(json, max_chars, at, violations)?;
+    if name.chars().any(is_invisible) {
+        violations.invalid(at, "must not contain characters that change the direction of text");
+        return None;
+    }
+    Some(name.trim())
 }
 
 /// Reads an advisory hint.
