@@ -112,9 +112,16 @@ fn line(group: &UsageGroup) -> String {
     fields.join(",") + "\r\n"
 }
 
+/// The characters that begin a formula in a spreadsheet, or a command of its data exchange: in ASCII, in the full width
+/// and in the small form, which some spreadsheets read as the same.
+const FORMULA_STARTS: &str = "=+-@|＝＋－＠｜﹦﹢﹣﹫";
+
 /// Quotes a field. A text that a spreadsheet would run as a formula gets an apostrophe in front, which spreadsheets hide.
+/// So does a text that begins with neither a letter, a digit nor ASCII punctuation: spreadsheets may remove a blank or
+/// an invisible character.
 fn quoted(text: &str) -> String {
-    let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
+    let is_unsafe = |c: char| !c.is_alphanumeric() && !c.is_ascii_graphic() || FORMULA_STARTS.contains(c);
+    let guard = if text.starts_with(is_unsafe) { "'" } else { "" };
     format!("\"{guard}{}\"", text.replace('"', "\"\""))
 }
 
@@ -136,6 +143,19 @@ mod tests {
             ..UsageGroup::default()
         };
         assert_eq!(line(&group), "\"'=a\"\"b,c\",2,0,0,7,0,0,3,0,,,\"0.5 EUR\",1\r\n");
+    }
+
+    #[test]
+    fn csv_guards_whatever_a_spreadsheet_may_run() {
+        for start in
+            FORMULA_STARTS.chars().chain(" \t\r\n\u{0}\u{a0}\u{3000}\u{200b}\u{feff}\u{202e}".chars())
+        {
+            let text = format!("{start}cmd|' /C calc'!A0");
+            assert_eq!(quoted(&text), format!("\"'{text}\""), "{start:?}");
+        }
+        for text in ["", "a=b", "ada@acme", "1", "gpt-5", "(none)", "'x", "组织", "_x", "é"] {
+            assert_eq!(quoted(text), format!("\"{text}\""));
+        }
     }
 
     #[test]
