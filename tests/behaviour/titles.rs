@@ -2,16 +2,19 @@
 
 use std::time::Duration;
 
-use contracts::paths::USAGE;
+use contracts::paths::{ORG_SETTINGS, USAGE};
 use local::{Function, Options};
 use serde_json::{Value, json};
 
 use crate::{
     budgets::{budget, limit},
     export::operator,
-    org_settings::set,
+    org_settings::{put, set},
     session_edits::{delete, edit, session_of},
-    support::{Client, PATIENCE, System, options, session_path, system_message, turn, turn_in, user_message},
+    support::{
+        Client, NamedProvider, PATIENCE, System, declaring, options, session_path, system_message, turn,
+        turn_in, user_message,
+    },
 };
 
 /// The time in which an unwanted title would come.
@@ -213,4 +216,18 @@ async fn private_sessions_forbidden_models_and_used_up_budgets_get_none() {
         assert_eq!(name(&ada, &first).await, first["Instruction"].as_str().unwrap(), "{org}");
     }
     assert_eq!(system.model_calls().len(), 3);
+}
+
+#[tokio::test]
+async fn title_provider_that_does_not_exist_is_refused() {
+    let provider = NamedProvider::with_profile("ollama").await;
+    let system = System::with(declaring(&json!([{"Name": "cheap", "BaseUrl": provider.base}]))).await;
+    let op = operator(&system, "acme");
+    let titles = |provider: &str| json!({"Titles": {"Model": "mini", "Provider": provider}});
+    let refused = put(&op, &titles("none")).await;
+    assert_eq!((refused.status, refused.error().as_str()), (400, "MemberInvalid"), "{}", refused.text);
+    assert_eq!(refused.errors()[0]["Details"], "Titles.Provider");
+    assert!(refused.text.contains("must be one of cheap"), "{}", refused.text);
+    assert!(op.get(ORG_SETTINGS).await.result().get("Titles").is_none());
+    put(&op, &titles("cheap")).await.result();
 }

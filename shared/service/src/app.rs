@@ -113,7 +113,8 @@ impl App {
         model_providers.prefetch_keys();
         let (ids, model_providers) = model_clients::connect(model_providers)?;
         let reader = SessionReader::new(table.clone(), objects.clone());
-        let org_settings = OrgSettingsEditor::new(table.clone());
+        let provider_names = ids.declared().map(|provider| provider.name).collect();
+        let org_settings = OrgSettingsEditor::new(table.clone(), provider_names);
         let uploads = Uploads::new(objects.clone());
         let context_editor = ContextEditor::new(table.clone(), System::new());
         let config = Arc::new(config(model, ids, chain, configured, visibility, with_diagnostics)?);

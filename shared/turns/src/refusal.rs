@@ -161,6 +161,9 @@ pub enum Refusal {
     /// A budget is used up.
     #[error("a budget is used up")]
     BudgetExceeded(Box<Error>),
+    /// The deployment has no such provider for titles. Contains the names that it has.
+    #[error("no such provider")]
+    UnknownTitleProvider(Vec<String>),
     /// The continuation token is invalid.
     #[error("the continuation token is not valid")]
     InvalidContinuationToken,
@@ -222,6 +225,7 @@ impl Refusal {
         }
     }
 
+            | Self::UnknownTitleProvider(_)
     /// Returns every error for the client.
     #[must_use]
     pub fn errors(&self) -> Vec<Error> {
@@ -410,6 +414,14 @@ impl Refusal {
             Self::Contended => Error::new(
                 ErrorCode::StorageUnavailable,
                 "The session is in heavy use. Nothing was started; send the request again, unchanged.",
+            Self::UnknownTitleProvider(names) => {
+                let rule = match &names[..] {
+                    [] => "the deployment has no named provider. Leave it out to use the default.".to_owned(),
+                    names => format!("must be one of {}. Leave it out to use the default.", names.join(", ")),
+                };
+                Error::new(ErrorCode::MemberInvalid, format!("Titles.Provider: {rule}"))
+                    .with_details("Titles.Provider")
+            }
             ),
             Self::Unavailable(error) if error.newer().is_some() => Error::new(
                 ErrorCode::DataTooNew,

@@ -20,20 +20,22 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct OrgSettingsEditor<S> {
     store: S,
+    providers: Vec<String>,
 }
 
 impl<S: OrgSettingsStore> OrgSettingsEditor<S> {
-    /// Creates an editor.
+    /// Creates an editor. `providers` are the names of the deployment's providers.
     #[must_use]
-    pub fn new(store: S) -> Self {
-        Self { store }
+    pub fn new(store: S, providers: Vec<String>) -> Self {
+        Self { store, providers }
     }
 
     /// Replaces the settings of the caller's org. The same settings again change nothing, so that a repeated request
     /// succeeds.
     ///
     /// # Errors
-    /// If the caller isn't an operator, the settings name another org, or they aren't in the required state.
+    /// If the caller isn't an operator, the settings name another org or a provider that doesn't exist, or they aren't in
+    /// the required state.
     pub async fn replace(
         &self,
         caller: &Caller,
@@ -43,6 +45,10 @@ impl<S: OrgSettingsStore> OrgSettingsEditor<S> {
         access::require_operator(caller)?;
         if settings.org.as_ref().is_some_and(|org| *org != caller.org) {
             return Err(Refusal::SettingsOfAnotherOrg(caller.org.clone()));
+        }
+        let provider = settings.titles.as_ref().and_then(|titles| titles.provider.as_ref());
+        if provider.is_some_and(|name| !self.providers.contains(name)) {
+            return Err(Refusal::UnknownTitleProvider(self.providers.clone()));
         }
         let named = settings.etag.clone();
         let settings = org_settings::to_stored(settings);
