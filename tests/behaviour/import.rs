@@ -444,5 +444,10 @@ async fn identical_imports_at_once_are_one_import() {
 fn with_id(document: &Value, new: &str) -> String {
     let mut changed = document.clone();
     changed["Session"]["Id"] = json!(new);
+    for item in changed["Stored"].as_array_mut().unwrap() {
+        if let Some(session) = item.pointer_mut("/Solution/Session") {
+            *session = json!(new);
+        }
+    }
     changed.to_string()
 }

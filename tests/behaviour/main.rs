@@ -53,6 +53,7 @@ mod history_summary;
 mod hosted_tools;
 mod http_caching;
 mod import;
+mod import_members;
 mod indexing;
 mod key_rotation;
 mod local_access;

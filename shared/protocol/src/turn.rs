@@ -64,6 +64,8 @@ pub struct Turn {
     pub checkpoint: Option<StreamPosition>,
     /// The meters in which the turn has entries, because a budget applied to it at its start.
     pub meters: Vec<MeterRef>,
+    /// True if an import brought it. It used nothing here, so its finalization counts no usage.
+    pub is_imported: bool,
     /// The state.
     pub state: State,
 }

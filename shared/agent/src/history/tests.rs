@@ -67,6 +67,7 @@ fn head(sequence: u64, mode: &str) -> Turn {
         last_step: None,
         checkpoint: None,
         meters: Vec::new(),
+        is_imported: false,
         state: State::Running {
             lease_ends: Timestamp::from_millis(0),
             stage: Stage { round: 0, attempts: vec![attempt] },

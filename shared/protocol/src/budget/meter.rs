@@ -63,6 +63,12 @@ impl MeterRef {
         (self.scope, self.window)
     }
 
+    /// True if the meter's window is the one that contains a time.
+    #[must_use]
+    pub fn begins_at(&self, at: Timestamp) -> bool {
+        self.start == super::window_start(self.window, at)
+    }
+
     /// True if an entry is the turn's own. An entry that its start didn't name may be any.
     #[must_use]
     pub fn owns(&self, entry: Entry) -> bool {

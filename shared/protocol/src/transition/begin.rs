@@ -359,6 +359,7 @@ pub fn begin(
         last_step: None,
         checkpoint: None,
         meters: Vec::new(),
+        is_imported: false,
         state: State::Running { lease_ends, stage: Stage { round: 0, attempts: vec![attempt] } },
     };
     let mut commit = Commit::new(SessionChange { condition: session.map(|session| session.rev), after });

@@ -22,8 +22,8 @@ pub struct Finalization {
     pub activity: Option<Participant>,
     /// The staged mode changes of the completed turn, in order.
     pub mode_changes: Vec<ModeChange>,
-    /// The usage of the turn.
-    pub usage: UsageEntry,
+    /// The usage of the turn. `None` if an import brought it, so that it was used elsewhere.
+    pub usage: Option<UsageEntry>,
 }
 
 /// Makes a settled turn terminal.
@@ -47,7 +47,7 @@ pub fn finalize(
     }
     let report = report(&settlement.verdict, outcome);
     Ok(Finalization {
-        usage: UsageEntry::new(session, turn, settlement, &report),
+        usage: (!turn.is_imported).then(|| UsageEntry::new(session, turn, settlement, &report)),
         session: roll_up(session, turn, settlement, outcome),
         turn: TurnChange {
             condition: Condition::same_owner(turn),
@@ -75,7 +75,7 @@ impl Finalization {
         commit.result = Some(self.result);
         commit.activity = self.activity;
         commit.mode_changes = self.mode_changes;
-        commit.usage = vec![self.usage];
+        commit.usage = self.usage.into_iter().collect();
     }
 }
 

@@ -72,6 +72,7 @@ fn turn(state: State) -> Turn {
             agent: Some("clerk".to_owned()),
             entry: Some(EntryId(7)),
         }],
+        is_imported: true,
         checkpoint: Some(protocol::stream_position::StreamPosition {
             segment: protocol::stream_position::Segment::first(1, 0),
             offset: 7,

@@ -104,6 +104,8 @@ pub(crate) struct TurnItem {
     ended_by: Option<UserId>,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     meters: Vec<MeterRef>,
+    #[serde(rename = "Imported", skip_serializing_if = "std::ops::Not::not", default)]
+    is_imported: bool,
 }
 
 /// The kind of a settlement.
@@ -180,6 +182,7 @@ impl From<&Turn> for TurnItem {
             checkpoint: turn.checkpoint.map(StreamPosition::event_id),
             ended_by: turn.ended_by.clone(),
             meters: turn.meters.clone(),
+            is_imported: turn.is_imported,
         };
         match &turn.state {
             State::Running { lease_ends, stage } => {
@@ -277,6 +280,7 @@ impl TurnItem {
             last_step: self.last_step.map(|StepAttribute { by, step }| StepRef { attempt: by, step }),
             checkpoint: self.checkpoint.map(StreamPosition::from),
             meters: self.meters,
+            is_imported: self.is_imported,
         })
     }
 }

@@ -52,6 +52,7 @@ pub(super) fn turn(attempts: usize) -> Turn {
         last_step: None,
         checkpoint: None,
         meters: Vec::new(),
+        is_imported: false,
         state: State::Running { lease_ends: now, stage: Stage { round: 0, attempts } },
     }
 }

@@ -1,6 +1,6 @@
 //! Ends of a turn: settlement, finalization and the sweep.
 
-use contracts::{Fingerprint, read::TurnStatus};
+use contracts::{Fingerprint, Usage, read::TurnStatus};
 
 use super::{after, answer, at, attempt, completed, running};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     detail::{OutcomeSummary, Report, StagedMode},
     timing::Timing,
     transition::{finalize, renew, resume, settle, suspend, sweep},
-    turn::{EndReason, Verdict},
+    turn::{EndReason, Turn, Verdict},
 };
 
 #[test]
@@ -93,6 +93,23 @@ fn ended_turn_keeps_report_of_its_suspension() {
         };
         assert_eq!(finalized.result.report, expected);
         assert_eq!(finalized.session.chain, None, "nothing continues from it");
+    }
+}
+
+#[test]
+fn imported_turn_counts_in_its_session_and_in_no_usage() {
+    let (session, turn) = running();
+    let settled = settle::settle(&turn, completed("a"), at(3), at(4), &Timing::default()).unwrap().after;
+    let outcome = OutcomeSummary {
+        report: Report { usage: Some(Usage { total_tokens: 5, ..Usage::default() }), ..answer("r").report },
+        ..OutcomeSummary::default()
+    };
+    for is_imported in [false, true] {
+        let turn = Turn { is_imported, ..settled.clone() };
+        let finalized = finalize::finalize(&session, &turn, Some(&outcome)).unwrap();
+        assert_eq!(finalized.session.usage.total_tokens, 5);
+        assert_eq!(finalized.usage.is_none(), is_imported);
+        assert_eq!(finalized.commit(&session).usage.is_empty(), is_imported);
     }
 }
 

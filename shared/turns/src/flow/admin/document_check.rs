@@ -1,23 +1,12 @@
-//! Checks of an export document that its types don't make: limits and uniqueness. Nothing is written before all
+//! Checks of an export document that its types don't make: uniqueness, and media types. Nothing is written before all
 //! documents pass.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use contracts::{
-    id::SessionId,
-    read::SessionExport,
-    request::limits::{
-        MAX_CATEGORY_CHARS, MAX_DESCRIPTION_CHARS, MAX_LABEL_CHARS, MAX_MIME_TYPE_CHARS, MAX_NOTE_CHARS,
-        MAX_RATING, MAX_SESSION_NAME_CHARS,
-    },
-};
-use protocol::session::Session;
+use contracts::{id::SessionId, read::SessionExport, request::limits::MAX_MIME_TYPE_CHARS};
 use serde_json::Value;
 
-use crate::ports::{ArchiveItem, RawItem};
-
-/// The most characters of a user's display name.
-const MAX_USER_NAME_CHARS: usize = 1_024;
+use crate::ports::RawItem;
 
 /// A fault in an export document, and its location.
 #[derive(Debug, PartialEq, Eq)]
@@ -70,45 +59,6 @@ pub(super) fn distinct_payloads(export: &SessionExport) -> Result<(), Fault> {
         }
     }
     Ok(())
-}
-
-/// Requires that a session's texts have the lengths that requests may give them.
-pub(super) fn session_texts(number: usize, session: &Session) -> Result<(), Fault> {
-    let at = |member: &str| format!("Stored[{number}].{member}");
-    text(&at("Name"), &session.name, MAX_SESSION_NAME_CHARS)?;
-    text(&at("OwnerName"), &session.owner.name, MAX_USER_NAME_CHARS)?;
-    text(&at("Category"), session.category.as_deref().unwrap_or_default(), MAX_CATEGORY_CHARS)?;
-    match &session.description {
-        Some(description) => text(&at("Description"), description, MAX_DESCRIPTION_CHARS),
-        None => Ok(()),
-    }
-}
-
-/// Requires that an item's texts have the lengths, and its rating the value, that requests may give them.
-pub(super) fn item_values(number: usize, item: &ArchiveItem) -> Result<(), Fault> {
-    let at = |member: &str| format!("Stored[{number}].{member}");
-    match item {
-        ArchiveItem::Feedback(feedback) => {
-            if !(1..=MAX_RATING).contains(&feedback.rating) {
-                return Err(fault(at("Rating"), format!("must be a whole number from 1 to {MAX_RATING}")));
-            }
-            text(&at("Label"), feedback.label.as_deref().unwrap_or_default(), MAX_LABEL_CHARS)?;
-            text(&at("Note"), feedback.note.as_deref().unwrap_or_default(), MAX_NOTE_CHARS)
-        }
-        ArchiveItem::Participant(participant) => {
-            text(&at("Name"), participant.name.as_deref().unwrap_or_default(), MAX_USER_NAME_CHARS)
-        }
-        _ => Ok(()),
-    }
-}
-
-fn text(at: &str, text: &str, most: usize) -> Result<(), Fault> {
-    match text.chars().count() {
-        length if length > most => {
-            Err(fault(at, format!("has {length} characters, and at most {most} are allowed")))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Requires a media type that can be a header.

@@ -2,25 +2,33 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use agent::outcome::{answer::File, provider_response};
+use agent::{
+    attempt::RecoveryPoint,
+    outcome::{Outcome, answer::File, provider_response},
+};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use contracts::{
-    FileAddress, Fingerprint,
-    id::{SessionId, TurnId},
-    paths,
+    FileAddress, Fingerprint, Timestamp, UserTurn,
+    id::SessionId,
+    json_bytes, paths,
     read::{ExportedPayload, SessionExport},
+    text::one_line,
 };
 use protocol::{
     Caller,
     id::SessionKey,
     payload::{Kind, Payload},
     session::{Session, SolutionContext},
-    turn::{State, Turn, Verdict},
+    turn::{State, Turn},
 };
 
 use crate::{
-    flow::admin::document_check::{self, Fault, fault},
+    flow::admin::{
+        document_check::{self, Fault, fault},
+        item_check::ItemCheck,
+        session_check,
+    },
     ports::{Archive, ArchiveItem, ArchivedSession, PayloadArchive},
 };
 
@@ -64,6 +72,7 @@ pub(super) struct ExportReader<'a, S, P> {
     pub(super) store: &'a S,
     pub(super) payloads: &'a P,
     pub(super) id_map: &'a IdMap,
+    pub(super) now: Timestamp,
 }
 
 impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
@@ -84,25 +93,18 @@ impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
         document_check::distinct_items(&stored)?;
         let (mut session, mut parts) = (None, Vec::with_capacity(stored.len()));
         for (number, item) in stored.into_iter().enumerate() {
-            let part = self.store.parse_item(&key, item);
-            let part = part.map_err(|error| fault(format!("Stored[{number}]"), error.to_string()))?;
-            match without_provider_ids(self.remap_ids(part)) {
-                ArchiveItem::Session(found) => {
-                    document_check::session_texts(number, &found)?;
-                    session = Some(*found);
-                }
-                part => {
-                    document_check::item_values(number, &part)?;
-                    parts.push(part);
-                }
+            let at = format!("Stored[{number}]");
+            let part = self.store.parse_item(&key, item).map_err(|error| fault(&at, error.to_string()))?;
+            let part = self.remap_ids(part);
+            ItemCheck::new(&at, self.now).part(&part)?;
+            match part {
+                ArchiveItem::Session(found) => session = Some((at, *found)),
+                part => parts.push((number, part)),
             }
         }
-        let mut session = session.ok_or_else(|| fault("Stored", "lacks the item of the session"))?;
-        // The document's own sums may be older than its feedback.
-        session.ratings = parts.iter().filter_map(rating).collect();
-        // Whatever a head refers to is written before it (I10).
-        parts.sort_by_key(|part| matches!(part, ArchiveItem::Turn(_)));
-        let heads = checked_heads(&session, &parts)?;
+        let (at, session) = session.ok_or_else(|| fault("Stored", "lacks the item of the session"))?;
+        let heads = session_check::checked_heads(&at, &session, &parts)?;
+        let session = session_check::with_sums(session, &parts, &heads);
         let mut files = Vec::new();
         for (number, turn) in export.turns.into_iter().enumerate() {
             let at = |rest: String| format!("Turns[{number}].{rest}");
@@ -117,7 +119,9 @@ impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
         }
         let present: BTreeSet<&Payload> = files.iter().map(|file| &file.payload).collect();
         for head in heads.values() {
-            if let Some(missing) = required_payloads(head).find(|payload| !present.contains(payload)) {
+            if let Some(missing) =
+                session_check::required_payloads(head).find(|payload| !present.contains(payload))
+            {
                 let rule = format!(
                     "lacks the {} of the turn {}: export the session again",
                     missing.kind.file_name(),
@@ -126,10 +130,12 @@ impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
                 return Err(fault("Turns", rule));
             }
         }
-        Ok(PreparedSession {
-            exported_id,
-            archived: ArchivedSession { session, fingerprint, items: parts, files },
-        })
+        let session = Session { chain: None, name: one_line(&session.name), ..session };
+        let mut items: Vec<ArchiveItem> =
+            parts.into_iter().map(|(_, part)| as_imported(part, self.now)).collect();
+        // Whatever a head refers to is written before it (I10).
+        items.sort_by_key(|part| matches!(part, ArchiveItem::Turn(_)));
+        Ok(PreparedSession { exported_id, archived: ArchivedSession { session, fingerprint, items, files } })
     }
 
     /// Returns the hash of everything that an import of this document reads.
@@ -176,14 +182,34 @@ impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
             // Contents of files and raw payloads stay as they are: files are addressed by their hash.
             Kind::File { .. } | Kind::ModelRequest(..) | Kind::ModelResponse(..) => bytes,
             Kind::Outcome(_) | Kind::Step(..) => {
+                self.check_work(&payload.kind, &bytes)?;
                 let bytes = self.remap_links(bytes, exported, &head.key.session.session);
                 provider_response::as_imported(&bytes).ok_or_else(|| {
                     fault("Text", "names a response of a provider in another way than the service writes it")
                 })?
             }
+            Kind::Instruction(_) if UserTurn::from_canonical(&bytes).is_err() => {
+                return Err(fault("Text", "is not a request as the service writes it"));
+            }
             _ => self.remap_links(bytes, exported, &head.key.session.session),
         };
         Ok(File { payload, media_type, bytes })
+    }
+
+    /// Validates the report that a finalization would read from an object. It reads no step that isn't as the service
+    /// writes it.
+    fn check_work(&self, kind: &Kind, bytes: &[u8]) -> Result<(), Fault> {
+        let summary = match kind {
+            Kind::Step(..) => {
+                json_bytes::from_slice(bytes).ok().map(|step: RecoveryPoint| step.outcome_summary())
+            }
+            _ => {
+                let outcome = Outcome::from_json(bytes).map_err(|error| fault("Text", error.to_string()))?;
+                Some(outcome.outcome_summary())
+            }
+        };
+        let check = ItemCheck::new("Text", self.now);
+        summary.map_or(Ok(()), |summary| check.report(&summary.report))
     }
 
     /// Replaces references to sessions of this import with their new ids.
@@ -197,6 +223,7 @@ impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
             ArchiveItem::Session(mut session) => {
                 session.tip.iter_mut().filter_map(|tip| tip.session.as_mut()).for_each(new);
                 session.forked_from.iter_mut().for_each(|origin| new(&mut origin.session));
+                session.cutoff.iter_mut().for_each(|cutoff| new(&mut cutoff.session));
                 let solution = |of: &mut SolutionContext| of.session.iter_mut().for_each(new);
                 session.solution.iter_mut().for_each(solution);
                 ArchiveItem::Session(session)
@@ -222,11 +249,16 @@ impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
     }
 }
 
-/// Returns an item whose provider responses are only shown: they belong to the exported session. They are never sent to
-/// the provider, and a purge doesn't remove them there.
-fn without_provider_ids(mut part: ArchiveItem) -> ArchiveItem {
+/// Returns an item as it is imported. Provider responses are only shown: they belong to the exported session, are never
+/// sent to the provider, and a purge doesn't remove them there. Meters belong to the exporting service, and a settled turn
+/// is finalized at once.
+fn as_imported(mut part: ArchiveItem, now: Timestamp) -> ArchiveItem {
     match &mut part {
-        ArchiveItem::Session(session) => session.chain = None,
+        ArchiveItem::Turn(turn) => {
+            turn.meters.clear();
+            turn.is_imported = true;
+            turn.due = matches!(turn.state, State::Settled(_)).then_some(now);
+        }
         ArchiveItem::Result(result) => {
             let report = &mut result.report;
             report.imported_response_id = report.response_id.take().or(report.imported_response_id.take());
@@ -234,57 +266,4 @@ fn without_provider_ids(mut part: ArchiveItem) -> ArchiveItem {
         _ => {}
     }
     part
-}
-
-/// Returns the rating of a feedback.
-fn rating(part: &ArchiveItem) -> Option<u8> {
-    match part {
-        ArchiveItem::Feedback(feedback) => Some(feedback.rating),
-        _ => None,
-    }
-}
-
-/// Validates that every turn is present, has ended, and has its request. Returns the heads by turn id.
-fn checked_heads<'a>(
-    session: &Session,
-    parts: &'a [ArchiveItem],
-) -> Result<BTreeMap<TurnId, &'a Turn>, Fault> {
-    let (mut heads, mut requests, mut numbers) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-    for part in parts {
-        match part {
-            ArchiveItem::Turn(head) => {
-                numbers.insert(head.sequence);
-                heads.insert(head.key.turn.clone(), &**head);
-            }
-            ArchiveItem::Request(request) => {
-                requests.insert(&request.key.turn);
-            }
-            _ => {}
-        }
-    }
-    if session.is_purged() {
-        return Err(fault("Stored", "is of a session that was purged"));
-    }
-    let all = (1..=session.turn_count).all(|number| numbers.contains(&number));
-    if !all || numbers.len() as u64 != session.turn_count || heads.len() != numbers.len() {
-        return Err(fault("Stored", "has not the turns that the session counts: export the session again"));
-    }
-    for (turn, head) in &heads {
-        if matches!(head.state, State::Running { .. } | State::AwaitingTools { .. }) {
-            let rule = format!("has the turn {turn}, which is not over: export the session again once it is");
-            return Err(fault("Stored", rule));
-        }
-        if !requests.contains(turn) {
-            return Err(fault("Stored", format!("lacks the request of the turn {turn}")));
-        }
-    }
-    Ok(heads)
-}
-
-/// Returns the objects of a turn that reads and later turns require.
-fn required_payloads(head: &Turn) -> impl Iterator<Item = Payload> {
-    let verdict = head.settlement().map(|settlement| &settlement.verdict);
-    let outcome = verdict.and_then(Verdict::writer).map(|writer| Kind::Outcome(writer.clone()));
-    let kinds = [Some(Kind::Instruction(head.stored_request())), outcome];
-    kinds.into_iter().flatten().map(|kind| Payload { turn: head.key.clone(), kind })
 }

@@ -176,8 +176,12 @@ impl<D: QueueDeps + Deps<Store: ArchiveStore + Archive, Payloads: PayloadArchive
         let id_map = id_map(caller, &exports, ids);
         let mut prepared = Vec::with_capacity(exports.len());
         for (number, export) in exports.into_iter().enumerate() {
-            let read =
-                ExportReader { store: self.deps.store(), payloads: self.deps.payloads(), id_map: &id_map };
+            let read = ExportReader {
+                store: self.deps.store(),
+                payloads: self.deps.payloads(),
+                id_map: &id_map,
+                now: self.deps.host().now(),
+            };
             let one = read.prepare(caller, export);
             prepared.push(one.map_err(|Fault { at, rule }| Refusal::InvalidExport {
                 at: format!("[{number}].{at}"),
