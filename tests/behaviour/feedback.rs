@@ -42,6 +42,21 @@ async fn feedback_is_stored_once_per_user_and_read_by_the_org() {
 }
 
 #[tokio::test]
+async fn page_of_long_notes_has_all_of_them() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let request = turn("hello");
+    ada.execute(&request).await.result();
+    // More than 1 MB, where a page of the table ends.
+    let body = json!({"Rating": 3, "Note": "𝄞".repeat(4_096)});
+    for number in 0..80 {
+        say(&system.client("acme", &format!("user{number}")), &request, &body).await.result();
+    }
+    let page = said(&ada, &request, "?pageSize=100").await;
+    assert_eq!((page["Items"].as_array().unwrap().len(), page.get("ContinuationToken")), (80, None));
+}
+
+#[tokio::test]
 async fn feedback_of_many_users_is_paged() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");

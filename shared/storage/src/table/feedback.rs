@@ -13,8 +13,9 @@ use protocol::{
 use turns::ports::{Reads, Unavailable, WriteError};
 
 use super::{
-    RESOURCE, Table,
+    Table,
     expression::replace,
+    list::first_items,
     read::{primary, unreadable},
 };
 use crate::{
@@ -98,19 +99,15 @@ impl Table {
         after: Option<&UserId>,
         limit: usize,
     ) -> Result<Vec<Feedback>, Unavailable> {
-        let page = self
+        let query = self
             .client
             .query()
             .table_name(&self.name)
             .key_condition_expression("PK = :session AND begins_with(SK, :turn)")
             .expression_attribute_values(":session", AttributeValue::S(Item::Turn(turn).pk()))
             .expression_attribute_values(":turn", AttributeValue::S(key::feedback_prefix(turn)))
-            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
-            .set_exclusive_start_key(after.map(|user| primary(&Item::Feedback(turn, user))))
-            .send()
-            .await
-            .map_err(|error| failure::unavailable(RESOURCE, error))?;
-        let items = page.items.unwrap_or_default().into_iter();
+            .set_exclusive_start_key(after.map(|user| primary(&Item::Feedback(turn, user))));
+        let items = first_items(query, limit).await?.into_iter();
         items
             .map(|item| {
                 decode::<FeedbackItem>(item)

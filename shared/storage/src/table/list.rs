@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
+use aws_sdk_dynamodb::{
+    operation::query::builders::QueryFluentBuilder,
+    types::{AttributeValue, KeysAndAttributes},
+};
 use protocol::{
     detail::{ModeChange, ModeChangePosition, Participant},
     id::{SessionKey, TurnKey},
@@ -165,6 +168,21 @@ impl Table {
     }
 }
 
+/// Returns the first items of a query, at most `limit`, from as many pages as that takes: a page of the table ends at
+/// 1 MB, so a short one isn't the end of the list.
+pub(super) async fn first_items(
+    query: QueryFluentBuilder,
+    limit: usize,
+) -> Result<Vec<Attributes>, Unavailable> {
+    let pages = query.limit(i32::try_from(limit).unwrap_or(i32::MAX)).into_paginator();
+    let (mut pages, mut items) = (pages.items().send(), Vec::new());
+    while items.len() < limit {
+        let Some(item) = pages.next().await else { break };
+        items.push(item.map_err(|error| failure::unavailable(RESOURCE, error))?);
+    }
+    Ok(items)
+}
+
 pub(super) fn keys_of(item: &Attributes) -> Option<Keys> {
     Some((item.get("PK")?.as_s().ok()?.clone(), item.get("SK")?.as_s().ok()?.clone()))
 }
@@ -204,18 +222,14 @@ impl Table {
         session: &SessionKey,
         limit: usize,
     ) -> Result<Vec<Participant>, Unavailable> {
-        let page = self
+        let query = self
             .client
             .query()
             .table_name(&self.name)
             .key_condition_expression("PK = :session AND begins_with(SK, :user)")
             .expression_attribute_values(":session", AttributeValue::S(Item::Session(session).pk()))
-            .expression_attribute_values(":user", AttributeValue::S(USER_PREFIX.to_owned()))
-            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
-            .send()
-            .await
-            .map_err(|error| failure::unavailable(RESOURCE, error))?;
-        let items = page.items.unwrap_or_default().into_iter();
+            .expression_attribute_values(":user", AttributeValue::S(USER_PREFIX.to_owned()));
+        let items = first_items(query, limit).await?.into_iter();
         let parts = items.map(|item| {
             let user = keys_of(&item).and_then(|(_, sk)| key::parse_user(&sk));
             let part = decode::<ParticipantItem>(item).map_err(unreadable)?;
@@ -234,7 +248,7 @@ impl Table {
         before: Option<ModeChangePosition>,
         limit: usize,
     ) -> Result<Vec<ModeChange>, Unavailable> {
-        let page = self
+        let query = self
             .client
             .query()
             .table_name(&self.name)
@@ -242,12 +256,8 @@ impl Table {
             .expression_attribute_values(":session", AttributeValue::S(Item::Session(session).pk()))
             .expression_attribute_values(":mode", AttributeValue::S(MODE_PREFIX.to_owned()))
             .scan_index_forward(false)
-            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
-            .set_exclusive_start_key(before.map(|place| primary(&Item::ModeChange(session, place))))
-            .send()
-            .await
-            .map_err(|error| failure::unavailable(RESOURCE, error))?;
-        let items = page.items.unwrap_or_default().into_iter();
+            .set_exclusive_start_key(before.map(|place| primary(&Item::ModeChange(session, place))));
+        let items = first_items(query, limit).await?.into_iter();
         items
             .map(|item| {
                 decode::<ModeItem>(item).map(|item| item.into_mode_change(session)).map_err(unreadable)
