@@ -1,5 +1,6 @@
 //! Reading, cancelling and deleting responses and conversations.
 
+use openai_api::id::ResponseId;
 use reqwest::Method;
 use serde_json::json;
 
@@ -28,6 +29,52 @@ async fn response_is_hidden_from_other_orgs() {
 }
 
 #[tokio::test]
+async fn hidden_response_and_conversation_look_unknown() {
+    let system = System::metered().await;
+    let (ada, eve) = (system.client("acme", "ada"), system.client("acme", "eve"));
+    let response = created(&ada, &with(request("our secret"), &json!({"conversation": "conv_hidden"}))).await;
+    let private = json!({"Visibility": "participants"}).to_string();
+    ada.send(Method::PATCH, "/api/ai/agent/sessions/hidden", Some(private)).await.result();
+    let never = ResponseId::first("never".parse().unwrap(), "never".parse().unwrap()).to_string();
+    let unknown = |text: &str| text.replace(id(&response), &never).replace("conv_hidden", "conv_never");
+    let (item, conversation) = (json!({"items": []}), "/v1/conversations/conv_hidden");
+    let follows = with(request("x"), &json!({"previous_response_id": id(&response)}));
+    for (method, path, body) in [
+        (Method::GET, path(&response), None),
+        (Method::GET, format!("{}?stream=true", path(&response)), None),
+        (Method::GET, format!("{}/input_items", path(&response)), None),
+        (Method::POST, format!("{}/cancel", path(&response)), None),
+        (Method::DELETE, path(&response), None),
+        (Method::POST, RESPONSES.to_owned(), Some(follows)),
+        (Method::GET, conversation.to_owned(), None),
+        (Method::GET, format!("{conversation}/items"), None),
+        (Method::GET, format!("{conversation}/items/msg_x"), None),
+        (Method::POST, format!("{conversation}/items"), Some(item)),
+        (Method::DELETE, conversation.to_owned(), None),
+    ] {
+        let ask = async |is_hidden: bool| {
+            let body = body.as_ref().map(ToString::to_string);
+            let (path, body) = match is_hidden {
+                true => (path.clone(), body),
+                false => (unknown(&path), body.map(|body| unknown(&body))),
+            };
+            drop(system.take_calls());
+            let answer = eve.send(method.clone(), &path, body).await;
+            let calls = system.take_calls().into_iter().filter(|call| call.function != "turn-finalizer");
+            let mut calls: Vec<String> =
+                calls.map(|call| format!("{:?} {}", call.service, call.operation)).collect();
+            calls.sort_unstable();
+            (answer.status, unknown(&answer.text), calls)
+        };
+        ask(false).await;
+        let (found, nothing) = (ask(true).await, ask(false).await);
+        assert!((400..500).contains(&found.0), "{method} {path}: {}", found.1);
+        assert_eq!(found, nothing, "{method} {path}");
+    }
+    assert_eq!(ada.get(&path(&response)).await.status, 200);
+}
+
+#[tokio::test]
 async fn running_response_is_cancelled() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
@@ -36,10 +83,7 @@ async fn running_response_is_cancelled() {
     let cancelled = async {
         system.model_called(1).await;
         let turn = ada.get("/api/ai/agent/sessions/c1/turns/last").await.result();
-        let running = openai_api::id::ResponseId::first(
-            "c1".parse().unwrap(),
-            turn["Id"].as_str().unwrap().parse().unwrap(),
-        );
+        let running = ResponseId::first("c1".parse().unwrap(), turn["Id"].as_str().unwrap().parse().unwrap());
         assert_eq!(ada.get(&format!("{RESPONSES}/{running}")).await.json()["status"], "in_progress");
         ada.post(&format!("{RESPONSES}/{running}/cancel"), String::new()).await.json()
     };

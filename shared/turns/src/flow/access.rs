@@ -15,16 +15,31 @@ use crate::{
 };
 
 /// Returns the caller's role in a session.
-pub(crate) async fn role_of(
-    store: &impl Reads,
-    caller: &Caller,
-    session: &Session,
-) -> Result<SessionRole, Unavailable> {
+async fn role_of(store: &impl Reads, caller: &Caller, session: &Session) -> Result<SessionRole, Unavailable> {
     if session.owner.id == caller.user.id {
         return Ok(SessionRole::Owner);
     }
     let is_participant = store.is_participant(&session.key, &caller.user.id).await?;
     Ok(if is_participant { SessionRole::Participant } else { SessionRole::None })
+}
+
+/// Returns a session with the caller's role in it, if the caller may see it. A session that doesn't exist takes the same
+/// reads as one that is hidden, so that the time doesn't tell which one it is.
+pub(crate) async fn visible(
+    store: &impl Reads,
+    caller: &Caller,
+    key: &SessionKey,
+    found: Option<Session>,
+) -> Result<Option<(Session, SessionRole)>, Unavailable> {
+    let is_owner = |session: &Session| session.owner.id == caller.user.id;
+    let role = match &found {
+        Some(session) if is_owner(session) && session.is_visible_to(caller, SessionRole::Owner) => {
+            SessionRole::Owner
+        }
+        _ if store.is_participant(key, &caller.user.id).await? => SessionRole::Participant,
+        _ => SessionRole::None,
+    };
+    Ok(found.filter(|session| session.is_visible_to(caller, role)).map(|session| (session, role)))
 }
 
 /// True if the caller may see a session. Reads the participant only when the answer depends on the role.
@@ -33,24 +48,24 @@ pub(crate) async fn can_see(
     caller: &Caller,
     session: &Session,
 ) -> Result<bool, Unavailable> {
-    if session.is_visible_to(caller, SessionRole::None) {
-        return Ok(true);
-    }
-    Ok(session.is_visible_to(caller, role_of(store, caller, session).await?))
+    sees(store, caller, &session.key, Some(session)).await
 }
 
 /// True if the session exists and the caller may see it. Performs the same reads for a session that doesn't exist and
-/// one that is hidden, so that the time doesn't tell which one it is.
+/// one that is hidden, as [`visible`] does.
 pub(crate) async fn sees(
     store: &impl Reads,
     caller: &Caller,
     key: &SessionKey,
     session: Option<&Session>,
 ) -> Result<bool, Unavailable> {
-    match session {
-        Some(session) => can_see(store, caller, session).await,
-        None => store.is_participant(key, &caller.user.id).await.map(|_| false),
+    let is_visible = |role| session.is_some_and(|session| session.is_visible_to(caller, role));
+    let is_owner = session.is_some_and(|session| session.owner.id == caller.user.id);
+    if is_visible(if is_owner { SessionRole::Owner } else { SessionRole::None }) {
+        return Ok(true);
     }
+    let is_participant = store.is_participant(key, &caller.user.id).await?;
+    Ok(is_participant && is_visible(SessionRole::Participant))
 }
 
 /// Loads a turn that the caller may see, with its session.
@@ -63,9 +78,8 @@ pub(crate) async fn load_turn(
     key: &TurnKey,
 ) -> Result<(Session, Turn), Refusal> {
     let (session, turn) = store.session_and_turn(key).await?;
-    let (Some(session), Some(turn)) = (session, turn) else { return Err(Refusal::TurnNotFound) };
-    match can_see(store, caller, &session).await? {
-        true => Ok((session, turn)),
+    match sees(store, caller, &key.session, session.as_ref()).await? {
+        true => session.zip(turn).ok_or(Refusal::TurnNotFound),
         false => Err(Refusal::TurnNotFound),
     }
 }

@@ -286,9 +286,9 @@ impl<D: QueueDeps> SessionEditor<D> {
     }
 
     async fn session_for(&self, caller: &Caller, key: &SessionKey) -> Result<Session, Refusal> {
-        let session = self.deps.store().session(key).await?.ok_or(Refusal::SessionNotFound)?;
-        let is_visible = access::can_see(self.deps.store(), caller, &session).await?;
-        if is_visible { Ok(session) } else { Err(Refusal::SessionNotFound) }
+        let found = self.deps.store().session(key).await?;
+        let is_visible = access::sees(self.deps.store(), caller, key, found.as_ref()).await?;
+        found.filter(|_| is_visible).ok_or(Refusal::SessionNotFound)
     }
 
     async fn open_turn(&self, session: &Session) -> Result<Option<Turn>, Refusal> {

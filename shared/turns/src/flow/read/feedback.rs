@@ -29,7 +29,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         let after = token.map(str::parse).transpose().map_err(|_| Refusal::InvalidContinuationToken)?;
         let turn = SessionKey { org: caller.org.clone(), session }.turn(turn);
         let (session, head) = self.store.session_and_turn(&turn).await?;
-        self.visible(caller, session).await?.and(head).ok_or(Refusal::TurnNotFound)?;
+        self.visible(caller, &turn.session, session).await?.and(head).ok_or(Refusal::TurnNotFound)?;
         let limit = usize::try_from(page_size).unwrap_or(usize::MAX);
         // One item more than the page shows if another page follows.
         let mut found = self.store.feedback(&turn, after.as_ref(), limit.saturating_add(1)).await?;

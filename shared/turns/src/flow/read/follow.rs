@@ -33,7 +33,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
         let give_up = clock.monotonic().saturating_add(timing.max_stream_follow);
         let session = self.store.session(&key.session).await?;
-        self.visible(caller, session).await?.ok_or(Refusal::TurnNotFound)?;
+        self.visible(caller, &key.session, session).await?.ok_or(Refusal::TurnNotFound)?;
         loop {
             let turn = self.store.turn(&key).await?.ok_or(Refusal::TurnNotFound)?;
             let left = give_up.saturating_sub(clock.monotonic());

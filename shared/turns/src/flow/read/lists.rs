@@ -142,7 +142,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         let key = SessionKey { org: caller.org.clone(), session };
         let mut after = parse_sequence(token)?;
         let session = self.store.session(&key).await?;
-        let session = self.visible(caller, session).await?.ok_or(Refusal::SessionNotFound)?;
+        let session = self.visible(caller, &key, session).await?.ok_or(Refusal::SessionNotFound)?;
         let limit = usize::try_from(page_size).unwrap_or(usize::MAX);
         let (mut found, mut is_last): (Vec<Record>, bool) = (Vec::new(), false);
         for _ in 0..MAX_PAGES {
@@ -180,7 +180,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     ) -> Result<Vec<TurnId>, Refusal> {
         let key = SessionKey { org: caller.org.clone(), session };
         let found = self.store.session(&key).await?;
-        let found = self.visible(caller, found).await?.filter(|session| session.deleted.is_none());
+        let found = self.visible(caller, &key, found).await?.filter(|session| session.deleted.is_none());
         found.ok_or(Refusal::SessionNotFound)?;
         let before_it = match from {
             None => None,
@@ -208,7 +208,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     ) -> Result<AgentSessionTurn, Refusal> {
         let key = SessionKey { org: caller.org.clone(), session };
         let found = self.store.session(&key).await?;
-        let found = self.visible(caller, found).await?.ok_or(Refusal::SessionNotFound)?;
+        let found = self.visible(caller, &key, found).await?.ok_or(Refusal::SessionNotFound)?;
         let last = found.last_turn.ok_or(Refusal::TurnNotFound)?;
         let Some(status) = status else {
             return self.visible_turn(caller, &key.turn(last.id)).await;

@@ -6,7 +6,7 @@ use contracts::{
     id::SessionId,
     read::{ListResponse, ModeChange},
 };
-use futures::{StreamExt, TryStreamExt, future::try_join, stream};
+use futures::{StreamExt, TryStreamExt, stream};
 use protocol::{
     Caller,
     caller::User,
@@ -35,16 +35,12 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     ) -> Result<ListResponse<ModeChange>, Refusal> {
         let before = token.map(str::parse).transpose().map_err(|_| Refusal::InvalidContinuationToken)?;
         let key = SessionKey { org: caller.org.clone(), session: id };
-        let (session, page) =
-            try_join(self.store.session(&key), self.mode_page(caller, &key, before, page_size, Vec::new()))
-                .await?;
-        let session = self.visible(caller, session).await?.ok_or(Refusal::SessionNotFound)?;
-        Ok(match Box::pin(self.projection_of(&session)).await? {
-            Some(projection) => {
-                self.mode_page(caller, &key, before, page_size, projection.mode_changes).await?
-            }
-            None => page,
-        })
+        // The history is read after the check: how much there is to read would tell of a hidden session.
+        let found = self.store.session(&key).await?;
+        let session = self.visible(caller, &key, found).await?.ok_or(Refusal::SessionNotFound)?;
+        let projection = Box::pin(self.projection_of(&session)).await?;
+        let unstored = projection.map(|projection| projection.mode_changes).unwrap_or_default();
+        Ok(self.mode_page(caller, &key, before, page_size, unstored).await?)
     }
 
     /// Reads a page of mode changes. The name of the user who made a change comes from the request of that turn.

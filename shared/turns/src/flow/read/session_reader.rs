@@ -47,7 +47,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     ) -> Result<(Session, Record), Refusal> {
         let key: TurnKey = SessionKey { org: caller.org.clone(), session }.turn(turn);
         let (session, record) = try_join(self.store.session(&key.session), self.store.record(&key)).await?;
-        let visible = self.visible(caller, session).await?;
+        let visible = self.visible(caller, &key.session, session).await?;
         visible.zip(record).ok_or(Refusal::TurnNotFound)
     }
 
@@ -55,13 +55,12 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     pub(crate) async fn visible(
         &self,
         caller: &Caller,
+        key: &SessionKey,
         found: Option<Session>,
     ) -> Result<Option<Session>, Unavailable> {
-        let Some(session) = found else { return Ok(None) };
-        let role = access::role_of(&self.store, caller, &session).await?;
-        if !session.is_visible_to(caller, role) {
+        let Some((session, role)) = access::visible(&self.store, caller, key, found).await? else {
             return Ok(None);
-        }
+        };
         access::audit_read(caller, role);
         Ok(Some(session))
     }

@@ -5,7 +5,7 @@ use contracts::{
     read::{AgentSession, AgentSessionSummary, PurgeReport},
     request::limits::MAX_PAGE_SIZE,
 };
-use futures::future::{try_join, try_join4};
+use futures::future::{try_join, try_join3};
 use protocol::{Caller, id::SessionKey, session::SessionRole, turn::State};
 
 use crate::flow::{
@@ -69,19 +69,17 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         let after = parse_sequence(token)?;
         let limit = usize::try_from(size).unwrap_or(usize::MAX);
         let key = SessionKey { org: caller.org.clone(), session: id };
-        let (found, records, modes, participants) = try_join4(
-            self.store.session(&key),
+        // The rest is read after the check: how much there is to read would tell of a hidden session.
+        let found = self.store.session(&key).await?;
+        let visible = access::visible(&self.store, caller, &key, found).await?;
+        let (mut session, role) = visible.ok_or(Refusal::SessionNotFound)?;
+        let (records, modes, participants) = try_join3(
             // One item more than the page shows if another page follows.
             self.store.records(&key, after, order, limit.saturating_add(1)),
             self.mode_page(caller, &key, None, MODE_PAGE_SIZE, Vec::new()),
             self.store.participants(&key, MAX_PARTICIPANTS),
         )
         .await?;
-        let found = found.ok_or(Refusal::SessionNotFound)?;
-        let role = access::role_of(&self.store, caller, &found).await?;
-        let mut session = Some(found)
-            .filter(|session| session.is_visible_to(caller, role))
-            .ok_or(Refusal::SessionNotFound)?;
         let (mut modes, mut participants, mut projected) = (modes, participants, None);
         if let Some(projection) = Box::pin(self.projection_of(&session)).await? {
             modes = self.mode_page(caller, &key, None, MODE_PAGE_SIZE, projection.mode_changes).await?;
@@ -135,10 +133,9 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         id: SessionId,
     ) -> Result<WithWarnings<AgentSessionSummary>, Refusal> {
         let key = SessionKey { org: caller.org.clone(), session: id };
-        let session = self.store.session(&key).await?.ok_or(Refusal::SessionNotFound)?;
-        if !access::can_see(&self.store, caller, &session).await? {
-            return Err(Refusal::SessionNotFound);
-        }
+        let found = self.store.session(&key).await?;
+        let is_visible = access::sees(&self.store, caller, &key, found.as_ref()).await?;
+        let session = found.filter(|_| is_visible).ok_or(Refusal::SessionNotFound)?;
         let session = self.project_all(vec![session], false).await?.pop().ok_or(Refusal::SessionNotFound)?;
         let WithWarnings { result: names, warnings } =
             context_names::load(&self.store, caller, [&session.contexts]).await;

@@ -124,7 +124,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     pub async fn last_turn_id(&self, caller: &Caller, session: SessionId) -> Result<Option<TurnId>, Refusal> {
         let key = SessionKey { org: caller.org.clone(), session };
         let session = self.store.session(&key).await?;
-        let session = self.visible(caller, session).await?;
+        let session = self.visible(caller, &key, session).await?;
         Ok(session.and_then(|session| session.last_turn).map(|last| last.id))
     }
 
