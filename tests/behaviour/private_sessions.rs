@@ -235,6 +235,34 @@ async fn org_overrides_the_default_visibility() {
 }
 
 #[tokio::test]
+async fn org_keeps_its_sessions_to_their_participants() {
+    let system = System::start().await;
+    let (ada, eve) = (system.client("acme", "ada"), system.client("acme", "eve"));
+    let open = turn("open");
+    ada.execute(&open).await.result();
+    crate::org_settings::set(&system, "acme", json!({"SessionVisibility": "participants_only"})).await;
+    let closed = turn("closed");
+    ada.execute(&closed).await.result();
+    assert_eq!(eve.get(&session_path(&closed)).await.status, 404);
+    for path in [&open, &closed] {
+        let named = edit(&ada, path, json!({"Name": "Mine", "Visibility": "participants"})).await.result();
+        assert_eq!(named["Visibility"], "participants");
+        let refused = edit(&ada, path, json!({"Name": "Ours", "Visibility": "org"})).await;
+        assert_eq!((refused.status, refused.error().as_str()), (403, "Forbidden"), "{}", refused.text);
+        assert_eq!(refused.errors()[0]["Details"], "Visibility");
+        assert_eq!(ada.get(&session_path(path)).await.result()["Name"], "Mine", "nothing was changed");
+    }
+    // An operator opens one. A fork of it is its owner's again.
+    let op = system.identified(&Identity { operator: true, ..Identity::user("acme", "op") });
+    assert_eq!(edit(&op, &closed, json!({"Visibility": "org"})).await.result()["Visibility"], "org");
+    assert_eq!(eve.get(&session_path(&closed)).await.status, 200);
+    assert_eq!(edit(&ada, &closed, json!({"Visibility": "org"})).await.status, 200, "it is open already");
+    let asked = json!({"SessionId": id(), "TurnId": closed["TurnId"]});
+    let fork = eve.post(&format!("{}/fork", session_path(&closed)), asked.to_string()).await.result();
+    assert_eq!(fork["Visibility"], "participants");
+}
+
+#[tokio::test]
 async fn an_operator_sees_private_sessions_deletes_and_restores_them() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 /// Every command: name, argument and description.
-pub(crate) const COMMANDS: [(&str, &str, &str); 9] = [
+pub(crate) const COMMANDS: [(&str, &str, &str); 10] = [
     ("/new", "", "start a new session"),
     ("/sessions", "", "list your sessions, newest first"),
     ("/open", "ID or number", "continue a session of the list"),
     ("/attach", "FILE...", "attach files or images to the next instruction"),
     ("/mode", "[NAME]", "show the session's mode, or request another one"),
+    ("/visibility", "[NAME]", "show who sees the session, or set it to org or participants"),
     ("/usage", "", "show the session's tokens and cost"),
     ("/retry", "", "retry the last instruction"),
     ("/help", "", "show this help"),
@@ -23,6 +24,7 @@ pub(crate) enum Command {
     Open(String),
     Attach(Vec<PathBuf>),
     Mode(Option<String>),
+    Visibility(Option<String>),
     Usage,
     Retry,
     Help,
@@ -48,6 +50,7 @@ impl Command {
             "/help" => without_argument(Self::Help),
             "/quit" | "/exit" => without_argument(Self::Quit),
             "/mode" => Ok(Self::Mode(Some(rest.to_owned()).filter(|name| !name.is_empty()))),
+            "/visibility" => Ok(Self::Visibility(Some(rest.to_owned()).filter(|name| !name.is_empty()))),
             "/open" if rest.is_empty() => {
                 Err("/open needs a session id, or a number from /sessions.".to_owned())
             }
@@ -98,6 +101,8 @@ mod tests {
         assert_eq!(Command::parse(" /etc/passwd is a path"), None);
         assert_eq!(Command::parse("/open  3 "), Some(Ok(Command::Open("3".to_owned()))));
         assert_eq!(Command::parse("/mode"), Some(Ok(Command::Mode(None))));
+        let private = Command::Visibility(Some("participants".to_owned()));
+        assert_eq!(Command::parse("/visibility participants"), Some(Ok(private)));
         let paths = ["a.rs", "my file.md", "b.png"].map(PathBuf::from).to_vec();
         assert_eq!(Command::parse("/attach a.rs \"my file.md\" b.png"), Some(Ok(Command::Attach(paths))));
         for line in ["/nothing", "/open", "/attach", "/new now"] {

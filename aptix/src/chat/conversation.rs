@@ -231,8 +231,9 @@ impl Conversation {
             let here = if text(session, "/Id") == self.session { "*" } else { " " };
             let turns = session.pointer("/TurnCount").and_then(Value::as_u64).unwrap_or_default();
             let (name, date) = (escape_line(text(session, "/Name")), text(session, "/LastUpdatedDate"));
+            let private = if is_private(session) { "  (private)" } else { "" };
             screen.note(&format!(
-                "{here}{number:>3}  {}  {turns:>3} turns  {name}",
+                "{here}{number:>3}  {}  {turns:>3} turns  {name}{private}",
                 date.get(..16).unwrap_or(date)
             ));
         }
@@ -285,6 +286,20 @@ impl Conversation {
         Ok(())
     }
 
+    /// Shows who sees the session, after a change if there is one.
+    pub(crate) async fn visibility(&self, name: Option<&str>, screen: &mut Screen) -> Result<(), Failure> {
+        let request = match name {
+            Some(name) => Request::patch(self.path(""), &json!({ "Visibility": name })),
+            None => Request::get(self.path("?pageSize=1")),
+        };
+        let session = self.api.call(&request).await?;
+        screen.note(match is_private(&session) {
+            true => "participants: you, whoever took a turn, and operators see this session",
+            false => "org: every member of your org sees this session",
+        });
+        Ok(())
+    }
+
     pub(crate) async fn usage(&self, screen: &mut Screen) -> Result<(), Failure> {
         let response = self.api.call(&Request::get(self.path(""))).await?;
         let count = |path: &str| response.pointer(path).and_then(Value::as_u64).unwrap_or_default();
@@ -304,6 +319,10 @@ impl Conversation {
     fn path(&self, rest: &str) -> String {
         format!("{}/{}{rest}", paths::SESSIONS, self.session)
     }
+}
+
+fn is_private(session: &Value) -> bool {
+    text(session, "/Visibility") == "participants"
 }
 
 fn new_id() -> String {

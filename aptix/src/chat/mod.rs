@@ -186,6 +186,7 @@ async fn run_command(
         Command::Mode(Some(mode)) => {
             return conversation.ask(&format!("Change to the mode {mode}."), screen).await;
         }
+        Command::Visibility(name) => conversation.visibility(name.as_deref(), screen).await?,
         Command::Usage => conversation.usage(screen).await?,
         Command::Retry => return conversation.retry(screen).await,
         Command::Help => screen.note(&command::help()),

@@ -13,7 +13,7 @@ use agent::{
     },
 };
 use axum::extract::FromRef;
-use contracts::{id::SessionId, read::Visibility};
+use contracts::{id::SessionId, request::SessionVisibility};
 use protocol::{Caller, chain::ConversationStatePolicy};
 use runtime::{ClaimNames, Reply, api::ResponseMode, stream::KeepAlive};
 use settings::Env;
@@ -129,8 +129,8 @@ impl App {
             turns: Arc::new(Executor::new(Arc::clone(&adapters))),
             canceler: Canceler::new(Arc::clone(&adapters)),
             finalizer: Arc::new(Finalizer::new(Arc::clone(&adapters))),
-            session_editor: SessionEditor::new(Arc::clone(&adapters), sessions_are_indexed),
-            forker: Forker::new(Arc::clone(&adapters), sessions_are_indexed),
+            session_editor: SessionEditor::new(Arc::clone(&adapters), sessions_are_indexed, visibility),
+            forker: Forker::new(Arc::clone(&adapters), sessions_are_indexed, visibility),
             importer: Importer::new(Arc::clone(&adapters), sessions_are_indexed),
             budgets: BudgetWriter::new(Arc::clone(&adapters)),
             org_settings,
@@ -160,11 +160,11 @@ impl App {
 }
 
 /// Reads the visibility of new sessions, for orgs that set none.
-fn read_visibility(env: &mut Env) -> Visibility {
-    match env.read(&settings::SESSION_VISIBILITY) {
-        "participants" => Visibility::Participants,
-        _ => Visibility::Org,
-    }
+fn read_visibility(env: &mut Env) -> SessionVisibility {
+    let name = env.read(&settings::SESSION_VISIBILITY);
+    // Another value is reported when `env` finishes.
+    let found = SessionVisibility::ALL.into_iter().find(|(known, _)| *known == name);
+    found.map_or(SessionVisibility::ParticipantsOnly, |(_, visibility)| visibility)
 }
 
 /// Builds the agent configuration. Validates modes, tools and default contexts.
@@ -173,7 +173,7 @@ fn config(
     providers: Providers,
     chain: ConversationStatePolicy,
     retrieval: Option<DefaultSources>,
-    visibility: Visibility,
+    visibility: SessionVisibility,
     with_diagnostics: bool,
 ) -> Result<AgentConfig, lambda_http::Error> {
     let mut tools = tool::built_in();

@@ -163,9 +163,9 @@ settings! {
     }
     "Sessions" {
         SESSION_VISIBILITY: OneOf, DefaultsTo = (
-            "Default visibility of new sessions: every member of the org, or the participants only. An org's settings take \
-            precedence",
-            OneOf(&["org", "participants"]), DefaultsTo("org"), MODEL_CALLERS, SetBy::Template,
+            "Visibility of new sessions: every member of the org, the participants, or the participants until an operator opens \
+            the session. An org's settings take precedence",
+            OneOf(&["org", "participants", "participants_only"]), DefaultsTo("org"), MODEL_CALLERS, SetBy::Template,
         );
         SESSION_RETENTION_DAYS: Days, DefaultsTo = (
             "Days to keep a deleted session before it is purged. An org's settings and a context's `RetentionDays` take \

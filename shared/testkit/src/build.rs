@@ -16,7 +16,7 @@ use contracts::{
     AgentExecuteRequest, Timestamp, UserTurn,
     id::{AgentContextId, ConversationContextId, OrgId, SessionId, TurnId, UserId},
     read::Visibility,
-    request::{Artifact, Contents, FileName, Origin, RelativePath},
+    request::{Artifact, Contents, FileName, Origin, RelativePath, SessionVisibility},
 };
 use protocol::{Caller, caller::User};
 use protocol::{
@@ -154,7 +154,7 @@ fn build_config(retrieval: Option<DefaultSources>) -> AgentConfig {
         providers: Providers::single(PROVIDER),
         conversation_state: ConversationStatePolicy::default(),
         retrieval,
-        visibility: Visibility::default(),
+        visibility: SessionVisibility::default(),
         always_on_tools,
     }
 }

@@ -63,6 +63,9 @@ pub enum Refusal {
     /// Only the session's owner or an operator may do this.
     #[error("the session is another user's")]
     OwnerRequired,
+    /// The org keeps its sessions to their participants.
+    #[error("only operators open sessions to the org")]
+    VisibilityRestricted,
     /// Only an operator may do this.
     #[error("it is for operators")]
     OperatorRequired,
@@ -104,12 +107,12 @@ pub enum Refusal {
     /// The turn has no answer to continue from.
     #[error("the turn is not completed")]
     TurnNotCompleted,
-    /// A rerun removed everything that the original turn had as input.
-    #[error("nothing is left to work on")]
-    InputRemoved,
     /// The ancestry of the new session would have too many sessions.
     #[error("the fork is too deep")]
     ForkTooDeep,
+    /// A rerun removed everything that the original turn had as input.
+    #[error("nothing is left to work on")]
+    InputRemoved,
     /// The requested mode isn't one of these.
     #[error("the mode is not offered")]
     ModeNotOffered(Vec<String>),
@@ -158,12 +161,12 @@ pub enum Refusal {
     /// The settings are those of another org. Contains the caller's.
     #[error("the settings are another org's")]
     SettingsOfAnotherOrg(OrgId),
-    /// A budget is used up.
-    #[error("a budget is used up")]
-    BudgetExceeded(Box<Error>),
     /// The deployment has no such provider for titles. Contains the names that it has.
     #[error("no such provider")]
     UnknownTitleProvider(Vec<String>),
+    /// A budget is used up.
+    #[error("a budget is used up")]
+    BudgetExceeded(Box<Error>),
     /// The continuation token is invalid.
     #[error("the continuation token is not valid")]
     InvalidContinuationToken,
@@ -196,6 +199,7 @@ impl Refusal {
             | Self::SessionDeleted
             | Self::SessionQuarantined
             | Self::OwnerRequired
+            | Self::VisibilityRestricted
             | Self::OperatorRequired
             | Self::ContextEditorRequired
             | Self::InvalidContext(_)
@@ -208,6 +212,7 @@ impl Refusal {
             | Self::SessionExists(_)
             | Self::SessionBeingPurged(_)
             | Self::TurnNotCompleted
+            | Self::ForkTooDeep
             | Self::InputRemoved
             | Self::ModeNotOffered(_)
             | Self::ModelNotOffered(_)
@@ -215,17 +220,16 @@ impl Refusal {
             | Self::SessionNotFound
             | Self::TurnNotFound
             | Self::PayloadNotFound
-            | Self::ForkTooDeep
             | Self::InlineTooLarge { .. }
             | Self::Restricted(_)
             | Self::UncountedAgents { .. }
             | Self::DocumentChanged { .. }
             | Self::SettingsOfAnotherOrg(_)
+            | Self::UnknownTitleProvider(_)
             | Self::InvalidContinuationToken => None,
         }
     }
 
-            | Self::UnknownTitleProvider(_)
     /// Returns every error for the client.
     #[must_use]
     pub fn errors(&self) -> Vec<Error> {
@@ -294,6 +298,11 @@ impl Refusal {
                 ErrorCode::Forbidden,
                 "Only the session's owner or an operator may say who sees it, delete it or restore it.",
             ),
+            Self::VisibilityRestricted => Error::new(
+                ErrorCode::Forbidden,
+                "Your org keeps sessions to their participants. Ask an operator to open this one.",
+            )
+            .with_details("Visibility"),
             Self::OperatorRequired => Error::new(
                 ErrorCode::Forbidden,
                 "Only operators of the org may do this.",
@@ -354,6 +363,14 @@ impl Refusal {
                 "Only a completed turn can be gone on from. Wait for the turn, or name another one.",
             )
             .with_details("TurnId"),
+            Self::ForkTooDeep => Error::new(
+                ErrorCode::MemberTooLarge,
+                format!(
+                    "TurnId is of a session with {MAX_FORK_DEPTH} forks in its ancestry, the maximum. Fork one of the \
+                     sessions that it was forked from, or start a new session."
+                ),
+            )
+            .with_details("TurnId"),
             Self::InputRemoved => Error::new(
                 ErrorCode::InputRequired,
                 "The rerun must keep or hold at least one of Instruction, InputArtifacts and ClipboardImages",
@@ -367,14 +384,6 @@ impl Refusal {
             Self::SessionNotFound => ErrorCode::SessionNotFound.into(),
             Self::TurnNotFound => ErrorCode::TurnNotFound.into(),
             Self::PayloadNotFound => ErrorCode::PayloadNotFound.into(),
-            Self::ForkTooDeep => Error::new(
-                ErrorCode::MemberTooLarge,
-                format!(
-                    "TurnId is of a session with {MAX_FORK_DEPTH} forks in its ancestry, the maximum. Fork one of the \
-                     sessions that it was forked from, or start a new session."
-                ),
-            )
-            .with_details("TurnId"),
             Self::InlineTooLarge { size } => Error::new(
                 ErrorCode::InlineTooLarge,
                 format!(
@@ -405,6 +414,14 @@ impl Refusal {
                 format!("Org must be {org}, the org of your token. Leave it out, or sign in to the other org."),
             )
             .with_details("Org"),
+            Self::UnknownTitleProvider(names) => {
+                let rule = match &names[..] {
+                    [] => "the deployment has no named provider. Leave it out to use the default.".to_owned(),
+                    names => format!("must be one of {}. Leave it out to use the default.", names.join(", ")),
+                };
+                Error::new(ErrorCode::MemberInvalid, format!("Titles.Provider: {rule}"))
+                    .with_details("Titles.Provider")
+            }
             Self::BudgetExceeded(error) => (**error).clone(),
             Self::InvalidContinuationToken => Error::new(
                 ErrorCode::ParameterInvalid,
@@ -414,14 +431,6 @@ impl Refusal {
             Self::Contended => Error::new(
                 ErrorCode::StorageUnavailable,
                 "The session is in heavy use. Nothing was started; send the request again, unchanged.",
-            Self::UnknownTitleProvider(names) => {
-                let rule = match &names[..] {
-                    [] => "the deployment has no named provider. Leave it out to use the default.".to_owned(),
-                    names => format!("must be one of {}. Leave it out to use the default.", names.join(", ")),
-                };
-                Error::new(ErrorCode::MemberInvalid, format!("Titles.Provider: {rule}"))
-                    .with_details("Titles.Provider")
-            }
             ),
             Self::Unavailable(error) if error.newer().is_some() => Error::new(
                 ErrorCode::DataTooNew,

@@ -1,6 +1,6 @@
 //! The agent's configuration: modes, tools and default contexts.
 
-use contracts::read::Visibility;
+use contracts::request::SessionVisibility;
 use protocol::{
     chain::{ConversationStatePolicy, HistoryOwner, Target},
     session::Hints,
@@ -33,7 +33,7 @@ pub struct AgentConfig {
     /// The sources to search for contexts that name none; none if nothing is indexed.
     pub retrieval: Option<DefaultSources>,
     /// Visibility of new sessions, for orgs that set none.
-    pub visibility: Visibility,
+    pub visibility: SessionVisibility,
     /// Server tools of every mode, besides `agent_change_mode`.
     pub always_on_tools: Vec<String>,
 }

@@ -46,7 +46,7 @@ pub use exports::parse_exports;
 pub use feedback::FeedbackRequest;
 pub use field_table::{Presence, Scenario};
 pub use image::{ClipboardImage, ImageType};
-pub use org_settings::{DisabledSubjects, OrgPolicy, OrgSettings, TitleSettings};
+pub use org_settings::{DisabledSubjects, OrgPolicy, OrgSettings, SessionVisibility, TitleSettings};
 pub use rag::{RagCondition, RagOperator, RagValue};
 pub use relative_path::{FileName, InvalidPath, RelativePath};
 pub use rerun_and_fork::{ForkRequest, RerunRequest};

@@ -32,7 +32,7 @@ pub struct OrgSettings {
     pub etag: Option<String>,
     /// Visibility of new sessions.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub session_visibility: Option<Visibility>,
+    pub session_visibility: Option<SessionVisibility>,
     /// Days from a session's deletion to its purge. A context's `RetentionDays` takes precedence.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retention_days: Option<u32>,
@@ -45,6 +45,53 @@ pub struct OrgSettings {
     /// What new turns are refused for.
     #[serde(default)]
     pub disabled: DisabledSubjects,
+}
+
+/// Visibility of an org's new sessions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SessionVisibility {
+    /// Visible to every member of the org. The owner may restrict a session to its participants.
+    #[default]
+    Org,
+    /// Visible to the participants. The owner may open a session to the org.
+    Participants,
+    /// Visible to the participants. Only operators may open a session to the org, and a fork of one that is open is not.
+    ParticipantsOnly,
+}
+
+impl SessionVisibility {
+    /// Every value with its wire name.
+    pub const ALL: [(&str, Self); 3] = [
+        ("org", Self::Org),
+        ("participants", Self::Participants),
+        ("participants_only", Self::ParticipantsOnly),
+    ];
+
+    /// Returns the visibility of a new session.
+    #[must_use]
+    pub fn initial(self) -> Visibility {
+        match self {
+            Self::Org => Visibility::Org,
+            Self::Participants | Self::ParticipantsOnly => Visibility::Participants,
+        }
+    }
+
+    /// Returns the visibility of a fork of a session.
+    #[must_use]
+    pub fn of_fork(self, source: Visibility) -> Visibility {
+        match self {
+            Self::Org | Self::Participants => source,
+            Self::ParticipantsOnly => Visibility::Participants,
+        }
+    }
+
+    /// True if users who aren't operators may open their sessions to the org.
+    #[must_use]
+    pub fn may_open(self) -> bool {
+        self != Self::ParticipantsOnly
+    }
 }
 
 /// The model that writes titles of sessions. Without one, a session keeps the excerpt of its first instruction.
@@ -104,7 +151,7 @@ const FIELDS: &[Field<OrgSettings>] = &[
         draft.etag = line(json, MAX_ENTITY_TAG_CHARS, at, violations).map(str::to_owned);
     }),
     Field::optional("SessionVisibility", |json, at, draft, violations| {
-        draft.session_visibility = word(json, &Visibility::ALL, at, violations);
+        draft.session_visibility = word(json, &SessionVisibility::ALL, at, violations);
     }),
     Field::optional("RetentionDays", |json, at, draft, violations| {
         let days = number(json, MAX_RETENTION_DAYS, at, violations);
@@ -230,6 +277,7 @@ mod tests {
         let many = vec!["\"m\""; MAX_POLICY_NAMES + 1].join(",");
         let many = format!(r#"{{"Policy":{{"Models":[{many}]}}}}"#);
         for (body, code, at) in [
+            (r#"{"SessionVisibility":"Participants"}"#, MemberInvalid, "SessionVisibility"),
             (r#"{"SessionVisibility":"all"}"#, MemberInvalid, "SessionVisibility"),
             (r#"{"RetentionDays":3651}"#, MemberInvalid, "RetentionDays"),
             (r#"{"RetentionDays":1.5}"#, MemberInvalid, "RetentionDays"),

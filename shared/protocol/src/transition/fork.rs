@@ -1,7 +1,7 @@
 //! Fork: a new session that continues from a completed turn of another session. It refers to that session's turns and
 //! does not copy them.
 
-use contracts::{Timestamp, Usage};
+use contracts::{Timestamp, Usage, read::Visibility};
 
 use super::{IllegalTransition, finalize::chain_head};
 use crate::{
@@ -24,6 +24,8 @@ pub struct ForkRequest {
     pub by: User,
     /// The name, or `None` to use the source's.
     pub name: Option<String>,
+    /// The visibility. The fork shows its source's content, so it has no larger audience.
+    pub visibility: Visibility,
 }
 
 /// Returns the transaction that creates a fork. `turn` is a turn of `source`, `report` is its report and `mode` is
@@ -43,7 +45,7 @@ pub fn fork(
     if !matches!(verdict, Some(Verdict::Completed { .. })) {
         return Err(IllegalTransition { from: turn.state.phase() });
     }
-    let ForkRequest { key, by, name } = request;
+    let ForkRequest { key, by, name, visibility } = request;
     let origin = ForkOrigin {
         session: turn.key.session.session.clone(),
         turn: turn.key.turn.clone(),
@@ -63,8 +65,7 @@ pub fn fork(
         name: name.unwrap_or_else(|| source.name.clone()),
         description: None,
         category: source.category.clone(),
-        // The fork shows its source's content, so it has the same audience.
-        visibility: source.visibility,
+        visibility,
         edited: None,
         deleted: None,
         quarantine: None,

@@ -9,6 +9,7 @@ use agent::retrieval::NoSources;
 use contracts::{
     UserTurn,
     id::{AgentContextId, ConversationContextId, OrgId, TurnId},
+    request::SessionVisibility,
 };
 use protocol::Caller;
 use protocol::{
@@ -182,7 +183,7 @@ impl Deployment {
     fn session_editor(&self, process: &Process, session: &SessionKey) -> SessionEditor<SimulatedAdapters> {
         // No model is called.
         let nowhere = session.turn(TurnId::new("none").unwrap());
-        SessionEditor::new(self.adapters(process, nowhere), false)
+        SessionEditor::new(self.adapters(process, nowhere), false, SessionVisibility::default())
     }
 
     fn importer(&self, process: &Process, session: &SessionKey) -> Importer<SimulatedAdapters> {

@@ -135,7 +135,12 @@ fn fork_continues_from_its_origin_at_greater_depth() {
     let verdict = Verdict::Completed { writer: turns[1].attempt.clone() };
     let second = settle::settle(&turns[1], verdict, at(2), at(2), &Timing::default()).unwrap().after;
     let key = SessionKey { session: "f".parse().unwrap(), ..session.key.clone() };
-    let request = || ForkRequest { key: key.clone(), by: session.owner.clone(), name: None };
+    let request = || ForkRequest {
+        key: key.clone(),
+        by: session.owner.clone(),
+        name: None,
+        visibility: session.visibility,
+    };
     let report = answer("t2").report;
     assert!(fork::fork(&session, &turns[1], &report, "m".into(), request(), at(3)).is_err(), "the turn runs");
     let commit = fork::fork(&session, &second, &report, "m".into(), request(), at(3)).unwrap();
@@ -163,19 +168,19 @@ fn fork_continues_from_its_origin_at_greater_depth() {
 fn lost(session: &SessionId, remaining_ancestors: &[SessionId]) -> LostAncestor {
     LostAncestor {
         session: session.clone(),
+        reason: LossReason::Purged,
         remaining_ancestors: remaining_ancestors.to_vec(),
         hidden_depth: 0,
     }
 }
 
-        reason: LossReason::Purged,
 #[test]
 fn hidden_ancestor_is_left_out_for_good() {
     let (session, turns) = three_turns();
     let verdict = Verdict::Completed { writer: turns[1].attempt.clone() };
     let second = settle::settle(&turns[1], verdict, at(2), at(2), &Timing::default()).unwrap().after;
     let key = SessionKey { session: "fork".parse().unwrap(), ..session.key.clone() };
-    let request = ForkRequest { key, by: session.owner.clone(), name: None };
+    let request = ForkRequest { key, by: session.owner.clone(), name: None, visibility: session.visibility };
     let fork = fork::fork(&session, &second, &answer("t2").report, "m".into(), request, at(3)).unwrap();
     let hidden = LostAncestor {
         reason: LossReason::Hidden,
@@ -198,7 +203,12 @@ fn fork_survives_purged_parent() {
     let verdict = Verdict::Completed { writer: turns[1].attempt.clone() };
     let second = settle::settle(&turns[1], verdict, at(2), at(2), &Timing::default()).unwrap().after;
     let key = SessionKey { session: "fork".parse().unwrap(), ..session.key.clone() };
-    let request = ForkRequest { key: key.clone(), by: session.owner.clone(), name: None };
+    let request = ForkRequest {
+        key: key.clone(),
+        by: session.owner.clone(),
+        name: None,
+        visibility: session.visibility,
+    };
     let fork = fork::fork(&session, &second, &answer("t2").report, "m".into(), request, at(3)).unwrap();
     let solution = |of: &SessionKey| SolutionContext {
         session: Some(of.session.clone()),

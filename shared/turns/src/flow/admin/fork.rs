@@ -1,6 +1,9 @@
 //! Forks a session: creates a new one that continues from a completed turn.
 
-use contracts::{id::SessionId, request};
+use contracts::{
+    id::SessionId,
+    request::{self, SessionVisibility},
+};
 use futures::future::{join, try_join, try_join4};
 use protocol::{
     Caller,
@@ -21,13 +24,15 @@ use crate::{
 pub struct Forker<D> {
     deps: D,
     sessions_are_indexed: bool,
+    default_visibility: SessionVisibility,
 }
 
 impl<D: QueueDeps> Forker<D> {
-    /// Creates a forker over these dependencies, for a deployment with or without an index of sessions.
+    /// Creates a forker over these dependencies, for a deployment with or without an index of sessions. Orgs whose
+    /// settings leave the visibility of sessions open have the default one.
     #[must_use]
-    pub fn new(deps: D, sessions_are_indexed: bool) -> Self {
-        Self { deps, sessions_are_indexed }
+    pub fn new(deps: D, sessions_are_indexed: bool, default_visibility: SessionVisibility) -> Self {
+        Self { deps, sessions_are_indexed, default_visibility }
     }
 
     /// Creates the session. The same request again is a no-op.
@@ -72,15 +77,20 @@ impl<D: QueueDeps> Forker<D> {
         if !matches!(source_turn.state, State::Settled(_) | State::Finalized(_)) {
             return Err(Refusal::TurnNotCompleted);
         }
-        let evidence = TurnEvidence::load(store, self.deps.payloads(), &source_turn).await?;
-        let summary = evidence.summary().unwrap_or_default();
-        let mode = summary.modes.last().map_or(&source_turn.mode, |staged| &staged.mode).clone();
-        let fork_request =
-            ForkRequest { key: key.clone(), by: caller.user.clone(), name: request.name.clone() };
         // Boxed: few sources are forks themselves.
         if Box::pin(ancestry::is_too_deep_to_fork(store, &original)).await? {
             return Err(Refusal::ForkTooDeep);
         }
+        let evidence = TurnEvidence::load(store, self.deps.payloads(), &source_turn).await?;
+        let summary = evidence.summary().unwrap_or_default();
+        let mode = summary.modes.last().map_or(&source_turn.mode, |staged| &staged.mode).clone();
+        let visibility = limits.settings.session_visibility.unwrap_or(self.default_visibility);
+        let fork_request = ForkRequest {
+            key: key.clone(),
+            by: caller.user.clone(),
+            name: request.name.clone(),
+            visibility: visibility.of_fork(original.visibility),
+        };
         let commit =
             fork::fork(&original, &source_turn, &summary.report, mode, fork_request, self.deps.host().now())
                 .map_err(|_| Refusal::TurnNotCompleted)?;

@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
-use contracts::{error::causes, id::SessionId, request::SessionEdit};
+use contracts::{
+    error::causes,
+    id::SessionId,
+    read::Visibility,
+    request::{SessionEdit, SessionVisibility},
+};
 use futures::future::join;
 use protocol::{
     Caller,
@@ -37,20 +42,22 @@ const MAX_TRIES: usize = 8;
 pub struct SessionEditor<D> {
     deps: D,
     sessions_are_indexed: bool,
+    default_visibility: SessionVisibility,
 }
 
 impl<D: QueueDeps> SessionEditor<D> {
-    /// Creates an editor over these dependencies, for a deployment with or without an index of sessions.
+    /// Creates an editor over these dependencies, for a deployment with or without an index of sessions. Orgs whose
+    /// settings leave the visibility of sessions open have the default one.
     #[must_use]
-    pub fn new(deps: D, sessions_are_indexed: bool) -> Self {
-        Self { deps, sessions_are_indexed }
+    pub fn new(deps: D, sessions_are_indexed: bool, default_visibility: SessionVisibility) -> Self {
+        Self { deps, sessions_are_indexed, default_visibility }
     }
 
     /// Edits a session. Everyone who sees it may change its name, description and category. Only its owner or an
     /// operator may change its visibility, and only an operator or an agent editor its pins.
     ///
     /// # Errors
-    /// If this caller has no such session, doesn't own it, or it was deleted or quarantined.
+    /// If this caller has no such session, doesn't own it, may not open it, or it was deleted or quarantined.
     pub async fn edit(&self, caller: &Caller, session: SessionId, edit: SessionEdit) -> Result<(), Refusal> {
         let key = SessionKey { org: caller.org.clone(), session };
         let SessionEdit { name, description, category, visibility, .. } = edit;
@@ -60,8 +67,9 @@ impl<D: QueueDeps> SessionEditor<D> {
         let pins = agent_version.is_some() || conversation_version.is_some();
         for _ in 0..MAX_TRIES {
             let session = self.session_for(caller, &key).await?;
-            if edit.visibility.is_some() {
+            if let Some(visibility) = edit.visibility {
                 ensure_administrator(caller, &session)?;
+                self.ensure_may_show(caller, &session, visibility).await?;
             }
             if pins {
                 access::require_context_editor(caller)?;
@@ -245,6 +253,21 @@ impl<D: QueueDeps> SessionEditor<D> {
             }
         }
         Err(Refusal::Contended)
+    }
+
+    /// Requires an operator to open a session of an org that keeps its sessions to their participants.
+    async fn ensure_may_show(
+        &self,
+        caller: &Caller,
+        session: &Session,
+        visibility: Visibility,
+    ) -> Result<(), Refusal> {
+        if visibility != Visibility::Org || session.visibility == visibility || caller.operator {
+            return Ok(());
+        }
+        let settings = self.deps.store().org_settings(&caller.org).await?;
+        let of_org = settings.session_visibility.unwrap_or(self.default_visibility);
+        of_org.may_open().then_some(()).ok_or(Refusal::VisibilityRestricted)
     }
 
     /// Requires the versions that a session is to be pinned to.

@@ -93,7 +93,7 @@ pub(super) async fn resolve<D: AgentDeps>(
     let sources = config.sources(&effective, &hints, start.catalog(), &mode);
     let setup = Setup {
         contexts: session_contexts,
-        visibility: org_settings.session_visibility.unwrap_or(config.visibility),
+        visibility: org_settings.session_visibility.unwrap_or(config.visibility).initial(),
         initial_mode: first_mode,
         target: models.target(&effective),
         files: choose_files(deps.store(), previous.as_ref(), request, &effective.budgets).await?,
