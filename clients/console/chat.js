@@ -15,7 +15,7 @@ import { takeHandoff } from './handoff.js'
 import { icon } from './icons.js'
 import { toolsFor } from './page-tools.js'
 import { contextPicker } from './picker.js'
-import { exportJson, exportMarkdown, renameSession } from './session-actions.js'
+import { exportJson, exportMarkdown, privateMark, renameSession, switchVisibility, visibilityAction } from './session-actions.js'
 import { knownTitle, Sidebar, sidebarSwitch } from './sidebar.js'
 import { displayTitle, splitInstruction } from './title.js'
 import { isUnknownSession, TurnView } from './turn-view.js'
@@ -63,7 +63,8 @@ export function chat(connection, [id, suffix]) {
   const node = el('div', { class: 'chat-page' }, sidebar.node, column)
   const { toggle, change: toggleSidebar } = sidebarSwitch(node)
   const allowed = el('div', { class: 'row' })
-  const head = el('div', { class: 'row head' }, toggle, title, el('span', { class: 'spacer' }), newChatLink())
+  const visibility = el('span', { class: 'row visibility' })
+  const head = el('div', { class: 'row head' }, toggle, title, visibility, el('span', { class: 'spacer' }), newChatLink())
   const start = welcome(connection, { send: (text) => send({ text, files: [], images: [] }), write })
   start.hidden = !isNew
   column.append(head, about, branch, earlierRow, turns, start, problem, el('div', { class: 'composer-area' }, allowed, composer.node))
@@ -161,7 +162,15 @@ export function chat(connection, [id, suffix]) {
       IsDeleted && 'deleted',
     ]
     about.textContent = parts.filter(Boolean).join(' · ')
+    showVisibility(details)
     await showOrigin(details)
+  }
+
+  /** @param {import('../javascript/src/wire.js').AgentSession} session */
+  function showVisibility(session) {
+    const changed = () => void Promise.all([showSession(), sidebar.refresh()]).catch(showError)
+    const change = button(visibilityAction(session), () => switchVisibility(aptix, session, changed), { class: 'ghost' })
+    fill(visibility, privateMark(session), !session.IsDeleted && change)
   }
 
   /** @param {import('../javascript/src/wire.js').AgentSession} session */
@@ -233,6 +242,7 @@ export function chat(connection, [id, suffix]) {
     { label: 'Stop the answer', icon: 'close', keys: 'Ctrl+.', action: stop },
     { label: 'Show or hide sessions', icon: 'panel', keys: 'Ctrl+B', action: toggleSidebar },
     { label: 'Rename this session', icon: 'edit', action: () => rename().catch(showError) },
+    { label: 'Change who sees this session', icon: 'lock', action: () => details && switchVisibility(aptix, details, () => void Promise.all([showSession(), sidebar.refresh()]).catch(showError)) },
     { label: 'Export this session as Markdown', icon: 'download', action: () => exportMarkdown(aptix, name()).catch(showError) },
     { label: 'Export this session as JSON', icon: 'download', action: () => exportJson(connection, name()).catch(showError) },
   ]

@@ -1,14 +1,15 @@
 /**
- * Dialogs and downloads for one session: rename, delete, export.
+ * Dialogs and downloads for one session: rename, visibility, delete, export.
  *
  * @module
  */
 
 import { parseRequest } from './attachments.js'
 import { download, el, labelledField, openDialog } from './dom.js'
+import { icon } from './icons.js'
 import { displayTitle, splitInstruction } from './title.js'
 
-/** @typedef {{ Id: string, Name: string, Description?: string, Category?: string }} SessionName */
+/** @typedef {{ Id: string, Name: string, Description?: string, Category?: string, Visibility?: 'org' | 'participants' }} SessionName */
 
 /**
  * @param {import('../javascript/src/index.js').Aptix} aptix
@@ -23,6 +24,42 @@ export function renameSession(aptix, { Id, Name, Description = '', Category = ''
   ]
   openDialog({ title: 'Rename session', fields, submit: 'Save' }, async ({ name = '', description = '', category = '' }) => {
     await aptix.session(Id).update({ name, description, category })
+    done()
+  })
+}
+
+/** @param {{ Visibility?: string }} session */
+const isPrivate = ({ Visibility }) => Visibility === 'participants'
+
+/**
+ * Returns the mark of a private session, and nothing for others.
+ * @param {{ Visibility?: string }} session
+ */
+export const privateMark = (session) =>
+  isPrivate(session) && el('span', { class: 'private', role: 'img', 'aria-label': 'Private', title: 'Private: only participants and operators see it' }, icon('lock'))
+
+/**
+ * Returns the label of the action that switches who sees a session.
+ * @param {{ Visibility?: string }} session
+ */
+export const visibilityAction = (session) => (isPrivate(session) ? 'Show to the org' : 'Make private')
+
+/**
+ * Switches who sees a session: its participants, or every member of the org.
+ * @param {import('../javascript/src/index.js').Aptix} aptix
+ * @param {SessionName} session
+ * @param {() => void} done
+ */
+export function switchVisibility(aptix, session, done) {
+  const visibility = isPrivate(session) ? 'org' : 'participants'
+  const text = {
+    org: 'Every member of your org will be able to read and continue it.',
+    participants: 'You, the users who took a turn in it, and operators will see it. Nobody else will.',
+  }[visibility]
+  const title = `${visibilityAction(session)}?`
+  const fields = [el('p', {}, `“${displayTitle(session.Name)}”: ${text}`)]
+  openDialog({ title, fields, submit: visibilityAction(session) }, async () => {
+    await aptix.session(session.Id).update({ visibility })
     done()
   })
 }

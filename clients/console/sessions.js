@@ -1,12 +1,12 @@
 /**
- * The sessions page: search, rename, delete and restore sessions, with their tokens and costs.
+ * The sessions page: search, rename, show, hide, delete and restore sessions, with their tokens and costs.
  *
  * @module
  */
 
 import { button, el, errorMessage, fill, labelledField, announce } from './dom.js'
 import { formatNumber, formatRatings, pageUrl, timestamp } from './format.js'
-import { deleteSession, renameSession } from './session-actions.js'
+import { deleteSession, privateMark, renameSession, switchVisibility, visibilityAction } from './session-actions.js'
 import { matchExcerpt } from './session-match.js'
 import { displayTitle } from './title.js'
 
@@ -97,6 +97,7 @@ export function sessions(connection) {
       ? [button('Restore', () => reloadAfter(aptix.session(Id).restore()), { 'aria-label': `Restore ${title}` })]
       : [
           button('Rename', () => renameSession(aptix, session, start), { 'aria-label': `Rename ${title}` }),
+          button(visibilityAction(session), () => switchVisibility(aptix, session, start), { 'aria-label': `${visibilityAction(session)}: ${title}`, class: 'ghost' }),
           button('Delete', () => deleteSession(aptix, session, start), { 'aria-label': `Delete ${title}`, class: 'danger ghost' }),
         ]
     const tag = IsDeleted ? 'deleted' : LastTurnStatus && LastTurnStatus !== 'completed' ? LastTurnStatus : undefined
@@ -107,6 +108,7 @@ export function sessions(connection) {
         'th',
         { scope: 'row' },
         el('a', { href: pageUrl('chat', Id) }, title),
+        privateMark(session),
         tag && el('span', { class: `tag ${tag}` }, tag),
         Category && el('span', { class: 'tag' }, Category),
         Description && el('small', {}, Description),

@@ -9,7 +9,7 @@ import { pageUrl, timestamp } from './format.js'
 import { icon } from './icons.js'
 import { openMenu } from './menu.js'
 import { matchExcerpt } from './session-match.js'
-import { deleteSession, exportJson, exportMarkdown, renameSession } from './session-actions.js'
+import { deleteSession, exportJson, exportMarkdown, privateMark, renameSession, switchVisibility, visibilityAction } from './session-actions.js'
 import { groupSessions, pins, togglePin } from './session-groups.js'
 import { displayTitle } from './title.js'
 
@@ -144,7 +144,7 @@ export class Sidebar {
     const dot = isSpecial && el('span', { class: `dot ${LastTurnStatus}`, role: 'img', 'aria-label': LastTurnStatus, title: LastTurnStatus })
     const menu = el('button', { type: 'button', class: 'icon-button', 'aria-label': `Actions for ${title}`, 'aria-haspopup': 'menu', 'aria-expanded': 'false' }, icon('more'))
     menu.addEventListener('click', () => openMenu(menu, this.#actions(session)))
-    return el('li', { class: isCurrent ? 'current' : undefined }, link, dot, menu)
+    return el('li', { class: isCurrent ? 'current' : undefined }, link, privateMark(session), dot, menu)
   }
 
   /**
@@ -165,6 +165,7 @@ export class Sidebar {
     return [
       { label: pins().includes(session.Id) ? 'Unpin' : 'Pin', icon: 'pin', action: pin },
       { label: 'Rename', icon: 'edit', action: () => renameSession(aptix, session, changed) },
+      { label: visibilityAction(session), icon: session.Visibility === 'participants' ? 'org' : 'lock', action: () => switchVisibility(aptix, session, changed) },
       { label: 'Export as Markdown', icon: 'download', action: () => exportMarkdown(aptix, session).catch(showError) },
       { label: 'Export as JSON', icon: 'download', action: () => exportJson(this.#connection, session).catch(showError) },
       { label: 'Delete', icon: 'trash', isDangerous: true, action: () => deleteSession(aptix, session, changed) },

@@ -83,6 +83,27 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
     assert.equal((await session.read()).Name, 'The milk')
   })
 
+  test('session is made private and shown to the org in list and chat', async () => {
+    const { page } = ui
+    const session = cloud.client().session()
+    await session.send(script().say('For me alone.')).final()
+    await session.update({ name: 'Switched' })
+    await ui.visit(cloud.api, '#/sessions')
+    const row = `[...document.querySelectorAll('.list tbody tr')].find((tr) => tr.querySelector('a').hash.endsWith('${session.id}'))`
+    await ui.press('Make private: Switched')
+    await ui.press('Make private', 'dialog')
+    await page.until(`!!${row}?.querySelector('[aria-label=Private]') && !document.querySelector('dialog')`)
+    assert.equal((await session.read()).Visibility, 'participants')
+    assert.deepEqual(await ui.violations(), [])
+    await ui.visit(cloud.api, `#/chat/${session.id}`)
+    await page.until(`!!document.querySelector('.head [aria-label=Private]') && !!document.querySelector('.sidebar .current [aria-label=Private]')`)
+    await ui.press('Show to the org')
+    await ui.press('Show to the org', 'dialog')
+    await page.until(`!document.querySelector('[aria-label=Private]') && !document.querySelector('dialog')`)
+    assert.equal((await session.read()).Visibility, 'org')
+    assert.deepEqual(page.errors, [])
+  })
+
   test('trace shows rounds and diffs raw payloads with previous round', async () => {
     const { page } = ui
     const session = cloud.client().session(undefined, { agent: 'tracer' })

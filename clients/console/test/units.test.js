@@ -8,6 +8,7 @@ import { parseBudget } from '../budget-dialog.js'
 import { diffWords } from '../diff.js'
 import { pathText, withValue } from '../json-path.js'
 import { labelOf } from '../schema-form.js'
+import { visibilityAction } from '../session-actions.js'
 import { groupSessions } from '../session-groups.js'
 import { displayTitle, splitInstruction } from '../title.js'
 import { axisEnd, buckets, series, seriesNames } from '../usage-series.js'
@@ -30,6 +31,12 @@ test('sessions are grouped by day, pinned ones first', () => {
   const sessions = [session('a', 0), session('b', 1), session('c', 3), session('d', 20), session('e', 90), session('f', 91)]
   const groups = groupSessions(sessions, ['e'], now).map(({ label, sessions: members }) => [label, members.map(({ Id }) => Id).join()])
   assert.deepEqual(groups, [['Pinned', 'e'], ['Today', 'a'], ['Yesterday', 'b'], ['Previous 7 days', 'c'], ['Previous 30 days', 'd'], ['Older', 'f']])
+})
+
+test('action on the visibility of a session is named by what it does', () => {
+  assert.equal(visibilityAction({ Visibility: 'participants' }), 'Show to the org')
+  assert.equal(visibilityAction({ Visibility: 'org' }), 'Make private')
+  assert.equal(visibilityAction({}), 'Make private', 'an older service shows it to the org')
 })
 
 test('words that differ are marked', () => {

@@ -105,7 +105,7 @@
  * @typedef {{
  *   Id: string, Name: string, Mode: string, TurnCount: number, Turns: SessionTurn[], ContinuationToken?: string,
  *   OwnerUser: EntityHeader, CreationDate: string, LastUpdatedDate: string, TotalUsage?: Usage, TotalCosts?: Cost[],
- *   Category?: string, Ratings?: Ratings,
+ *   Category?: string, Ratings?: Ratings, Visibility?: 'org' | 'participants',
  *   [member: string]: unknown,
  * }} AgentSession
  *
