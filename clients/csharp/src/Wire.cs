@@ -2392,6 +2392,17 @@ namespace Aptix.Wire
         public long TurnCount { get; set; }
     }
 
+    /// <summary>Visibility of an org's new sessions.</summary>
+    public static class SessionVisibility
+    {
+        /// <summary>The value <c>org</c>.</summary>
+        public const string Org = "org";
+        /// <summary>The value <c>participants</c>.</summary>
+        public const string Participants = "participants";
+        /// <summary>The value <c>participants_only</c>.</summary>
+        public const string ParticipantsOnly = "participants_only";
+    }
+
     /// <summary>Reason for a turn's status. More values may be added.</summary>
     public static class StatusReason
     {
