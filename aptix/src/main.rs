@@ -32,6 +32,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use bench::{SoakOptions, smoke::Deployment};
 use clap::{CommandFactory, Parser};
@@ -54,6 +55,9 @@ const INVALID_OPTION: u8 = 2;
 /// Conventional exit status of a program that was interrupted with Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;
 
+/// Time in which background work may finish when a command ends.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(200);
+
 /// An error that ends the command. It is one line.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -68,11 +72,13 @@ fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> ExitCode {
-    let result = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(Failure::from)
-        .and_then(|runtime| runtime.block_on(run_command(command)));
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let result = runtime.map_err(Failure::from).and_then(|runtime| {
+        let result = runtime.block_on(run_command(command));
+        // Dropping the runtime would wait for work that nothing can cancel, such as parsing a file.
+        runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
+        result
+    });
     match result {
         Ok(code) => code,
         // The reader of the output, such as `head`, has closed the pipe.
@@ -195,7 +201,7 @@ async fn gc(arguments: Gc) -> Result<(), Failure> {
     let print_key = |key: &str| {
         let _ = print(&format!("{key}\n"));
     };
-    let min_age = std::time::Duration::from_secs(older_than);
+    let min_age = Duration::from_secs(older_than);
     if remove && is_unverified_pair {
         local::gc::check_pair(&stores, min_age).await?;
     }
@@ -210,9 +216,12 @@ async fn gc(arguments: Gc) -> Result<(), Failure> {
 
 async fn index(arguments: Index) -> Result<ExitCode, Failure> {
     let mut signals = ShutdownSignals::listen()?;
-    let (request, options) = arguments.into_request().await?;
-    let target = tokio::select! {
-        target = Target::open(options) => target?,
+    let open = async {
+        let (request, options) = arguments.into_request().await?;
+        Ok::<_, Failure>((request, Target::open(options).await?))
+    };
+    let (request, target) = tokio::select! {
+        opened = open => opened?,
         () = signals.wait() => return Ok(ExitCode::from(INTERRUPTED)),
     };
     let result = tokio::select! {

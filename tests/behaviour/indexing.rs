@@ -18,7 +18,7 @@ use tokio::{
 use crate::support::{PATIENCE, System, options, said, turn};
 
 /// A command without service addresses in its environment.
-fn command(arguments: &[&str]) -> Command {
+pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_aptix"));
     for variable in ["QDRANT_URL", "EMBEDDING_BASE_URL", "OPENAI_BASE_URL", "EMBEDDING_MODEL"] {
         command.env_remove(variable);
@@ -39,16 +39,21 @@ async fn told(arguments: &[&str]) -> String {
 }
 
 impl System {
-    fn folder(&self) -> &str {
+    pub(crate) fn folder(&self) -> &str {
         self.cloud.data_folder().to_str().unwrap()
     }
 
-    async fn index(&self, folder: &Path, org: &str) -> String {
-        let folder = folder.to_str().unwrap();
-        told(&["index", folder, "--org", org, "--repo", "core", "--data", self.folder()]).await
+    pub(crate) async fn index(&self, folder: &Path, org: &str) -> String {
+        self.index_with(folder, org, &[]).await
     }
 
-    async fn search(&self, question: &str, org: &str) -> String {
+    pub(crate) async fn index_with(&self, folder: &Path, org: &str, options: &[&str]) -> String {
+        let arguments =
+            ["index", folder.to_str().unwrap(), "--org", org, "--repo", "core", "--data", self.folder()];
+        told(&[&arguments, options].concat()).await
+    }
+
+    pub(crate) async fn search(&self, question: &str, org: &str) -> String {
         told(&["search", question, "--org", org, "--data", self.folder()]).await
     }
 
@@ -57,7 +62,7 @@ impl System {
     }
 }
 
-fn write(folder: &Path, files: &[(&str, &str)]) {
+pub(crate) fn write(folder: &Path, files: &[(&str, &str)]) {
     for (path, text) in files {
         let file = folder.join(path);
         fs::create_dir_all(file.parent().unwrap()).unwrap();

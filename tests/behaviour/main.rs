@@ -54,6 +54,7 @@ mod hosted_tools;
 mod http_caching;
 mod import;
 mod import_members;
+mod index_limits;
 mod indexing;
 mod key_rotation;
 mod local_access;

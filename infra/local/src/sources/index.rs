@@ -39,7 +39,7 @@ pub async fn index(target: &Target, request: &Index) -> Result<String, Error> {
         request.options.clone(),
     );
     // Watching starts before the folder is read, so that no change is missed.
-    let mut changes = if request.watch { Some(Changes::watch(&request.folder)?) } else { None };
+    let mut changes = if request.watch { Some(watch(request.folder.clone()).await?) } else { None };
     let mut indexed_state = None;
     loop {
         let mut reporter = ProgressReporter::new();
@@ -52,6 +52,12 @@ pub async fn index(target: &Target, request: &Index) -> Result<String, Error> {
         report_run(&request.folder, &result, request)?;
         changes.next().await;
     }
+}
+
+/// Starts to watch a folder. It takes seconds for one with many folders, in which a signal must be able to end the command.
+async fn watch(folder: PathBuf) -> Result<Changes, Error> {
+    let changes = tokio::task::spawn_blocking(move || Changes::watch(&folder)).await;
+    Ok(changes.map_err(indexing::run::Error::from)??)
 }
 
 /// Reports the result of a run while watching. A failed run is retried after the next change.

@@ -109,5 +109,9 @@ pub(super) fn summary(run: &Summary, price: Option<f64>, verbose: bool) -> Strin
             paths.iter().for_each(|path| _ = write!(text, "\n  {path}"));
         }
     }
+    for (fallback, paths) in &run.fallbacks {
+        let _ = write!(text, "\nSplit by lines, {}: {}", fallback.reason(), paths.len());
+        paths.iter().for_each(|path| _ = write!(text, "\n  {path}"));
+    }
     text
 }

@@ -9,18 +9,16 @@ use llm::embeddings::Embeddings;
 use llm::key::{ApiKey, KeySource};
 use retrieval::connection::Connection;
 
-use super::compare::{ChangedFile, Comparison, compare};
+use super::compare::{Comparison, compare};
 use super::error::Error;
 use super::indexed_state::IndexedState;
 use super::options::{Options, Source};
 use super::pipeline::{EMBED_TIMEOUT, Pipeline, dimensions};
-use super::point::{FilePoints, build_points};
 use super::progress::Progress;
+use super::splits::Splits;
 use super::store::Store;
 use super::summary::Summary;
-use crate::split::split;
-use crate::walk::read;
-use crate::{language, walk};
+use crate::walk;
 
 /// Indexes a folder into the database.
 #[derive(Debug)]
@@ -60,7 +58,7 @@ impl<K: KeySource + Clone + 'static> Indexer<K> {
             Some(state) => state,
             None => self.store.load_state(&self.source).await?,
         };
-        let comparison = self.compare(folder, &current).await?;
+        let mut comparison = self.compare(folder, &current).await?;
         let mut summary = Summary::from_comparison(&comparison);
         report(Progress::Compared { files: comparison.changed.len(), bytes: comparison.bytes() });
 
@@ -69,15 +67,27 @@ impl<K: KeySource + Clone + 'static> Indexer<K> {
         }
         let (store, embeddings) = (Arc::clone(&self.store), Arc::clone(&self.embeddings));
         let mut pipeline = Pipeline::new(store, embeddings, &self.options, current.dense_dimensions());
-        for changed in &comparison.changed {
-            let Some(file) = self.split_file(changed).await? else { continue };
+        let changed = std::mem::take(&mut comparison.changed);
+        let mut splits = Splits::new(changed, &self.source, &self.options);
+        while let Some((changed, split)) = splits.next().await? {
             report(Progress::Split { bytes: changed.bytes });
-            current.record(&file);
-            pipeline.add(file.points, &mut summary, &mut report).await?;
+            let path = changed.file.path;
+            match split {
+                Ok((file, fallback)) => {
+                    summary.record_fallback(&path, fallback);
+                    current.record(&file);
+                    pipeline.add(file.points, &mut summary, &mut report).await?;
+                }
+                // The file has changed since the comparison.
+                Err(reason) => {
+                    summary.skip(&path, reason);
+                    comparison.removed.push(path);
+                }
+            }
         }
         pipeline.flush(&mut summary, &mut report).await?;
         // Delete old points last, so that a search always finds either the old chunks or the new ones.
-        summary.removed_points = self.delete_stale(&mut current, &comparison.removed).await?;
+        summary.removed_points += self.delete_stale(&mut current, &comparison.removed).await?;
         summary.elapsed = started.elapsed();
         *state = Some(current);
         Ok(summary)
@@ -106,19 +116,6 @@ impl<K: KeySource + Clone + 'static> Indexer<K> {
             state.layout = Some(self.store.create_collection(length).await?);
         }
         Ok(self.store.create_indexes().await?)
-    }
-
-    /// Splits a file. None if it was removed or is no longer indexable; the next run handles it.
-    async fn split_file(&self, changed: &ChangedFile) -> Result<Option<FilePoints>, Error> {
-        let (file, rules) = (changed.file.clone(), self.options.rules.clone());
-        let (source, model) = (self.source.clone(), self.options.model.name.clone());
-        let length = self.options.chunk_length;
-        let cut = tokio::task::spawn_blocking(move || {
-            let text = read(&file, &rules).ok()?;
-            let language = language::detect(Path::new(&file.path));
-            Some(build_points(&source, &model, &file.path, &text, language, split(&text, language, length)))
-        });
-        Ok(cut.await?)
     }
 
     async fn delete_stale(&self, state: &mut IndexedState, removed: &[String]) -> Result<usize, Error> {

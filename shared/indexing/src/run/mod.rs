@@ -9,6 +9,7 @@ mod options;
 mod pipeline;
 mod point;
 mod progress;
+mod splits;
 mod store;
 mod summary;
 

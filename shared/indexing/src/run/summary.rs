@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::compare::Comparison;
+use crate::split::Fallback;
 use crate::walk::SkipReason;
 
 /// The summary of a run.
@@ -17,6 +18,8 @@ pub struct Summary {
     pub removed_files: usize,
     /// The skipped files by reason.
     pub skipped: BTreeMap<SkipReason, Vec<String>>,
+    /// The programs that were split by lines, by reason.
+    pub fallbacks: BTreeMap<Fallback, Vec<String>>,
     /// The number of chunks stored.
     pub chunks: usize,
     /// The number of points deleted.
@@ -37,6 +40,19 @@ impl Summary {
             removed_files: comparison.removed.len(),
             skipped: comparison.skipped.clone(),
             ..Self::default()
+        }
+    }
+
+    /// Moves a file from the indexed ones to the skipped ones.
+    pub(super) fn skip(&mut self, path: &str, reason: SkipReason) {
+        self.indexed = self.indexed.saturating_sub(1);
+        self.skipped.entry(reason).or_default().push(path.to_owned());
+    }
+
+    /// Records that a program was split by lines, if there is a reason.
+    pub(super) fn record_fallback(&mut self, path: &str, reason: Option<Fallback>) {
+        if let Some(reason) = reason {
+            self.fallbacks.entry(reason).or_default().push(path.to_owned());
         }
     }
 

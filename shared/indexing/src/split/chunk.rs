@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use text_splitter::{ChunkCapacity, ChunkConfig};
-
 use super::line_index::LineIndex;
 
 /// A chunk of a file.
@@ -46,11 +44,6 @@ impl ChunkLength {
     pub(super) fn max(self) -> usize {
         self.0.saturating_add(self.0 / 2)
     }
-
-    pub(super) fn config(self) -> ChunkConfig<text_splitter::Characters> {
-        let capacity = ChunkCapacity::new(self.0);
-        ChunkConfig::new(capacity.with_max(self.max()).unwrap_or(capacity))
-    }
 }
 
 impl Default for ChunkLength {
@@ -67,6 +60,42 @@ pub struct Split {
     pub title: Option<String>,
     /// The chunks in order. Together they are the file, except for whitespace between them.
     pub chunks: Vec<Chunk>,
+    /// The reason if a program was split by lines.
+    pub fallback: Option<Fallback>,
+}
+
+/// The reason to split a program by lines and not by its syntax tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fallback {
+    /// No parser accepts the language.
+    NoParser,
+    /// It has so many syntax errors that the parser doesn't recover in time.
+    SyntaxErrors,
+    /// The parser doesn't finish in time.
+    Timeout,
+    /// Too many parsers are running, most of them on files that they don't finish.
+    Busy,
+}
+
+impl Fallback {
+    /// Returns the reason as a short text.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::NoParser => "no parser",
+            Self::SyntaxErrors => "too many syntax errors",
+            Self::Timeout => "parser timeout",
+            Self::Busy => "parser busy with other files",
+        }
+    }
+}
+
+/// The maximum length of a title or of a declaration's name, in bytes. Every chunk below repeats them.
+const MAX_NAME_BYTES: usize = 200;
+
+/// Returns the beginning of a name.
+pub(super) fn limit_name(name: &str) -> &str {
+    name.get(..name.floor_char_boundary(MAX_NAME_BYTES)).unwrap_or(name)
 }
 
 /// Returns the chunk at these bytes of the text; none if it is only whitespace.

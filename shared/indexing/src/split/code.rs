@@ -2,83 +2,128 @@
 
 use std::ops::Range;
 
-use text_splitter::CodeSplitter;
-use tree_sitter::{Node, Parser, TreeCursor};
+use tree_sitter::{Node, TreeCursor};
 
-use super::chunk::{ChunkLength, Split, Symbol, chunk};
+use super::boundary::{Boundary, cut};
+use super::chunk::{ChunkLength, Fallback, Split, Symbol, chunk, limit_name};
 use super::line_index::LineIndex;
+use super::parse::parse;
 use crate::language::Syntax;
 
-/// The maximum depth of the tree in which declarations are collected.
+/// The maximum depth of the tree at which declarations and boundaries are collected. Deeper lines are cut as text.
 const MAX_DEPTH: usize = 64;
-/// The maximum length of a title, in bytes.
-const MAX_TITLE_BYTES: usize = 200;
-
+/// The level of a boundary between a comment or attribute and its declaration, below all others.
+const ATTACHED: usize = MAX_DEPTH;
 /// A declaration and its position.
 struct Declaration {
-    symbol: Symbol,
+    name: String,
+    kind: &'static str,
+    /// The index of the declaration around it.
+    parent: Option<usize>,
     bytes: Range<usize>,
 }
 
-/// Splits a text; none if it can't be parsed as this language at all.
-pub(super) fn split(text: &str, syntax: Syntax, lines: &LineIndex, length: ChunkLength) -> Option<Split> {
-    let grammar = syntax.grammar()?;
-    let mut parser = Parser::new();
-    parser.set_language(&grammar).ok()?;
-    let tree = parser.parse(text, None)?;
-    let mut declarations = Vec::new();
-    collect(&mut tree.walk(), text, &mut Vec::new(), 0, &mut declarations);
+/// Splits a text, unless parsing it is too expensive.
+pub(super) fn split(
+    text: &str,
+    syntax: Syntax,
+    lines: &LineIndex,
+    length: ChunkLength,
+) -> Result<Split, Fallback> {
+    let tree = parse(text, syntax)?;
+    let mut outline = Outline::new(text, lines);
+    outline.collect(&mut tree.walk(), None, 0);
 
-    let splitter = CodeSplitter::new(grammar, length.config()).ok()?;
-    let chunks = splitter.chunk_indices(text).filter_map(|(begin, part)| {
-        let mut chunk = chunk(text, begin..begin + part.len(), lines)?;
-        let begins = begin + (part.len() - part.trim_start().len());
-        chunk.symbol = symbol_of(&(begins..begin + part.trim_end().len()), &declarations);
+    let chunks = cut(text, &outline.boundaries, length).into_iter().filter_map(|range| {
+        let mut chunk = chunk(text, range.clone(), lines)?;
+        let part = text.get(range.clone())?;
+        let begins = range.start + (part.len() - part.trim_start().len());
+        chunk.symbol = outline.symbol_of(&(begins..range.start + part.trim_end().len()));
         Some(chunk)
     });
-    let chunks = chunks.collect();
-    Some(Split { title: title(tree.root_node(), text), chunks })
+    Ok(Split { title: title(tree.root_node(), text), chunks: chunks.collect(), fallback: None })
 }
 
-/// Returns the innermost declaration that contains the chunk, or else the first one that begins in it.
-fn symbol_of(chunk: &Range<usize>, declarations: &[Declaration]) -> Option<Symbol> {
-    let encloses = |declaration: &&Declaration| {
-        declaration.bytes.start <= chunk.start && chunk.end <= declaration.bytes.end
-    };
-    let begins_in = |declaration: &&Declaration| chunk.contains(&declaration.bytes.start);
-    let declaration =
-        declarations.iter().filter(encloses).max_by_key(|declaration| declaration.symbol.within.len());
-    let declaration = declaration.or_else(|| declarations.iter().find(begins_in))?;
-    Some(declaration.symbol.clone())
+/// The boundaries and declarations of a program, each in order.
+struct Outline<'a> {
+    text: &'a str,
+    lines: &'a LineIndex,
+    boundaries: Vec<Boundary>,
+    declarations: Vec<Declaration>,
+    /// The last row with a boundary. A row has one boundary, which belongs to the outermost node that begins there.
+    last_row: Option<usize>,
 }
 
-fn collect(
-    cursor: &mut TreeCursor<'_>,
-    text: &str,
-    within: &mut Vec<String>,
-    depth: usize,
-    declarations: &mut Vec<Declaration>,
-) {
-    let node = cursor.node();
-    let symbol = symbol(node, text);
-    let is_declaration = symbol.is_some();
-    if let Some((name, kind)) = symbol {
-        let symbol = Symbol { name: name.clone(), kind, within: within.clone() };
-        declarations.push(Declaration { symbol, bytes: node.byte_range() });
-        within.push(name);
+impl<'a> Outline<'a> {
+    fn new(text: &'a str, lines: &'a LineIndex) -> Self {
+        Self { text, lines, boundaries: Vec::new(), declarations: Vec::new(), last_row: None }
     }
-    if depth < MAX_DEPTH && cursor.goto_first_child() {
+
+    /// Collects the node and the nodes below it, in the order of the text.
+    fn collect(&mut self, cursor: &mut TreeCursor<'_>, parent: Option<usize>, depth: usize) {
+        let node = cursor.node();
+        let mut parent = parent;
+        if let Some((name, kind)) = symbol(node, self.text) {
+            let name = limit_name(&name).to_owned();
+            self.declarations.push(Declaration { name, kind, parent, bytes: node.byte_range() });
+            parent = Some(self.declarations.len() - 1);
+        }
+        if depth == MAX_DEPTH || !cursor.goto_first_child() {
+            return;
+        }
+        let mut previous: Option<Node<'_>> = None;
         loop {
-            collect(cursor, text, within, depth + 1, declarations);
+            let child = cursor.node();
+            let attached = previous.is_some_and(|previous| is_attached(previous, child));
+            self.add_boundary(child, if attached { ATTACHED + depth } else { depth });
+            self.collect(cursor, parent, depth + 1);
+            previous = Some(child);
             if !cursor.goto_next_sibling() {
                 break;
             }
         }
         cursor.goto_parent();
     }
-    if is_declaration {
-        within.pop();
+
+    fn add_boundary(&mut self, node: Node<'_>, level: usize) {
+        let row = node.start_position().row;
+        if self.last_row.is_none_or(|last| last < row) {
+            self.last_row = Some(row);
+            // The indentation belongs to the line.
+            let (begin, line) = (node.start_byte(), self.lines.line_start(node.start_byte()));
+            let is_indented = self.text.get(line..begin).is_some_and(|before| before.trim().is_empty());
+            self.boundaries.push(Boundary { byte: if is_indented { line } else { begin }, level });
+        }
     }
+
+    /// Returns the innermost declaration that contains the chunk, or else the first one that begins in it.
+    fn symbol_of(&self, chunk: &Range<usize>) -> Option<Symbol> {
+        let begun = self.declarations.partition_point(|declaration| declaration.bytes.start <= chunk.start);
+        // Declarations are nested, so that one around the chunk is the last that has begun, or around that one.
+        let mut around = begun.checked_sub(1).and_then(|last| self.declarations.get(last));
+        while let Some(declaration) = around.filter(|declaration| declaration.bytes.end < chunk.end) {
+            around = self.parent(declaration);
+        }
+        let first = self.declarations.partition_point(|declaration| declaration.bytes.start < chunk.start);
+        let first = self.declarations.get(first);
+        let declaration = around.or(first.filter(|first| first.bytes.start < chunk.end))?;
+        let mut within: Vec<String> =
+            std::iter::successors(self.parent(declaration), |declaration| self.parent(declaration))
+                .map(|declaration| declaration.name.clone())
+                .collect();
+        within.reverse();
+        Some(Symbol { name: declaration.name.clone(), kind: declaration.kind, within })
+    }
+
+    fn parent(&self, declaration: &Declaration) -> Option<&Declaration> {
+        self.declarations.get(declaration.parent?)
+    }
+}
+
+/// Returns true if the first node describes the second: a comment or an attribute directly above it.
+fn is_attached(first: Node<'_>, second: Node<'_>) -> bool {
+    let describes = ["comment", "attribute", "decorator"].iter().any(|kind| first.kind().contains(kind));
+    describes && second.start_position().row <= first.end_position().row + 1
 }
 
 /// Returns the name and the kind of a declaration. The node kinds are the grammars' own; no two grammars use one
@@ -160,8 +205,7 @@ fn title(root: Node<'_>, text: &str) -> Option<String> {
     let words: Vec<&str> = paragraph.split_whitespace().filter(|word| *word != "*").collect();
     let title_text = words.join(" ");
     let sentence = title_text.split_inclusive(". ").next().unwrap_or(&title_text).trim();
-    let cut = sentence.floor_char_boundary(MAX_TITLE_BYTES);
-    let title = sentence.get(..cut).unwrap_or(sentence).trim_end_matches('.');
+    let title = limit_name(sentence).trim_end_matches('.');
     let is_licence =
         ["copyright", "license", "licence", "spdx"].iter().any(|word| title.to_lowercase().contains(word));
     (!title.is_empty() && !is_licence).then(|| title.to_owned())

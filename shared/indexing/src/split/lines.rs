@@ -35,5 +35,5 @@ pub(super) fn split(text: &str, lines: &LineIndex, length: ChunkLength) -> Split
         at = end;
     }
     chunks.extend(chunk(text, from..at, lines));
-    Split { title: None, chunks }
+    Split { title: None, chunks, fallback: None }
 }
