@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use contracts::id::{InvalidId, OrgId};
 use indexing::run::{Options, Source};
+use indexing::secrets::AllowedSecrets;
 use indexing::split::ChunkLength;
 use indexing::walk::Rules;
 use llm::embeddings::EmbeddingModel;
@@ -112,6 +113,9 @@ pub(crate) struct IndexingArgs {
     /// List every skipped file
     #[arg(long)]
     verbose: bool,
+    /// File to index even if it may hold a secret, as a pattern of a .gitignore file; may be repeated
+    #[arg(long, value_name = "PATTERN")]
+    allow_secret: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -147,7 +151,7 @@ impl Index {
         }
         let target = target.resolve(None).await?;
         let org = org_of(org, target.org.as_deref())?;
-        let index = index_request(folder, Source { org, repo, project }, &target, &indexing);
+        let index = index_request(folder, Source { org, repo, project }, &target, &indexing)?;
         let options = Options { force, ..index.options };
         Ok((sources::Index { options, watch, ..index }, target.options))
     }
@@ -204,7 +208,7 @@ impl Evaluate {
         let Self { folder, questions, chunks, indexing, target, .. } = self;
         let target = target.resolve(Some(Data::Ephemeral)).await?;
         let source = Source { org: evaluation_org(), repo: "evaluated".to_owned(), project: None };
-        let index = index_request(folder, source, &target, &indexing);
+        let index = index_request(folder, source, &target, &indexing)?;
         Ok((Evaluation { index, questions, chunks }, target.options))
     }
 }
@@ -234,16 +238,19 @@ fn index_request(
     source: Source,
     target: &ResolvedTarget,
     indexing: &IndexingArgs,
-) -> sources::Index {
+) -> Result<sources::Index, InvalidOption> {
+    let allowed_secrets = AllowedSecrets::new(indexing.allow_secret.iter().map(String::as_str));
+    let allowed_secrets = allowed_secrets.map_err(InvalidOption::new)?;
     let options = Options {
         collection: target.collection.clone(),
         model: target.model.clone(),
         concurrency: usize::from(indexing.parallel),
         force: false,
         chunk_length: ChunkLength::new(indexing.chunk_size),
-        rules: Rules { max_file_bytes: indexing.max_file_size, ..Rules::default() },
+        rules: Rules { max_file_bytes: indexing.max_file_size, allowed_secrets, ..Rules::default() },
     };
-    sources::Index { folder, source, options, price: indexing.price, verbose: indexing.verbose, watch: false }
+    let (price, verbose) = (indexing.price, indexing.verbose);
+    Ok(sources::Index { folder, source, options, price, verbose, watch: false })
 }
 
 /// Returns the org of an evaluation, which belongs to nobody.

@@ -55,6 +55,7 @@ mod http_caching;
 mod import;
 mod import_members;
 mod index_limits;
+mod index_secrets;
 mod indexing;
 mod key_rotation;
 mod local_access;

@@ -5,6 +5,7 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use indexing::run::{Progress, Summary};
+use indexing::walk::SkipReason;
 use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 
 /// Time between progress lines if there is no terminal.
@@ -104,10 +105,18 @@ pub(super) fn summary(run: &Summary, price: Option<f64>, verbose: bool) -> Strin
     }
     let _ = write!(text, "; {:.1} s.", run.elapsed.as_secs_f64());
     for (skip, paths) in &run.skipped {
+        if matches!(skip, SkipReason::Secret(_)) {
+            continue;
+        }
         let _ = write!(text, "\nSkipped, {}: {}", skip.reason(), paths.len());
         if verbose {
             paths.iter().for_each(|path| _ = write!(text, "\n  {path}"));
         }
+    }
+    let secrets = run.secrets().count();
+    if secrets > 0 {
+        let _ = write!(text, "\nSkipped, may hold a secret: {secrets}. Index one with --allow-secret PATH.");
+        run.secrets().for_each(|(path, finding)| _ = write!(text, "\n  {path} ({finding})"));
     }
     for (fallback, paths) in &run.fallbacks {
         let _ = write!(text, "\nSplit by lines, {}: {}", fallback.reason(), paths.len());

@@ -24,6 +24,13 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
+    /// Removes the paths whose files may hold a secret from those to remove, and returns them.
+    pub(super) fn take_removed_secrets(&mut self) -> Vec<String> {
+        let secrets = self.skipped.iter().filter(|(reason, _)| matches!(reason, SkipReason::Secret(_)));
+        let secrets: BTreeSet<&String> = secrets.flat_map(|(_, paths)| paths).collect();
+        self.removed.extract_if(.., |path| secrets.contains(path)).collect()
+    }
+
     /// Returns the size of the files to index.
     pub(super) fn bytes(&self) -> u64 {
         self.changed.iter().map(|changed| changed.bytes).sum()

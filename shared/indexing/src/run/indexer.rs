@@ -62,6 +62,9 @@ impl<K: KeySource + Clone + 'static> Indexer<K> {
         let mut summary = Summary::from_comparison(&comparison);
         report(Progress::Compared { files: comparison.changed.len(), bytes: comparison.bytes() });
 
+        // Secrets that an earlier run stored are deleted first, in case the rest fails.
+        let secrets = comparison.take_removed_secrets();
+        summary.removed_points += self.delete_stale(&mut current, &secrets).await?;
         if !comparison.changed.is_empty() {
             self.ensure_collection(&mut current).await?;
         }

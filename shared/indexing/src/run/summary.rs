@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::compare::Comparison;
+use crate::secrets::Finding;
 use crate::split::Fallback;
 use crate::walk::SkipReason;
 
@@ -54,6 +55,14 @@ impl Summary {
         if let Some(reason) = reason {
             self.fallbacks.entry(reason).or_default().push(path.to_owned());
         }
+    }
+
+    /// Returns the skipped files that may hold a secret, with the rule that each one matches.
+    pub fn secrets(&self) -> impl Iterator<Item = (&str, Finding)> {
+        self.skipped.iter().flat_map(|(reason, paths)| {
+            let finding = if let SkipReason::Secret(finding) = reason { Some(*finding) } else { None };
+            paths.iter().filter_map(move |path| Some((path.as_str(), finding?)))
+        })
     }
 
     /// Returns the number of skipped files.

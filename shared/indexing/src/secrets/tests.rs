@@ -1,0 +1,204 @@
+//! Planted secrets, which are put together at run time: a literal that looks like a secret would be reported by scanners
+//! of this repository.
+
+use super::catalog::Catalog;
+use super::{AllowedSecrets, Finding, find_in_name, find_in_text};
+
+const BASE62: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+const UPPER: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+
+/// A generator of random texts that are the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn text(&mut self, alphabet: &[u8], length: usize) -> String {
+        let mut next = || {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            char::from(alphabet[usize::try_from(self.0 % alphabet.len() as u64).unwrap()])
+        };
+        (0..length).map(|_| next()).collect()
+    }
+
+    /// A key in PEM, with `separator` between its lines.
+    fn key(&mut self, kind: &str, separator: &str) -> String {
+        let dashes = "-".repeat(5);
+        let lines: Vec<String> = (0..6).map(|_| self.text(BASE62, 64)).collect();
+        let body = lines.join(separator);
+        format!(
+            "{dashes}BEGIN {kind}PRIVATE KEY{dashes}{separator}{body}{separator}{dashes}END {kind}PRIVATE KEY{dashes}{separator}"
+        )
+    }
+}
+
+/// Returns thirty files with a secret each.
+fn planted(seed: u64) -> Vec<(String, String)> {
+    let mut random = Random(seed);
+    let mut files: Vec<(&str, String)> = Vec::new();
+    let mut plant = |path, text: String| files.push((path, text));
+    // By name.
+    let value = random.text(BASE62, 24);
+    plant("prod.env", format!("DATABASE_PASSWORD={value}\n"));
+    plant(".env.local", format!("S={value}\n"));
+    plant(".git-credentials", format!("https://bot:{value}@github.com\n"));
+    plant("keys/id_ecdsa", random.key("EC ", "\n"));
+    plant("home/.docker/config.json", format!("{{\"auths\":{{\"r.io\":{{\"auth\":\"{value}\"}}}}}}\n"));
+    plant(".pgpass", format!("db:5432:app:app:{value}\n"));
+    plant("infra/terraform.tfstate", format!("{{\"outputs\":{{\"p\":\"{value}\"}}}}\n"));
+    plant("kubeconfig", format!("users:\n- user:\n    token: {value}\n"));
+    plant("server.key", value.clone());
+    // Renamed files of programs.
+    let value = random.text(BASE62, 48);
+    plant(
+        "backup/docker.txt",
+        format!("{{\n \"auths\": {{\n  \"r.io\": {{ \"auth\": \"{value}\" }}\n }}\n}}\n"),
+    );
+    plant("notes/cluster.yaml", format!("kind: Config\nusers:\n- user:\n    client-key-data: {value}\n"));
+    plant(
+        "deploy/secret.yaml",
+        format!("apiVersion: v1\nkind: Secret\nmetadata:\n  name: a\ndata:\n  key: {value}\n"),
+    );
+    plant(
+        "old/state.json",
+        "{\n \"terraform_version\": \"1.9\",\n \"serial\": 4,\n \"lineage\": \"a\"\n}\n".to_owned(),
+    );
+    plant("old/netrc.txt", format!("machine api.host login bot password {value}\n"));
+    plant(".npmrc", format!("//registry.npmjs.org/:_authToken={value}\n"));
+    // Keys in other files.
+    let key = random.key("", "\\n");
+    plant("service-account.json", format!("{{\"type\": \"service_account\", \"private_key\": \"{key}\"}}\n"));
+    let key = random.key("RSA ", "\n");
+    plant("src/keys.py", format!("KEY = \"\"\"{key}\"\"\"\n"));
+    let key = random.key("OPENSSH ", "\n");
+    plant("docs/key.md", format!("# Access\n\n```\n{key}```\n"));
+    plant(
+        "src/signer.js",
+        format!(
+            "const jwk = {{\"kty\": \"EC\", \"crv\": \"P-256\", \"d\": \"{}\"}};\n",
+            random.text(BASE62, 43)
+        ),
+    );
+    // Tokens of providers.
+    plant("scripts/deploy.sh", format!("#!/bin/sh\nexport AWS_KEY=AKIA{}\n", random.text(UPPER, 16)));
+    plant("src/github.ts", format!("const auth = 'ghp_{}';\n", random.text(BASE62, 36)));
+    plant(
+        "src/slack.go",
+        format!(
+            "var bot = \"xoxb-{}-{}-{}\"\n",
+            123_456_789_012_u64,
+            987_654_321_098_u64,
+            random.text(BASE62, 24)
+        ),
+    );
+    plant("Billing.java", format!("class B {{ String k = \"sk_live_{}\"; }}\n", random.text(BASE62, 24)));
+    plant("src/model.rs", format!("const MODEL: &str = \"sk-proj-{}\";\n", random.text(BASE62, 48)));
+    plant(
+        "src/maps.html",
+        format!("<script src=\"https://maps/js?key=AIza{}\"></script>\n", random.text(BASE62, 35)),
+    );
+    let notebook = format!("import os\\nhf = \\\"hf_{}\\\"\\n", random.text(&BASE62[..52], 34));
+    plant("train.ipynb", format!("{{\"cells\": [{{\"source\": [\"{notebook}\"]}}]}}\n"));
+    // Values with a high entropy.
+    plant("src/settings.py", format!("API_SECRET_KEY = '{}'\n", random.text(BASE62, 40)));
+    plant("config/app.properties", format!("spring.datasource.password={}\n", random.text(BASE62, 14)));
+    plant(
+        "src/db.cs",
+        format!("var url = \"postgres://app:{}@db.internal/app\";\n", random.text(BASE62, 20)),
+    );
+    plant("http/call.txt", format!("POST /\nAuthorization: Bearer {}\n", random.text(BASE62, 40)));
+    files.into_iter().map(|(path, text)| (path.to_owned(), text)).collect()
+}
+
+fn find(path: &str, text: &str) -> Option<Finding> {
+    find_in_name(path).or_else(|| find_in_text(path, text))
+}
+
+#[test]
+fn rules_are_valid() {
+    let catalog = Catalog::read().expect("a valid data file");
+    assert_eq!(catalog.invalid_rules(), Vec::<&str>::new());
+}
+
+#[test]
+fn secrets_of_thirty_forms_are_refused_without_quoting_them() {
+    for seed in [7, 11, 1_234_567] {
+        let files = planted(seed);
+        assert_eq!(files.len(), 30);
+        for (path, text) in files {
+            let finding = find(&path, &text).unwrap_or_else(|| panic!("{path} is not refused"));
+            let shown = finding.to_string();
+            assert!(shown.len() < 60, "{path}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn secret_is_refused_wherever_it_is_in_a_file() {
+    let secret = format!("ghp_{}", Random(3).text(BASE62, 36));
+    for before in [0, 1, 100, 500, 511, 512, 513, 1_000, 100_000] {
+        // Keywords in front of the secret must not hide it.
+        for filler in ["a ", "ghp_ ", "token = 1\n"] {
+            let text = format!("{}{secret}{}", filler.repeat(before), filler.repeat(200));
+            let finding = find_in_text("a.txt", &text);
+            assert!(
+                matches!(finding, Some(Finding::Content { rule: "github-pat", .. })),
+                "{before} {filler:?}"
+            );
+        }
+    }
+    let text = format!("\n\n\nkey = {secret}\n");
+    assert_eq!(find_in_text("a.txt", &text), Some(Finding::Content { rule: "github-pat", line: 4 }));
+}
+
+#[test]
+fn ordinary_texts_and_placeholders_are_not_refused() {
+    for (path, text) in [
+        (".env.example", "API_KEY=\nPASSWORD=changeme-1234567\n"),
+        ("id_rsa.pub", "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABgQ user@host\n"),
+        ("docs/aws.md", "Set `AWS_ACCESS_KEY_ID` to `AKIAIOSFODNN7EXAMPLE`.\n"),
+        (
+            "docs/keys.md",
+            "The file begins with `-----BEGIN PRIVATE KEY-----` and ends with `-----END PRIVATE KEY-----`.\n",
+        ),
+        ("ci.yml", "env:\n  TOKEN: ${{ secrets.GITHUB_TOKEN }}\n  password: \"{{ vault_password }}\"\n"),
+        (
+            "src/lexer.rs",
+            "let token = self.next_token(TokenKind::Identifier2);\nlet secret_name = \"database-password\";\n",
+        ),
+        ("src/db.py", "url = 'postgres://user:password@localhost:5432/name'\n"),
+        ("main.tf", "variable \"db_password\" {}\npassword = var.db_password\n"),
+        ("src/style.css", ".sk-folding-cube-with-a-very-long-class-name-of-words {}\n"),
+        ("src/environment.rs", "fn read_credentials() {}\n"),
+    ] {
+        assert_eq!(find(path, text), None, "{path}");
+    }
+}
+
+#[test]
+fn allowed_files_and_folders_match_in_any_case() {
+    let allowed = AllowedSecrets::new(["tests/fixtures", "*.tfstate", "/deploy/prod.env"]).unwrap();
+    for (path, is_allowed) in [
+        ("tests/fixtures/a/key.txt", true),
+        ("infra/Terraform.TFSTATE", true),
+        ("deploy/prod.env", true),
+        ("old/deploy/prod.env", false),
+        ("src/key.txt", false),
+    ] {
+        assert_eq!(allowed.contains(path), is_allowed, "{path}");
+    }
+    assert!(!AllowedSecrets::default().contains("prod.env"));
+    assert!(AllowedSecrets::new(["{a"]).is_err());
+}
+
+#[test]
+fn repeated_keywords_are_scanned_in_linear_time() {
+    let started = std::time::Instant::now();
+    for keyword in
+        ["token = \"", "ghp_", "-----BEGIN PRIVATE KEY-----", "://a:", "\"auths\"", "eyJ", "kind: Secret\n"]
+    {
+        let text = keyword.repeat((1 << 20) / keyword.len());
+        let _ = find_in_text("a.yaml", &text);
+    }
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+}
