@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use contracts::request::ForkRequest;
+use protocol::session::IdOrigin;
 use runtime::{AuthenticatedCaller, Reply, path::SessionPath, request_body::JsonBody};
 use service::app::{App, error_reply};
 
@@ -11,7 +12,7 @@ pub(crate) async fn fork_session(
     SessionPath(session): SessionPath,
     JsonBody(request): JsonBody<ForkRequest>,
 ) -> Result<Reply, Reply> {
-    app.forker.fork(&caller, session, &request).await.map_err(error_reply)?;
+    app.forker.fork(&caller, session, &request, IdOrigin::Client).await.map_err(error_reply)?;
     let fork = app.reader.session_with_first_turns(&caller, request.session_id).await.map_err(error_reply)?;
     Ok(Reply::ok_with_warnings(fork.result, fork.warnings))
 }

@@ -1,7 +1,8 @@
-//! Rotation of the key that encrypts page tokens: the secret of the stack gets a new key in front of its current one.
+//! Rotation of the key that encrypts page tokens and derives ids of requests: the secret of the stack gets a new key in
+//! front of its current one.
 //!
 //! The functions get the keys with their deployment, since a read of the secret would delay each cold start
-//! (docs/internals/decisions/0016-page-tokens.md). The first key seals, all of them open.
+//! (docs/internals/decisions/0016-page-tokens.md). The first key seals and derives, all of them open and find.
 
 use aws_lc_rs::rand;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};

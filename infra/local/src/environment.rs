@@ -79,8 +79,8 @@ pub(crate) fn for_functions(
     if let Some(oidc) = &options.oidc {
         set(settings::OIDC_ISSUER.name, &oidc.issuer);
     }
-    // Constant across restarts, so that page tokens stay valid.
-    set(settings::PAGE_TOKEN_KEY.name, "local-cloud");
+    // Constant across restarts, so that page tokens stay valid and repeated requests find their turns.
+    set(settings::PAGE_TOKEN_KEY.name, keys.secret());
     set(settings::QDRANT_SESSIONS_COLLECTION.name, SESSIONS);
     // The embedded engine's URL is set once it holds a collection. Until then functions don't search.
     if let Vectors::Server { url, api_key } = &options.vectors {

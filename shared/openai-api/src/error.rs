@@ -140,7 +140,7 @@ impl From<Error> for ApiError {
             ErrorCode::AgentContextNotFound => (404, "model_not_found"),
             ErrorCode::MemberInvalid if param.as_deref() == Some("model") => (404, "model_not_found"),
             ErrorCode::SessionContextMismatch => (400, "invalid_value"),
-            ErrorCode::TurnIdConflict => (409, "idempotency_error"),
+            ErrorCode::TurnIdConflict | ErrorCode::SessionIdConflict => (409, "idempotency_error"),
             ErrorCode::SessionBusy => (409, "conversation_locked"),
             ErrorCode::TurnInProgress => (409, "response_in_progress"),
             ErrorCode::Unauthenticated => (401, "invalid_api_key"),
@@ -162,6 +162,9 @@ impl From<Error> for ApiError {
             }
             ErrorCode::TurnIdConflict => {
                 "The Idempotency-Key was used with another request. Send a new key.".to_owned()
+            }
+            ErrorCode::SessionIdConflict => {
+                "The responses of this Idempotency-Key were deleted too often. Send a new key.".to_owned()
             }
             _ => message,
         };

@@ -1,9 +1,11 @@
-//! Ids of turns that follow from their request, so that a repeated request finds its turn.
+//! Ids of turns that follow from their request, so that a repeated request finds its turn. They derive under a key of
+//! the deployment, so that no other user can compute them.
 
 use contracts::{
     Fingerprint,
     id::{SessionId, TurnId},
 };
+use runtime::id_key::IdKey;
 
 /// The header in which OpenAI's SDKs count the retries of a request.
 pub const RETRY_COUNT: &str = "x-stainless-retry-count";
@@ -11,48 +13,54 @@ pub const RETRY_COUNT: &str = "x-stainless-retry-count";
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// The longest idempotency key, in characters.
 pub const MAX_KEY_CHARS: usize = 255;
-/// The equal requests of one user in one minute that get ids of their own. A retry of one beyond them isn't recognized.
+/// The ids that one request may get. Equal requests of one minute use one each, as does a session that was deleted or is
+/// another user's. A retry of a request beyond them isn't recognized.
 pub const MAX_EQUAL: u32 = 8;
 /// The minutes in which a retry looks for its request. The SDKs wait ten minutes for an answer.
 pub const MINUTES: u64 = 15;
 
-/// A caller of the API, as far as ids depend on one.
+/// A caller of the API, as far as ids depend on one, and the key of the ids.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestUser<'a> {
+    /// The key.
+    pub key: &'a IdKey,
     /// The org.
     pub org: &'a str,
     /// The user.
     pub user: &'a str,
 }
 
+impl RequestUser<'_> {
+    /// Derives 64 hexadecimal digits from the user, a value of this kind, and numbers.
+    pub(crate) fn derive(&self, kind: &str, value: &[u8], numbers: &[u64]) -> String {
+        let Self { key, org, user } = self;
+        let numbers: Vec<u8> = numbers.iter().flat_map(|number| number.to_be_bytes()).collect();
+        key.derive(&[kind.as_bytes(), org.as_bytes(), user.as_bytes(), value, &numbers])
+    }
+}
+
 /// The value that the ids of a turn follow from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seed(Fingerprint);
+pub struct Seed(String);
 
 impl Seed {
-    /// Creates the seed of a request with an idempotency key.
+    /// Creates the seed of a request with an idempotency key. `ordinal` counts the ids that it may get.
     #[must_use]
-    pub fn of_key(user: RequestUser<'_>, key: &str) -> Self {
-        Self::hash(user, "key", key.as_bytes(), "")
+    pub fn of_key(user: RequestUser<'_>, key: &str, ordinal: u32) -> Self {
+        Self(user.derive("key", key.as_bytes(), &[ordinal.into()]))
     }
 
-    /// Creates the seed of a request by its bytes. `minute` is the time of the first try, `ordinal` tells equal
-    /// requests of that minute apart.
+    /// Creates the seed of a request by its bytes. `minute` is the time of the first try, `ordinal` counts the ids that
+    /// it may get.
     #[must_use]
     pub fn of_body(user: RequestUser<'_>, body: &[u8], minute: u64, ordinal: u32) -> Self {
-        Self::hash(user, "body", body, &format!("{minute}/{ordinal}"))
+        Self(user.derive("body", body, &[minute, ordinal.into()]))
     }
 
     /// Creates a seed from random bytes.
     #[must_use]
     pub fn random(bytes: &[u8]) -> Self {
-        Self(Fingerprint::hash_bytes(bytes))
-    }
-
-    fn hash(RequestUser { org, user }: RequestUser<'_>, kind: &str, what: &[u8], more: &str) -> Self {
-        // The lengths keep the parts apart.
-        let head = format!("{kind}/{}/{org}/{}/{user}/{more}/", org.len(), user.len());
-        Self(Fingerprint::hash_bytes(&[head.as_bytes(), what].concat()))
+        Self(Fingerprint::hash_bytes(bytes).to_string())
     }
 
     /// Returns the id of a new session.
@@ -75,30 +83,37 @@ impl Seed {
 
 #[cfg(test)]
 mod tests {
+    use runtime::id_key::IdKeys;
+
     use super::*;
 
-    const ADA: RequestUser<'_> = RequestUser { org: "acme", user: "ada" };
+    fn key() -> IdKey {
+        IdKeys::from_keys("k").unwrap().current
+    }
 
     #[test]
     fn same_request_gets_same_ids() {
-        let seed = Seed::of_body(ADA, b"{}", 7, 0);
-        assert_eq!(seed, Seed::of_body(ADA, b"{}", 7, 0));
+        let ada = RequestUser { key: &key(), org: "acme", user: "ada" };
+        let seed = Seed::of_body(ada, b"{}", 7, 0);
+        assert_eq!(seed, Seed::of_body(ada, b"{}", 7, 0));
         assert_ne!(seed.session().unwrap().as_str(), seed.turn().unwrap().as_str());
         assert_eq!(seed.turn().unwrap().as_str().len(), 32);
     }
 
     #[test]
     fn different_requests_get_different_ids() {
-        let other_user = RequestUser { org: "acme", user: "bob" };
-        let shifted = RequestUser { org: "acm", user: "e/ada" };
+        let (key, other_key) = (key(), IdKeys::from_keys("other").unwrap().current);
+        let ada = RequestUser { key: &key, org: "acme", user: "ada" };
         let seeds = [
-            Seed::of_body(ADA, b"{}", 7, 0),
-            Seed::of_body(ADA, b"{}", 7, 1),
-            Seed::of_body(ADA, b"{}", 8, 0),
-            Seed::of_body(ADA, b"[]", 7, 0),
-            Seed::of_body(other_user, b"{}", 7, 0),
-            Seed::of_body(shifted, b"{}", 7, 0),
-            Seed::of_key(ADA, "{}"),
+            Seed::of_body(ada, b"{}", 7, 0),
+            Seed::of_body(ada, b"{}", 7, 1),
+            Seed::of_body(ada, b"{}", 8, 0),
+            Seed::of_body(ada, b"[]", 7, 0),
+            Seed::of_body(RequestUser { user: "bob", ..ada }, b"{}", 7, 0),
+            Seed::of_body(RequestUser { org: "acm", user: "eada", ..ada }, b"{}", 7, 0),
+            Seed::of_body(RequestUser { key: &other_key, ..ada }, b"{}", 7, 0),
+            Seed::of_key(ada, "{}", 0),
+            Seed::of_key(ada, "{}", 1),
         ];
         for (n, seed) in seeds.iter().enumerate() {
             assert!(seeds.iter().skip(n + 1).all(|other| other != seed), "{n}");

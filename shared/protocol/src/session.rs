@@ -180,6 +180,27 @@ pub enum SessionClosed {
     Quarantined,
 }
 
+/// The origin of a session's id, which decides on the sessions that a submission may use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum IdOrigin {
+    /// The client chose the id. It may name any session that the user may see.
+    #[default]
+    Client,
+    /// The service derived the id from the request. Nobody named a session, so the only ones to use are a new one and
+    /// the user's own.
+    Derived,
+}
+
+impl IdOrigin {
+    /// True if a user's submission may use the session that is stored under the id, or create it. Not if it is deleted
+    /// or purged: the request never referred to that one.
+    #[must_use]
+    pub fn admits(self, stored: Option<&Session>, user: &UserId) -> bool {
+        let is_own = |session: &Session| session.owner.id == *user && session.deleted.is_none();
+        self == Self::Client || stored.is_none_or(is_own)
+    }
+}
+
 /// A user's role in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SessionRole {

@@ -11,6 +11,7 @@ pub mod correlation;
 mod deadline;
 pub mod download;
 pub mod form;
+pub mod id_key;
 mod invocation;
 mod isolation;
 pub mod keep_alive;

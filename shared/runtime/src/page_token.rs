@@ -47,8 +47,7 @@ impl PageTokens {
     }
 
     fn from_keys(keys: &str) -> Self {
-        let keys = keys.split(SEPARATOR).map(str::trim).filter(|key| !key.is_empty());
-        Self(keys.map(|key| PageTokenKey(hmac::Key::new(hmac::HMAC_SHA256, key.as_bytes()))).collect())
+        Self(deployment_keys(keys).map(PageTokenKey).collect())
     }
 
     /// Returns the token for a position in a caller's list.
@@ -78,6 +77,12 @@ impl PageTokens {
     fn decrypt(&self, caller: &Caller, list: &ListScope, token: &str) -> Option<String> {
         self.0.iter().find_map(|key| key.decrypt(caller, list, token))
     }
+}
+
+/// Parses the keys of the deployment, the current one first.
+pub(crate) fn deployment_keys(setting: &str) -> impl Iterator<Item = hmac::Key> {
+    let keys = setting.split(SEPARATOR).map(str::trim).filter(|key| !key.is_empty());
+    keys.map(|key| hmac::Key::new(hmac::HMAC_SHA256, key.as_bytes()))
 }
 
 impl PageTokenKey {

@@ -15,7 +15,7 @@ use agent::{
 use axum::extract::FromRef;
 use contracts::{id::SessionId, request::SessionVisibility};
 use protocol::{Caller, chain::ConversationStatePolicy};
-use runtime::{ClaimNames, Reply, api::ResponseMode, stream::KeepAlive};
+use runtime::{ClaimNames, Reply, api::ResponseMode, id_key::IdKeys, stream::KeepAlive};
 use settings::Env;
 use storage::{Clients, Objects, Queue, Table, Uploads};
 use turns::{
@@ -78,6 +78,8 @@ pub struct App {
     pub response_mode: ResponseMode,
     /// True if the OpenAI-compatible API is served.
     pub serves_openai_api: bool,
+    /// The keys of ids that follow from requests.
+    pub id_keys: IdKeys,
     claims: Arc<ClaimNames>,
 }
 
@@ -102,6 +104,7 @@ impl App {
         let claims = Arc::new(ClaimNames::read(&mut env));
         let response_mode = ResponseMode::read(&mut env);
         let serves_openai_api = env.read(&settings::OPENAI_COMPATIBLE_API);
+        let id_keys = IdKeys::read(&mut env);
         env.finish()?;
 
         let Clients { table, objects, queue, secrets } = Clients::load(&storage).await;
@@ -142,6 +145,7 @@ impl App {
             keep_alive,
             response_mode,
             serves_openai_api,
+            id_keys,
             claims,
         })
     }

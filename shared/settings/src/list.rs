@@ -85,8 +85,9 @@ settings! {
             Flag, DefaultsTo("true"), HTTP_HANDLERS, SetBy::Template,
         );
         PAGE_TOKEN_KEY: Text, Required = (
-            "Keys that encrypt page tokens, separated by commas. The first one encrypts, all of them decrypt",
-            Text, Required, &[SESSION_READ], SetBy::Template,
+            "Keys that encrypt page tokens, and from which ids of OpenAI-compatible requests derive, separated by commas. \
+            The first one is used, the others decrypt and find what is older",
+            Text, Required, HTTP_HANDLERS, SetBy::Template,
         );
         BUFFERED_RESPONSES: Flag, DefaultsTo = (
             "Send responses in one piece, for `sam local start-api`, which can't read streams",

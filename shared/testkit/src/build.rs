@@ -23,7 +23,7 @@ use protocol::{
     chain::{ConversationStatePolicy, Target},
     detail::Excerpt,
     id::{SessionKey, TurnKey},
-    session::{Contexts, Hints, SolutionChange},
+    session::{Contexts, Hints, IdOrigin, SolutionChange},
     transition::begin::{Setup, Submission},
 };
 
@@ -201,6 +201,7 @@ pub fn submission(caller: &Caller, request: &UserTurn) -> Submission {
     let session = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
     Submission {
         key: session.turn(request.turn_id.clone()),
+        id_origin: IdOrigin::Client,
         requested_by: caller.user.clone(),
         fingerprint: request.fingerprint(),
         id: None,

@@ -1,6 +1,7 @@
 //! The OpenAI-compatible API under `/v1`.
 
 mod chat;
+mod derived_ids;
 mod files;
 mod headers;
 mod manage;

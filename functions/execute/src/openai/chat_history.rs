@@ -14,8 +14,13 @@ use openai_api::{
     request::UserMessage,
     response::Outcome,
 };
+use protocol::session::IdOrigin;
 use service::respond::Work;
-use turns::{flow::StartConditions, refusal::Refusal, stream::ResponseStart};
+use turns::{
+    flow::{DerivedSession, StartConditions},
+    refusal::Refusal,
+    stream::ResponseStart,
+};
 
 use super::{context::Context, start::Start};
 
@@ -44,9 +49,10 @@ pub(super) async fn start(
     let message = with_transcript.as_ref().unwrap_or(message);
     let finder = Finder { start: Start { context, request: &chat.create, message }, chat };
     if is_retry && let Some(found) = finder.first_try(previous.as_ref()).await? {
-        return finder.start.run(found, StartConditions::default()).await;
+        let conditions = StartConditions { id_origin: IdOrigin::Derived, ..StartConditions::default() };
+        return finder.start.run(found, conditions).await;
     }
-    finder.begin(previous).await
+    finder.begin(previous, !is_retry).await
 }
 
 struct Finder<'a> {
@@ -60,13 +66,25 @@ struct Previous {
     is_last: bool,
 }
 
+/// The result of a search for a turn in a session.
+enum Search {
+    /// No session has the id.
+    Free,
+    /// The session doesn't have the turn.
+    Other,
+    /// The turn is there.
+    Found(Previous),
+}
+
 impl Finder<'_> {
-    fn turn(&self, hash: &Fingerprint) -> Result<TurnId, ApiError> {
-        History::turn(self.start.user(), hash).ok_or_else(internal)
+    /// Returns the turn of a request, under each key of ids.
+    fn turns(&self, hash: &Fingerprint) -> Result<Vec<TurnId>, ApiError> {
+        self.start.users().map(|user| History::turn(user, hash).ok_or_else(internal)).collect()
     }
 
-    fn session(&self, hash: &Fingerprint, ordinal: u32) -> Result<SessionId, ApiError> {
-        History::session(self.start.user(), hash, ordinal).ok_or_else(internal)
+    /// Returns a session of a request, under each key of ids.
+    fn sessions(&self, hash: &Fingerprint, ordinal: u32) -> Result<Vec<SessionId>, ApiError> {
+        self.start.users().map(|user| History::session(user, hash, ordinal).ok_or_else(internal)).collect()
     }
 
     /// Finds the turn that the history ends with: one with the same answer, if possible one that is its session's last.
@@ -74,15 +92,16 @@ impl Finder<'_> {
         let points = &self.chat.history.points;
         let Some(last) = points.last() else { return Ok(None) };
         if let Some(response) = &last.response {
-            return self.check(ResponseId { round: 0, ..response.clone() }, last).await;
+            let search = self.check(ResponseId { round: 0, ..response.clone() }, last).await?;
+            return Ok(if let Search::Found(previous) = search { Some(previous) } else { None });
         }
-        let turn = self.turn(&last.hash)?;
+        let turns = self.turns(&last.hash)?;
         let (first, branches) =
             points.split_first().map_or((None, points.as_slice()), |(first, rest)| (Some(first), rest));
         // Most chats have one branch, which began with their first request.
-        let mut found = self.in_sessions(first.into_iter(), &turn, last).await?;
+        let mut found = self.in_sessions(first.into_iter(), &turns, last).await?;
         if !found.as_ref().is_some_and(|found| found.is_last) {
-            let branched = self.in_sessions(branches.iter().rev().take(MAX_BRANCHES), &turn, last).await?;
+            let branched = self.in_sessions(branches.iter().rev().take(MAX_BRANCHES), &turns, last).await?;
             found = branched.filter(|branched| branched.is_last || found.is_none()).or(found);
         }
         Ok(found)
@@ -92,37 +111,39 @@ impl Finder<'_> {
     async fn in_sessions<'p>(
         &self,
         roots: impl Iterator<Item = &'p Point>,
-        turn: &TurnId,
+        turns: &[TurnId],
         last: &Point,
     ) -> Result<Option<Previous>, ApiError> {
         let roots: Vec<&Point> = roots.collect();
         let mut found: Option<Previous> = None;
         for ordinal in 0..MAX_EQUAL {
-            let sessions = roots.iter().map(|root| self.session(&root.hash, ordinal));
-            let sessions = sessions.collect::<Result<Vec<_>, _>>()?;
-            let checked = sessions
-                .into_iter()
-                .map(|session| self.check(ResponseId::first(session, turn.clone()), last));
-            let hits: Vec<Previous> = try_join_all(checked).await?.into_iter().flatten().collect();
-            if hits.is_empty() {
+            let sessions = roots.iter().map(|root| self.sessions(&root.hash, ordinal));
+            let sessions = sessions.collect::<Result<Vec<_>, _>>()?.concat();
+            // A turn may be newer than the current key, and its session older.
+            let ids = sessions.iter().flat_map(|session| {
+                turns.iter().map(|turn| ResponseId::first(session.clone(), turn.clone()))
+            });
+            let searches = try_join_all(ids.map(|id| self.check(id, last))).await?;
+            if searches.iter().all(|search| matches!(search, Search::Free)) {
                 break;
             }
-            for hit in hits {
-                if hit.is_last {
-                    return Ok(Some(hit));
+            for search in searches {
+                match search {
+                    Search::Found(hit) if hit.is_last => return Ok(Some(hit)),
+                    Search::Found(hit) => found = found.or(Some(hit)),
+                    Search::Free | Search::Other => {}
                 }
-                found = found.or(Some(hit));
             }
         }
         Ok(found)
     }
 
-    /// Returns the turn if it is there, and has this answer.
-    async fn check(&self, id: ResponseId, point: &Point) -> Result<Option<Previous>, ApiError> {
-        let head = self.start.head(&id).await?;
-        let Some(head) = head.filter(|head| !head.is_deleted && head.status == StatusReason::Completed)
-        else {
-            return Ok(None);
+    /// Looks for the turn in a session of the caller, with this answer.
+    async fn check(&self, id: ResponseId, point: &Point) -> Result<Search, ApiError> {
+        let head = match self.start.derived(&id).await? {
+            DerivedSession::Free => return Ok(Search::Free),
+            DerivedSession::Own(Some(head)) if head.status == StatusReason::Completed => head,
+            DerivedSession::Own(_) | DerivedSession::Conflict => return Ok(Search::Other),
         };
         let Context { app, caller, .. } = self.start.context;
         let snapshot = app.reader.turn_snapshot(caller, id.session.clone(), id.turn.clone()).await;
@@ -134,43 +155,58 @@ impl Finder<'_> {
             _ => false,
         };
         let id = ResponseId { round: head.round, ..id };
-        Ok(is_same.then_some(Previous { id, is_last: head.is_last }))
+        let found = Previous { id, is_last: head.is_last };
+        Ok(if is_same { Search::Found(found) } else { Search::Other })
     }
 
     /// Finds the turn that an earlier try of the request started.
     async fn first_try(&self, previous: Option<&Previous>) -> Result<Option<ResponseId>, ApiError> {
         let hash = &self.chat.history.hash;
-        let turn = self.turn(hash)?;
+        let turns = self.turns(hash)?;
         if let Some(previous) = previous {
-            let here = ResponseId::first(previous.id.session.clone(), turn.clone());
-            if self.start.head(&here).await?.is_some() {
-                return Ok(Some(here));
+            for turn in &turns {
+                let here = ResponseId::first(previous.id.session.clone(), turn.clone());
+                if let DerivedSession::Own(Some(_)) = self.start.derived(&here).await? {
+                    return Ok(Some(here));
+                }
             }
         }
         let mut latest = None;
         for ordinal in 0..MAX_EQUAL {
-            let id = ResponseId::first(self.session(hash, ordinal)?, turn.clone());
-            if self.start.head(&id).await?.is_none() {
+            let mut is_free = true;
+            // The ids of a new session derive from one key.
+            for (session, turn) in self.sessions(hash, ordinal)?.into_iter().zip(&turns) {
+                let id = ResponseId::first(session, turn.clone());
+                let state = self.start.derived(&id).await?;
+                is_free &= state == DerivedSession::Free;
+                if let DerivedSession::Own(Some(_)) = state {
+                    latest = Some(id);
+                }
+            }
+            if is_free {
                 break;
             }
-            latest = Some(id);
         }
         Ok(latest)
     }
 
     /// Starts the turn after the previous one, beside its successor, or in a new session.
-    async fn begin(&self, previous: Option<Previous>) -> Result<Started, ApiError> {
-        let hash = &self.chat.history.hash;
-        let turn = self.turn(hash)?;
+    async fn begin(&self, previous: Option<Previous>, is_new: bool) -> Result<Started, ApiError> {
+        let (user, hash) = (self.start.user(), &self.chat.history.hash);
+        let turn = History::turn(user, hash).ok_or_else(internal)?;
+        let conditions =
+            StartConditions { is_new, id_origin: IdOrigin::Derived, ..StartConditions::default() };
         if let Some(Previous { id, is_last: true }) = &previous {
-            let follows = Some(id.turn.clone());
-            let conditions = StartConditions { is_new: true, follows, ..StartConditions::default() };
+            let conditions = StartConditions { follows: Some(id.turn.clone()), ..conditions.clone() };
             let here = ResponseId::first(id.session.clone(), turn.clone());
             let started = self.start.run(here, conditions).await?;
             let is_taken = matches!(
                 started.1,
                 ResponseStart::Refused(
-                    Refusal::TurnIdConflict | Refusal::NotLastTurn | Refusal::SessionBusy { .. }
+                    Refusal::TurnIdConflict
+                        | Refusal::SessionIdConflict
+                        | Refusal::NotLastTurn
+                        | Refusal::SessionBusy { .. }
                 )
             );
             if !is_taken {
@@ -178,32 +214,33 @@ impl Finder<'_> {
             }
         }
         for ordinal in 0..MAX_EQUAL {
-            let session = self.session(hash, ordinal)?;
-            if let Some(started) = self.begin_in(session, &turn, previous.as_ref()).await? {
+            let session = History::session(user, hash, ordinal).ok_or_else(internal)?;
+            if let Some(started) = self.begin_in(session, &turn, previous.as_ref(), &conditions).await? {
                 return Ok(started);
             }
         }
         let session = SessionId::new(uuid::Uuid::new_v4().simple().to_string()).map_err(|_| internal())?;
-        self.begin_in(session, &turn, previous.as_ref()).await?.ok_or_else(internal)
+        self.begin_in(session, &turn, previous.as_ref(), &conditions).await?.ok_or_else(internal)
     }
 
-    /// Starts the turn in a new session. None if the session is in use.
+    /// Starts the turn in a new session. None if the ids are in use.
     async fn begin_in(
         &self,
         session: SessionId,
         turn: &TurnId,
         previous: Option<&Previous>,
+        conditions: &StartConditions,
     ) -> Result<Option<Started>, ApiError> {
         if let Some(previous) = previous
             && !self.start.fork(&previous.id, &session).await?
         {
             return Ok(None);
         }
-        let conditions = StartConditions { is_new: true, ..StartConditions::default() };
-        let started = self.start.run(ResponseId::first(session, turn.clone()), conditions).await?;
-        let is_taken =
-            matches!(started.1, ResponseStart::Refused(Refusal::TurnIdConflict | Refusal::SessionDeleted));
-        Ok((!is_taken).then_some(started))
+        let ids = ResponseId::first(session, turn.clone());
+        let started = self.start.run(ids, conditions.clone()).await?;
+        let is_in_use =
+            matches!(started.1, ResponseStart::Refused(Refusal::TurnIdConflict | Refusal::SessionIdConflict));
+        Ok((!is_in_use).then_some(started))
     }
 }
 

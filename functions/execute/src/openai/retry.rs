@@ -3,49 +3,54 @@
 use axum::http::HeaderMap;
 use futures::future::try_join_all;
 use openai_api::{
+    delivery::refused,
     error::ApiError,
     id::ResponseId,
-    retry::{IDEMPOTENCY_KEY, MAX_EQUAL, MAX_KEY_CHARS, MINUTES, RETRY_COUNT, Seed},
+    retry::{IDEMPOTENCY_KEY, MAX_EQUAL, MAX_KEY_CHARS, MINUTES, RETRY_COUNT, RequestUser, Seed},
 };
 use service::respond::Work;
-use turns::{refusal::Refusal, stream::ResponseStart};
+use turns::{flow::DerivedSession, refusal::Refusal, stream::ResponseStart};
 
 use super::start::Start;
 
+type Started = (ResponseId, ResponseStart<Work>);
+
 /// Starts the turn of a request, or finds the one that an earlier try started.
-pub(super) async fn start(
-    start: &Start<'_>,
-    headers: &HeaderMap,
-    body: &[u8],
-) -> Result<(ResponseId, ResponseStart<Work>), ApiError> {
-    let (user, minute) = (start.user(), start.context.now / 60);
+pub(super) async fn start(start: &Start<'_>, headers: &HeaderMap, body: &[u8]) -> Result<Started, ApiError> {
     if let Some(key) = headers.get(IDEMPOTENCY_KEY) {
         let key = key.to_str().ok().filter(|key| !key.is_empty() && key.len() <= MAX_KEY_CHARS);
         let rule = "must have 1 to 255 ASCII characters";
         let key = key.ok_or_else(|| ApiError::value("Idempotency-Key", rule))?;
-        return start.with_seed(&Seed::of_key(user, key), false).await;
+        return with_key(start, key).await;
     }
-    match retry_count(headers)? {
-        Some(0) => {
-            for ordinal in 0..MAX_EQUAL {
-                let started = start.with_seed(&Seed::of_body(user, body, minute, ordinal), true).await?;
-                // A response that was deleted since keeps its ids.
-                let is_taken = matches!(
-                    started.1,
-                    ResponseStart::Refused(Refusal::TurnIdConflict | Refusal::SessionDeleted)
-                );
-                if !is_taken {
-                    return Ok(started);
-                }
-            }
-            start.with_seed(&random(), true).await
-        }
+    let (user, minute) = (start.user(), start.context.now / 60);
+    let is_new = match retry_count(headers)? {
+        Some(0) => true,
         Some(_) => {
-            let seed = first_try(start, body, minute).await?;
-            start.with_seed(&seed.unwrap_or_else(|| Seed::of_body(user, body, minute, 0)), false).await
+            if let Some(seed) = first_try(start, body, minute).await? {
+                return start.with_seed(&seed, false).await;
+            }
+            false
         }
+        None => return start.with_seed(&random(), true).await,
+    };
+    let seeds = (0..MAX_EQUAL).map(|ordinal| Seed::of_body(user, body, minute, ordinal));
+    match first_usable(start, seeds, is_new).await? {
+        Some(started) => Ok(started),
         None => start.with_seed(&random(), true).await,
     }
+}
+
+/// Starts the turn of a request with an idempotency key, or finds it.
+async fn with_key(start: &Start<'_>, key: &str) -> Result<Started, ApiError> {
+    let seeds = |user| (0..MAX_EQUAL).map(move |ordinal| Seed::of_key(user, key, ordinal));
+    for user in start.users().skip(1) {
+        if let Some(seed) = latest(start, seeds(user)).await? {
+            return start.with_seed(&seed, false).await;
+        }
+    }
+    let started = first_usable(start, seeds(start.user()), false).await?;
+    started.ok_or_else(|| refused(&Refusal::SessionIdConflict))
 }
 
 /// Returns the number of the retry, as OpenAI's SDKs count them. An unreadable number is refused: taken for absent, it
@@ -56,24 +61,48 @@ pub(super) fn retry_count(headers: &HeaderMap) -> Result<Option<u32>, ApiError> 
     count.map(Some).ok_or_else(|| ApiError::value(RETRY_COUNT, "must be a number"))
 }
 
+/// Starts the turn of the first seed whose ids are usable. None if there is no such seed.
+async fn first_usable(
+    start: &Start<'_>,
+    seeds: impl Iterator<Item = Seed>,
+    is_new: bool,
+) -> Result<Option<Started>, ApiError> {
+    for seed in seeds {
+        let started = start.with_seed(&seed, is_new).await?;
+        let is_in_use = match &started.1 {
+            ResponseStart::Refused(Refusal::SessionIdConflict) => true,
+            ResponseStart::Refused(Refusal::TurnIdConflict) => is_new,
+            _ => false,
+        };
+        if !is_in_use {
+            return Ok(Some(started));
+        }
+    }
+    Ok(None)
+}
+
 /// Returns the seed of the latest equal request of the last minutes.
 async fn first_try(start: &Start<'_>, body: &[u8], minute: u64) -> Result<Option<Seed>, ApiError> {
-    let user = start.user();
     let minutes = (0..MINUTES).map(|ago| minute.saturating_sub(ago));
-    let found = try_join_all(minutes.map(|minute| async move {
-        let seed = Seed::of_body(user, body, minute, 0);
-        Ok::<_, ApiError>(start.exists(&seed).await?.then_some((minute, seed)))
+    let users: Vec<RequestUser<'_>> = start.users().collect();
+    let tries = minutes.flat_map(|minute| users.iter().map(move |user| (*user, minute)));
+    let found = try_join_all(tries.map(|(user, minute)| {
+        latest(start, (0..MAX_EQUAL).map(move |ordinal| Seed::of_body(user, body, minute, ordinal)))
     }));
-    let Some((minute, first)) = found.await?.into_iter().flatten().next() else { return Ok(None) };
-    let mut latest = first;
-    for ordinal in 1..MAX_EQUAL {
-        let seed = Seed::of_body(user, body, minute, ordinal);
-        if !start.exists(&seed).await? {
-            break;
+    Ok(found.await?.into_iter().flatten().next())
+}
+
+/// Returns the last of these seeds whose turn is there. Seeds are used in their order.
+async fn latest(start: &Start<'_>, seeds: impl Iterator<Item = Seed>) -> Result<Option<Seed>, ApiError> {
+    let mut latest = None;
+    for seed in seeds {
+        match start.find(&seed).await? {
+            DerivedSession::Free => break,
+            DerivedSession::Own(Some(_)) => latest = Some(seed),
+            DerivedSession::Own(None) | DerivedSession::Conflict => {}
         }
-        latest = seed;
     }
-    Ok(Some(latest))
+    Ok(latest)
 }
 
 fn random() -> Seed {

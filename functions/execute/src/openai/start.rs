@@ -13,10 +13,12 @@ use openai_api::{
     retry::{RequestUser, Seed},
     snapshot,
 };
+use protocol::session::IdOrigin;
+use runtime::id_key::IdKey;
 use serde_json::json;
 use service::respond::{self, TurnRequest, Work};
 use turns::{
-    flow::{StartConditions, TurnHead},
+    flow::{DerivedSession, StartConditions, TurnHead},
     refusal::Refusal,
     stream::ResponseStart,
 };
@@ -31,13 +33,23 @@ pub(super) struct Start<'a> {
 }
 
 impl Start<'_> {
-    /// Returns the user, as far as ids depend on one.
+    /// Returns the user, as far as ids depend on one, with the key of new ids.
     pub(super) fn user(&self) -> RequestUser<'_> {
-        let caller = &self.context.caller;
-        RequestUser { org: caller.org.as_str(), user: caller.user.id.as_str() }
+        self.user_with(&self.context.app.id_keys.current)
     }
 
-    /// Starts the turn of a seed. `is_new` refuses a turn that is there, even of the same request.
+    /// Returns the user with each key of ids, that of new ones first.
+    pub(super) fn users(&self) -> impl Iterator<Item = RequestUser<'_>> {
+        self.context.app.id_keys.iter().map(|key| self.user_with(key))
+    }
+
+    fn user_with<'k>(&'k self, key: &'k IdKey) -> RequestUser<'k> {
+        let caller = &self.context.caller;
+        RequestUser { key, org: caller.org.as_str(), user: caller.user.id.as_str() }
+    }
+
+    /// Starts the turn of a seed. `is_new` refuses a turn that is there, even of the same request. A session under the
+    /// seed's id that isn't the caller's own, or was deleted, is a conflict of session ids.
     pub(super) async fn with_seed(
         &self,
         seed: &Seed,
@@ -45,8 +57,9 @@ impl Start<'_> {
     ) -> Result<(ResponseId, ResponseStart<Work>), ApiError> {
         let (own, turn) = ids(seed)?;
         let anywhere = StartConditions { is_new, ..StartConditions::default() };
+        let in_own = StartConditions { id_origin: IdOrigin::Derived, ..anywhere.clone() };
         match &self.request.parent {
-            Parent::None => self.run(ResponseId::first(own, turn), anywhere).await,
+            Parent::None => self.run(ResponseId::first(own, turn), in_own).await,
             Parent::Conversation(session) => {
                 self.run(ResponseId::first(session.clone(), turn), anywhere).await
             }
@@ -71,32 +84,38 @@ impl Start<'_> {
                         return Ok(started);
                     }
                 }
-                if !self.fork(previous, &own).await? {
-                    return Ok((
-                        ResponseId::first(own, turn),
-                        ResponseStart::Refused(Refusal::TurnIdConflict),
-                    ));
+                let is_forked = self.fork(previous, &own).await?;
+                let ids = ResponseId::first(own, turn);
+                if !is_forked {
+                    return Ok((ids, ResponseStart::Refused(Refusal::SessionIdConflict)));
                 }
-                self.run(ResponseId::first(own, turn), anywhere).await
+                self.run(ids, in_own).await
             }
         }
     }
 
-    /// True if the turn of a seed is there.
-    pub(super) async fn exists(&self, seed: &Seed) -> Result<bool, ApiError> {
+    /// Looks for the turn of a seed: in the session that the request names, and in the seed's own.
+    pub(super) async fn find(&self, seed: &Seed) -> Result<DerivedSession, ApiError> {
         let (own, turn) = ids(seed)?;
-        let session = match &self.request.parent {
-            Parent::None => own,
-            Parent::Conversation(session) => session.clone(),
-            Parent::Response(previous) => {
-                let in_session = ResponseId::first(previous.session.clone(), turn.clone());
-                if self.head(&in_session).await?.is_some() {
-                    return Ok(true);
-                }
-                own
-            }
+        let named = match &self.request.parent {
+            Parent::None => None,
+            Parent::Conversation(session) => Some(session),
+            Parent::Response(previous) => Some(&previous.session),
         };
-        Ok(self.head(&ResponseId::first(session, turn)).await?.is_some())
+        if let Some(session) = named {
+            let head = self.head(&ResponseId::first(session.clone(), turn.clone())).await?;
+            if head.is_some() {
+                return Ok(DerivedSession::Own(head));
+            }
+        }
+        self.derived(&ResponseId::first(own, turn)).await
+    }
+
+    /// Reads the state of a session and a turn with derived ids.
+    pub(super) async fn derived(&self, ids: &ResponseId) -> Result<DerivedSession, ApiError> {
+        let Context { app, caller, .. } = self.context;
+        let found = app.reader.derived_session(caller, ids.session.clone(), ids.turn.clone()).await;
+        found.map_err(|refusal| refused(&refusal))
     }
 
     pub(super) async fn head(&self, id: &ResponseId) -> Result<Option<TurnHead>, ApiError> {
@@ -125,7 +144,7 @@ impl Start<'_> {
         }
     }
 
-    /// Forks the session of a response. False if the new session's id is in use.
+    /// Forks the session of a response into one with a derived id. False if another session has that id.
     pub(super) async fn fork(&self, previous: &ResponseId, own: &SessionId) -> Result<bool, ApiError> {
         // An invalid input leaves no session behind.
         self.request.user_turn(previous, self.message)?;
@@ -133,7 +152,7 @@ impl Start<'_> {
         let body = json!({"SessionId": own.as_str(), "TurnId": previous.turn.as_str()});
         let request = ForkRequest::parse(body.to_string().as_bytes());
         let request = request.map_err(|_| ApiError::previous_not_found(&previous.to_string()))?;
-        let forked = app.forker.fork(caller, previous.session.clone(), &request).await;
+        let forked = app.forker.fork(caller, previous.session.clone(), &request, IdOrigin::Derived).await;
         match forked {
             Ok(()) => Ok(true),
             Err(Refusal::SessionIdConflict) => Ok(false),

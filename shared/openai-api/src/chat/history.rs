@@ -10,7 +10,8 @@ use contracts::{
 
 use crate::{id::ResponseId, retry::RequestUser};
 
-/// The chats of one user with equal messages that get sessions of their own. Later ones aren't recognized.
+/// The sessions that the chats of one user with equal messages may get. A deleted session, or another user's, takes one.
+/// Later chats aren't recognized.
 pub const MAX_EQUAL: u32 = 8;
 
 /// A request of the history, and the answer to it.
@@ -42,16 +43,16 @@ impl History {
         TurnId::new(id(user, "chat-turn", hash, 0)).ok()
     }
 
-    /// Returns the id of the session that began, or branched off, with these messages. `ordinal` tells equal chats apart.
+    /// Returns the id of a session that began, or branched off, with these messages. `ordinal` counts the ids that such
+    /// a session may get.
     #[must_use]
     pub fn session(user: RequestUser<'_>, hash: &Fingerprint, ordinal: u32) -> Option<SessionId> {
         SessionId::new(id(user, "chat-session", hash, ordinal)).ok()
     }
 }
 
-fn id(RequestUser { org, user }: RequestUser<'_>, kind: &str, hash: &Fingerprint, ordinal: u32) -> String {
-    let text = format!("{kind}/{}/{org}/{}/{user}/{hash}/{ordinal}", org.len(), user.len());
-    Fingerprint::hash_bytes(text.as_bytes()).to_string().chars().take(32).collect()
+fn id(user: RequestUser<'_>, kind: &str, hash: &Fingerprint, ordinal: u32) -> String {
+    user.derive(kind, hash.to_string().as_bytes(), &[ordinal.into()]).chars().take(32).collect()
 }
 
 /// Hashes the messages of a chat, one after the other.

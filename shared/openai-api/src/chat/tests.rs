@@ -4,6 +4,7 @@ use contracts::{
     response::ToolCall,
     stream::{Delta, Event, EventId, Kind, Reset},
 };
+use runtime::id_key::IdKeys;
 use serde_json::{Value, json};
 
 use super::*;
@@ -13,8 +14,6 @@ use crate::{
     response::Outcome,
     retry::RequestUser,
 };
-
-const ADA: RequestUser<'_> = RequestUser { org: "acme", user: "ada" };
 
 fn parse(body: Value) -> ChatRequest {
     ChatRequest::parse(body.to_string().as_bytes()).unwrap_or_else(|error| panic!("{body}: {error}"))
@@ -67,9 +66,11 @@ fn second_request_names_the_first_turn() {
     );
     let edited = chat(json!([user("Hi!"), reply, user("More")]));
     assert_ne!(edited.history.points[0].hash, point.hash);
-    let turn = |hash| History::turn(ADA, hash).unwrap();
+    let key = IdKeys::from_keys("k").unwrap().current;
+    let ada = RequestUser { key: &key, org: "acme", user: "ada" };
+    let turn = |hash| History::turn(ada, hash).unwrap();
     assert_eq!(turn(&point.hash), turn(&first.history.hash));
-    assert_ne!(History::session(ADA, &point.hash, 0), History::session(ADA, &point.hash, 1));
+    assert_ne!(History::session(ada, &point.hash, 0), History::session(ada, &point.hash, 1));
 }
 
 #[test]

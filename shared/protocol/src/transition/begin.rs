@@ -21,7 +21,9 @@ use crate::{
     id::{AttemptId, TurnKey},
     payload::StoredRequest,
     ratings::Ratings,
-    session::{ChainHead, Contexts, Hints, LastTurn, NameSource, Session, SessionClosed, SolutionChange},
+    session::{
+        ChainHead, Contexts, Hints, IdOrigin, LastTurn, NameSource, Session, SessionClosed, SolutionChange,
+    },
     timing::Timing,
     turn::{EndReason, Stage, State, Turn},
 };
@@ -31,6 +33,8 @@ use crate::{
 pub struct Submission {
     /// The turn's key.
     pub key: TurnKey,
+    /// The origin of the session's id.
+    pub id_origin: IdOrigin,
     /// The user who submitted it.
     pub requested_by: User,
     /// The fingerprint of the request.
@@ -147,6 +151,8 @@ pub enum Decision {
     TakeOver(Turn),
     /// Refuse: the turn id belongs to another request or another user.
     Conflict,
+    /// Refuse: the service derived the session's id, and another session has it.
+    SessionConflict,
     /// Refuse: another turn of the session runs.
     Busy {
         /// The running turn.
@@ -172,7 +178,7 @@ pub enum Decision {
 ///     chain::Target,
 ///     detail::Excerpt,
 ///     id::{AttemptId, SessionKey},
-///     session::{Contexts, Hints, SolutionChange},
+///     session::{Contexts, Hints, IdOrigin, SolutionChange},
 ///     timing::Timing,
 ///     transition::begin::{Decision, Setup, Snapshot, Submission, begin, decide},
 /// };
@@ -180,6 +186,7 @@ pub enum Decision {
 /// let session = SessionKey { org: "acme".parse()?, session: "s1".parse()? };
 /// let submission = Submission {
 ///     key: session.turn("t1".parse()?),
+///     id_origin: IdOrigin::Client,
 ///     requested_by: User { id: "ada".parse()?, name: "Ada".to_owned() },
 ///     fingerprint: Fingerprint::hash_bytes(b"the request"),
 ///     id: None,
@@ -211,6 +218,9 @@ pub enum Decision {
 /// ```
 #[must_use]
 pub fn decide(snapshot: &Snapshot, submission: &Submission, now: Timestamp, timing: &Timing) -> Decision {
+    if !submission.id_origin.admits(snapshot.session.as_ref(), &submission.requested_by.id) {
+        return Decision::SessionConflict;
+    }
     if let Some(turn) = snapshot.turn_for(submission) {
         return decide_existing(turn, submission, now, timing);
     }

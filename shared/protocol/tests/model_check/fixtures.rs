@@ -12,7 +12,7 @@ use protocol::{
     chain::Target,
     detail::{Excerpt, OutcomeSummary, Report, StagedMode},
     id::{AttemptId, SessionKey, TurnKey},
-    session::{Contexts, Hints, SolutionChange},
+    session::{Contexts, Hints, IdOrigin, SolutionChange},
     timing::Timing,
     transition::begin::{Setup, Submission},
     turn::Verdict,
@@ -147,6 +147,7 @@ fn make_submission(turn: u8, body: u8) -> Submission {
     };
     Submission {
         key: session.turn(TurnId::new(format!("t{turn}")).expect("valid id")),
+        id_origin: IdOrigin::Client,
         requested_by: User { id: UserId::new("u").expect("valid id"), name: "u".to_owned() },
         fingerprint: Fingerprint::hash_bytes(&[body]),
         id: None,

@@ -81,6 +81,7 @@ impl<D: AgentDeps> Executor<D> {
         stream: &Writer,
     ) -> Result<Response, Refusal> {
         let submission = submission(caller, request, request.fingerprint(), self.deps.host().attempt_id());
+        let submission = Submission { id_origin: conditions.id_origin, ..submission };
         let start = Start { submission: &submission, request, conditions, rerun: None };
         Box::pin(self.start(caller, start, invocation, stream)).await
     }

@@ -53,7 +53,7 @@ pub use read::lists::{SessionFilter, TurnFilter};
 pub use read::payload_access::PayloadName;
 pub use read::session_reader::SessionReader;
 pub use read::sessions::TurnsPage;
-pub use read::turn_snapshot::{Suspension, TurnHead, TurnSnapshot};
+pub use read::turn_snapshot::{DerivedSession, Suspension, TurnHead, TurnSnapshot};
 pub use read::usage::UsageQuery;
 pub use read::warnings::WithWarnings;
 pub use start::turn_start::{RateLimitCell, StartConditions};

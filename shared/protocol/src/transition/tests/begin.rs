@@ -3,14 +3,15 @@
 use contracts::{
     Fingerprint,
     id::{TurnId, UserId},
-    read::TurnStatus,
+    read::{TurnStatus, Visibility},
 };
 
 use super::{answer, at, attempt, completed, running, setup, submission};
 use crate::{
+    caller::User,
     chain::{ChainStart, ReplayReason},
     change::Condition,
-    session::{Contexts, Hints, SolutionChange, SolutionContext},
+    session::{Contexts, Deletion, Hints, IdOrigin, Session, SolutionChange, SolutionContext},
     timing::Timing,
     transition::{
         begin::{self, Closing, Decision, Snapshot, Submission},
@@ -65,6 +66,41 @@ fn same_turn_id_with_other_request_or_user_conflicts() {
     let mut stranger = submission("t1", "one");
     stranger.requested_by.id = UserId::new("bob").unwrap();
     assert_eq!(begin::decide(&snapshot, &stranger, at(1), &Timing::default()), Decision::Conflict);
+}
+
+#[test]
+fn derived_session_id_admits_a_new_session_or_ones_own() {
+    let (own, turn) = running();
+    let own = Session { open_turn: None, ..own };
+    let deletion = Deletion { at: at(1), by: own.owner.id.clone(), retained_until: at(2), purged: false };
+    let deleted = Session { deleted: Some(deletion.clone()), ..own.clone() };
+    let purged = Session { deleted: Some(Deletion { purged: true, ..deletion }), ..own.clone() }.tombstone();
+    let bob = User { id: UserId::new("bob").unwrap(), name: "Bob".to_owned() };
+    let foreign = Session { owner: bob, ..own.clone() };
+    let private = Session { visibility: Visibility::Participants, ..foreign.clone() };
+    let decided = |id_origin: IdOrigin, session: &Session, turn: Option<&Turn>| {
+        let snapshot = Snapshot { session: Some(session.clone()), turn: turn.cloned(), open: None };
+        begin::decide(
+            &snapshot,
+            &Submission { id_origin, ..submission("t1", "one") },
+            at(1),
+            &Timing::default(),
+        )
+    };
+    assert_eq!(decided(IdOrigin::Derived, &own, None), Decision::Begin);
+    assert!(matches!(decided(IdOrigin::Derived, &own, Some(&turn)), Decision::Wait(_)));
+    for other in [&foreign, &private, &deleted, &purged] {
+        for turn in [None, Some(&turn)] {
+            assert_eq!(decided(IdOrigin::Derived, other, turn), Decision::SessionConflict);
+            assert_ne!(decided(IdOrigin::Client, other, turn), Decision::SessionConflict);
+        }
+    }
+    // A session that appears after the decision fails the write.
+    let derived = Submission { id_origin: IdOrigin::Derived, ..submission("t1", "one") };
+    assert_eq!(begin::decide(&Snapshot::default(), &derived, at(1), &Timing::default()), Decision::Begin);
+    let timing = Timing::default();
+    let commit = begin::begin(None, None, &derived, &setup(), attempt("a"), true, at(1), &timing);
+    assert_eq!(commit.session.condition, None, "it requires that there is no session");
 }
 
 #[test]

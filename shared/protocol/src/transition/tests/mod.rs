@@ -19,7 +19,7 @@ use crate::{
     chain::Target,
     detail::{Excerpt, OutcomeSummary, Report},
     id::{AttemptId, SessionKey},
-    session::{Contexts, Hints, Session, SolutionChange},
+    session::{Contexts, Hints, IdOrigin, Session, SolutionChange},
     timing::Timing,
     transition::{
         self,
@@ -45,6 +45,7 @@ pub(super) fn submission(turn: &str, instruction: &str) -> Submission {
     let session = SessionKey { org: OrgId::new("acme").unwrap(), session: SessionId::new("s").unwrap() };
     Submission {
         key: session.turn(TurnId::new(turn).unwrap()),
+        id_origin: IdOrigin::default(),
         requested_by: User { id: UserId::new("ada").unwrap(), name: "Ada".to_owned() },
         fingerprint: Fingerprint::hash_bytes(instruction.as_bytes()),
         id: None,

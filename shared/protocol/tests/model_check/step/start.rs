@@ -141,6 +141,7 @@ impl Step<'_> {
             Decision::Closed(SessionClosed::Deleted) => self.note(Event::RefusedAsDeleted),
             Decision::Closed(SessionClosed::Quarantined) => self.note(Event::RefusedAsQuarantined),
             Decision::ContextMismatch => unreachable!("all requests name the same contexts"),
+            Decision::SessionConflict => unreachable!("clients choose all ids"),
         }
     }
 

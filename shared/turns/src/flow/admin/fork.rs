@@ -8,7 +8,7 @@ use futures::future::{join, try_join, try_join4};
 use protocol::{
     Caller,
     id::{SessionKey, TurnKey},
-    session::Session,
+    session::{IdOrigin, Session},
     transition::fork::{self, ForkRequest},
     turn::State,
 };
@@ -35,7 +35,7 @@ impl<D: QueueDeps> Forker<D> {
         Self { deps, sessions_are_indexed, default_visibility }
     }
 
-    /// Creates the session. The same request again is a no-op.
+    /// Creates the session. The same request again is a no-op. `id_origin` is that of the new session's id.
     ///
     /// # Errors
     /// If there is no such turn, it has no answer to continue from, the new session's id is taken by another session, its
@@ -45,6 +45,7 @@ impl<D: QueueDeps> Forker<D> {
         caller: &Caller,
         session: SessionId,
         request: &request::ForkRequest,
+        id_origin: IdOrigin,
     ) -> Result<(), Refusal> {
         let store = self.deps.store();
         let source = SessionKey { org: caller.org.clone(), session };
@@ -64,6 +65,9 @@ impl<D: QueueDeps> Forker<D> {
         )
         .await?;
         let original = original.filter(|_| sees_source).ok_or(Refusal::SessionNotFound)?;
+        if !id_origin.admits(existing.as_ref(), &caller.user.id) {
+            return Err(Refusal::SessionIdConflict);
+        }
         if existing.is_some() && !sees_fork {
             return Err(Refusal::SessionNotFound);
         }

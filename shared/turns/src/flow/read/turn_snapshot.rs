@@ -12,7 +12,7 @@ use futures::future::try_join3;
 use protocol::{
     Caller,
     id::SessionKey,
-    session::Session,
+    session::{IdOrigin, Session},
     turn::{State, Turn},
 };
 
@@ -53,6 +53,17 @@ impl TurnHead {
             is_deleted: session.deleted.is_some(),
         }
     }
+}
+
+/// The state of a session whose id the service derived from a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DerivedSession {
+    /// There is none.
+    Free,
+    /// A session has the id that isn't the caller's own, or was deleted.
+    Conflict,
+    /// The caller's own. Contains the head of the caller's turn, if it is there.
+    Own(Option<TurnHead>),
 }
 
 /// A turn with its request and its response so far.
@@ -115,6 +126,26 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
             Err(refusal) => return Err(refusal),
         };
         Ok(Some(TurnHead::new(&session, &turn)))
+    }
+
+    /// Reads the state of a session and a turn whose ids the service derived from a request of the caller.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    pub async fn derived_session(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        turn: TurnId,
+    ) -> Result<DerivedSession, Refusal> {
+        let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
+        let (session, turn) = self.store.session_and_turn(&key).await?;
+        if !IdOrigin::Derived.admits(session.as_ref(), &caller.user.id) {
+            return Ok(DerivedSession::Conflict);
+        }
+        let Some(session) = session else { return Ok(DerivedSession::Free) };
+        let turn = turn.filter(|turn| turn.requested_by == caller.user.id);
+        Ok(DerivedSession::Own(turn.map(|turn| TurnHead::new(&session, &turn))))
     }
 
     /// Reads the session's last turn. None if this caller has no such session, or it has no turns.

@@ -1,7 +1,10 @@
 //! Claims the turn of a request: starts it, takes it over, or replays its response.
 
 use futures::future::join;
-use protocol::transition::begin::{self, Decision, Snapshot};
+use protocol::{
+    session::IdOrigin,
+    transition::begin::{self, Decision, Snapshot},
+};
 
 use crate::flow::{
     access,
@@ -61,11 +64,13 @@ impl<D: AgentDeps> TurnStart<'_, D> {
     }
 
     /// Loads the session and the turn in one read, and then the session's open turn, if it has another one. A session
-    /// that the caller may not see is refused before anything else, so that the refusal reveals nothing.
+    /// that the caller may not see is refused before anything else, so that the refusal reveals nothing. Under a derived
+    /// id the decision refuses every session that isn't the caller's own.
     pub(super) async fn load_snapshot(&self) -> Result<Snapshot, Refusal> {
         let (store, key) = (self.deps.store(), &self.submission.key);
         let (session, turn) = store.session_and_turn(key).await?;
         if let Some(session) = &session
+            && self.submission.id_origin == IdOrigin::Client
             && !access::can_see(store, self.caller, session).await?
         {
             return Err(Refusal::SessionNotFound);
@@ -141,6 +146,7 @@ impl<D: AgentDeps> TurnStart<'_, D> {
                     }
                 }
                 Decision::Conflict => return Err(Refusal::TurnIdConflict),
+                Decision::SessionConflict => return Err(Refusal::SessionIdConflict),
                 Decision::Busy { turn, wait } => {
                     return Err(Refusal::SessionBusy { turn, retry_after: wait });
                 }

@@ -5,7 +5,7 @@ use contracts::{Fingerprint, request::UserTurn};
 use protocol::{
     Caller,
     id::{AttemptId, SessionKey},
-    session::{ContextPins, Contexts, Hints, SolutionChange, SolutionContext},
+    session::{ContextPins, Contexts, Hints, IdOrigin, SolutionChange, SolutionContext},
     transition::begin::Submission,
 };
 
@@ -19,6 +19,7 @@ pub(crate) fn submission(
     let session = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
     Submission {
         key: session.turn(request.turn_id.clone()),
+        id_origin: IdOrigin::Client,
         requested_by: caller.user.clone(),
         fingerprint,
         id: Some(id.clone()),

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use agent::{attempt::RecoveryPoint, mode::Catalog, outcome::Response};
 use contracts::{id::TurnId, request::UserTurn};
-use protocol::{Caller, budget::RateLimits, transition::begin::Submission};
+use protocol::{Caller, budget::RateLimits, session::IdOrigin, transition::begin::Submission};
 
 use crate::flow::{
     invocation::RequestScope, meter::Reservation, owned_turn::OwnedTurn, retrieval::question::Question,
@@ -20,6 +20,8 @@ pub struct StartConditions {
     pub is_new: bool,
     /// Refuses a new turn unless this turn is the session's last.
     pub follows: Option<TurnId>,
+    /// Refuses a session that exists, unless this origin of its id admits it.
+    pub id_origin: IdOrigin,
     /// Receives the rate limits that the start has counted against.
     pub rate_limits: RateLimitCell,
 }
