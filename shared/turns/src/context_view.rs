@@ -13,10 +13,15 @@ use crate::ports::{Authorship, ContextHead, StoredVersion, Unavailable};
 /// Digits of the content's hash in an entity tag. Together with the version they identify a content.
 const TAG_DIGITS: usize = 16;
 
-/// Returns the entity tag of a context: its version and the beginning of its content's hash. `None` once it is deleted.
+/// Returns the entity tag of a context: its version, the beginning of its content's hash, and its rollout. `None` once
+/// it is deleted.
 pub(crate) fn etag(head: &ContextHead) -> Option<String> {
     let hash = Fingerprint::hash_bytes(head.content.as_ref()?.as_bytes()).to_string();
-    Some(format!("{}-{}", head.version.unwrap_or(0), hash.get(..TAG_DIGITS)?))
+    let tag = format!("{}-{}", head.version.unwrap_or(0), hash.get(..TAG_DIGITS)?);
+    Some(match head.rollout {
+        Some(Rollout { version, percent }) => format!("{tag}-{version}-{percent}"),
+        None => tag,
+    })
 }
 
 /// Returns the live content of a context that isn't deleted.

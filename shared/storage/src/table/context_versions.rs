@@ -1,6 +1,6 @@
 //! Contexts and modes with their versions, for those who edit them.
 
-use agent::context::{ContextId, ContextKind};
+use agent::context::{ContextId, ContextKind, Rollout};
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 use contracts::id::OrgId;
 use turns::ports::{
@@ -140,18 +140,25 @@ impl Table {
     }
 }
 
-/// Adds the condition that the head is as it was read. Every change with a version has a new one. A write without a
-/// version replaces the whole item, so its content is compared.
+/// Adds the condition that the head is as it was read. Every change of the content has a new version, unless it was
+/// written without one: then the content is compared. A rollout keeps the version, so it is compared too.
 fn with_condition(write: Expression, before: Option<&ContextHead>) -> Expression {
-    match before {
-        None => write.require_absent("PK"),
-        Some(ContextHead { version: Some(version), .. }) => {
-            write.require("Version", AttributeValue::N(version.to_string()))
-        }
-        Some(ContextHead { version: None, content, .. }) => {
+    let Some(ContextHead { version, content, rollout, .. }) = before else {
+        return write.require_absent("PK");
+    };
+    let number = |number: u32| AttributeValue::N(number.to_string());
+    let write = match version {
+        Some(version) => write.require("Version", number(*version)),
+        None => {
             let content = content.clone().unwrap_or_default();
             write.require_absent("Version").require("Document", AttributeValue::S(content))
         }
+    };
+    match rollout {
+        Some(Rollout { version, percent }) => write
+            .require("RolloutVersion", number(*version))
+            .require("RolloutPercent", number((*percent).into())),
+        None => write.require_absent("RolloutVersion"),
     }
 }
 

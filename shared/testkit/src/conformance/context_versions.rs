@@ -1,6 +1,6 @@
 //! Contexts and their versions change together, under their conditions.
 
-use agent::context::{ContextId, ContextKind};
+use agent::context::{ContextId, ContextKind, Rollout};
 use contracts::{Fingerprint, Timestamp, id::OrgId};
 use protocol::caller::User;
 use turns::ports::{Authorship, ContextChange, ContextHead, ContextStore, StoredVersion, WriteError};
@@ -26,7 +26,17 @@ pub async fn context_versions(store: &impl ContextStore, run: &str) {
         let listed = store.context_heads(&org, kind, None, 10).await.unwrap();
         assert_eq!(listed, [(id.clone(), second.after.clone())]);
 
-        let deletion = change(Some(second.after), None, 3);
+        // A rollout keeps the number, and replaces the head all the same.
+        let rolled_out =
+            ContextHead { rollout: Some(Rollout { version: 1, percent: 10 }), ..second.after.clone() };
+        let rollout =
+            ContextChange { before: Some(second.after.clone()), after: rolled_out, versions: Vec::new() };
+        store.change_context(&org, &id, &rollout).await.unwrap();
+        failed(store, &org, &id, &rollout).await;
+        failed(store, &org, &id, &change(Some(second.after), Some("[3]"), 3)).await;
+        assert_eq!(store.context_head(&org, &id).await.unwrap(), Some(rollout.after.clone()));
+
+        let deletion = change(Some(rollout.after), None, 3);
         store.change_context(&org, &id, &deletion).await.unwrap();
         assert_eq!(store.context_head(&org, &id).await.unwrap(), Some(deletion.after.clone()));
         assert_eq!(store.context_heads(&org, kind, None, 10).await.unwrap(), []);

@@ -144,6 +144,14 @@ impl<S: ContextStore, H: Clock> ContextEditor<S, H> {
         let rollout = Some(rollout).filter(|rollout| rollout.percent > 0);
         for _ in 0..MAX_TRIES {
             let before = self.store.context_head(&caller.org, id).await?;
+            // A repeated request finds its own change, as in `write`.
+            if let Some(head) = &before
+                && head.content.is_some()
+                && head.rollout == rollout
+                && *required != Precondition::Absent
+            {
+                return Ok(context_view::context(id, head, true)?);
+            }
             if !required.holds(before.as_ref()) {
                 return Err(Refusal::ContextChanged(before.as_ref().and_then(context_view::etag)));
             }
