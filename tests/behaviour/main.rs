@@ -71,6 +71,7 @@ mod page_tokens;
 mod partial_answers;
 mod payloads;
 mod policies;
+mod preconditions;
 mod private_sessions;
 mod provider_errors;
 mod provider_start;

@@ -2,9 +2,15 @@
 
 use axum::extract::State;
 use contracts::read::SessionDeletion;
-use runtime::{AuthenticatedCaller, Correlation, Reply, api::RemainingTime, path::SessionPath, query::Query};
+use runtime::{
+    AuthenticatedCaller, Correlation, Reply, WriteCondition, api::RemainingTime, path::SessionPath,
+    query::Query,
+};
 use serde::Deserialize;
 use service::app::{App, Invocation, error_reply};
+use turns::flow::SessionOperation;
+
+use crate::contexts::precondition;
 
 #[derive(Deserialize)]
 pub(crate) struct DeletionQuery {
@@ -19,13 +25,16 @@ pub(crate) async fn delete_session(
     SessionPath(session): SessionPath,
     RemainingTime(budget): RemainingTime,
     Query(DeletionQuery { purge }): Query<DeletionQuery>,
+    required: WriteCondition,
 ) -> Result<Reply, Reply> {
+    let invocation = Invocation { budget, correlation: Some(correlation) };
+    let operation = if purge { SessionOperation::Purge } else { SessionOperation::Delete(&invocation) };
+    let (reader, required) = (&app.reader, precondition(required));
+    let changed = app.session_editor.change_if(reader, &caller, &session, required, operation);
+    changed.await.map_err(error_reply)?;
     if purge {
-        app.session_editor.request_purge(&caller, session.clone()).await.map_err(error_reply)?;
         let report = app.reader.purge(&caller, session).await.map_err(error_reply)?;
         return Ok(Reply::ok(SessionDeletion::Purged(report)));
     }
-    let invocation = Invocation { budget, correlation: Some(correlation) };
-    app.session_editor.delete(&caller, session.clone(), &invocation).await.map_err(error_reply)?;
     app.session_summary(&caller, session).await
 }

@@ -8,7 +8,7 @@ use runtime::{
     query::{ListScope, Query},
 };
 use serde::Serialize;
-use turns::flow::{TurnsPage, WithWarnings};
+use turns::flow::{TurnsPage, WithWarnings, session_entity_tag};
 
 use crate::{
     app::{App, error_reply},
@@ -53,9 +53,10 @@ pub(crate) async fn session(
     let position = app.open_page_token(&caller, &list, &page)?;
     let turns = TurnsPage { order, size: page.size_or(MAX_PAGE_SIZE), token: position.as_deref() };
     let mut detail = app.reader.session(&caller, session, turns).await.map_err(error_reply)?;
+    let tag = session_entity_tag(&detail);
     app.seal_page_token(&caller, &list, &mut detail.result.continuation_token);
     app.seal_page_token(&caller, &modes, &mut detail.result.mode_history_continuation_token);
-    Ok(with_warnings(detail).with_cache_headers(CachePolicy::Revalidate, &if_none_match))
+    Ok(with_warnings(detail).with_entity_tag(&tag, CachePolicy::Revalidate, &if_none_match))
 }
 
 pub(crate) async fn mode_history(

@@ -6,7 +6,7 @@ mod submit_results;
 
 use std::process::ExitCode;
 
-use axum::{Router, routing::post};
+use axum::{Router, middleware::from_fn, routing::post};
 use contracts::paths;
 use service::app::App;
 
@@ -18,7 +18,8 @@ pub fn run() -> ExitCode {
 async fn serve() -> Result<(), lambda_http::Error> {
     let app = App::start().await?;
     let response_mode = app.response_mode;
-    let routes =
-        Router::new().route(paths::TOOL_RESULTS, post(submit_results::submit_results)).with_state(app);
-    runtime::api::serve(routes, response_mode).await
+    let routes = Router::new()
+        .route(paths::TOOL_RESULTS, post(submit_results::submit_results))
+        .route_layer(from_fn(runtime::refuse_conditions));
+    runtime::api::serve(routes.with_state(app), response_mode).await
 }

@@ -30,11 +30,13 @@ pub mod stream;
 pub mod tasks;
 pub mod telemetry;
 mod timing;
+mod write_condition;
 
 pub use caller::{AuthenticatedCaller, ClaimNames, LEFT_OUT_CLAIM, context_key};
 pub use correlation::Correlation;
 pub use invocation::Invocation;
 pub use process::run;
-pub use reply::{CachePolicy, IfNoneMatch, Reply, WriteCondition};
+pub use reply::{CachePolicy, IfNoneMatch, Reply};
 pub use span::record_turn;
 pub use timing::timing;
+pub use write_condition::{WriteCondition, refuse_conditions};

@@ -12,7 +12,7 @@ use contracts::{Error, ErrorCode, Fingerprint, InvokeResult, error::causes, invo
 use futures::stream;
 use http::{
     HeaderMap, HeaderName, HeaderValue, StatusCode,
-    header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, LOCATION, RETRY_AFTER, VARY},
+    header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION, RETRY_AFTER, VARY},
     request::Parts,
 };
 use serde::Serialize;
@@ -145,46 +145,6 @@ impl Reply {
                 .and_then(|errors| errors.first()?.retry_after_seconds),
             location: None,
             cache: None,
-        }
-    }
-}
-
-/// The precondition of a write in `If-Match` or `If-None-Match` (RFC 9110 §13.1).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WriteCondition {
-    /// Neither header is present.
-    None,
-    /// `If-None-Match: *`: the resource doesn't exist.
-    Absent,
-    /// `If-Match: *`: the resource exists.
-    Present,
-    /// `If-Match`: the resource has one of these entity tags, which are given without quotes.
-    Matches(Vec<String>),
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for WriteCondition {
-    type Rejection = Reply;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Reply> {
-        let matches = entity_tags(&parts.headers, IF_MATCH);
-        let none_matches = entity_tags(&parts.headers, IF_NONE_MATCH);
-        let is_any = |tags: &[String]| matches!(tags, [only] if only == "*");
-        let is_empty = |name, tags: &[String]| tags.is_empty() && parts.headers.contains_key(name);
-        let refuse = |header: &str, rule: &str| {
-            let message = format!("{header} {rule}.");
-            Err(Reply::error(Error::new(ErrorCode::ParameterInvalid, message).with_details(header)))
-        };
-        match (matches.as_slice(), none_matches.as_slice()) {
-            (tags, _) if is_empty(IF_MATCH, tags) => refuse("If-Match", "must hold an entity tag or *"),
-            (_, tags) if is_empty(IF_NONE_MATCH, tags) => refuse("If-None-Match", "must be * on a write"),
-            ([], []) => Ok(Self::None),
-            ([], tags) if is_any(tags) => Ok(Self::Absent),
-            (tags, []) if is_any(tags) => Ok(Self::Present),
-            (tags, []) => {
-                Ok(Self::Matches(tags.iter().map(|tag| tag.trim_matches('"').to_owned()).collect()))
-            }
-            ([], _) => refuse("If-None-Match", "must be * on a write"),
-            _ => refuse("If-None-Match", "can't be combined with If-Match. Send one of them"),
         }
     }
 }

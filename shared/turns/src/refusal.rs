@@ -78,6 +78,9 @@ pub enum Refusal {
     /// The context isn't in the state that the request requires. Its entity tag, if it exists.
     #[error("the context is in another state")]
     ContextChanged(Option<String>),
+    /// The session isn't in the state that the request requires. Its entity tag, once that is known.
+    #[error("the session is in another state")]
+    SessionChanged(Option<String>),
     /// The context has no such version.
     #[error("no such version of the context")]
     ContextVersionNotFound(String),
@@ -204,6 +207,7 @@ impl Refusal {
             | Self::ContextEditorRequired
             | Self::InvalidContext(_)
             | Self::ContextChanged(_)
+            | Self::SessionChanged(_)
             | Self::ContextVersionNotFound(_)
             | Self::InvalidContextId(_)
             | Self::ContextMismatch
@@ -314,18 +318,8 @@ impl Refusal {
             Self::InvalidContext(faults) => {
                 context_errors(faults).into_iter().next().unwrap_or_else(|| ErrorCode::MemberInvalid.into())
             }
-            Self::ContextChanged(tag) => {
-                let state = match tag {
-                    Some(tag) => format!("The context exists, and its ETag is {tag}."),
-                    None => "There is no such context.".to_owned(),
-                };
-                let message = format!("{state} Nothing was changed. Read it, then send the change again.");
-                let error = Error::new(ErrorCode::PreconditionFailed, message);
-                match tag {
-                    Some(tag) => error.with_details(tag),
-                    None => error,
-                }
-            }
+            Self::ContextChanged(tag) => changed("context", tag.as_deref()),
+            Self::SessionChanged(tag) => changed("session", tag.as_deref()),
             Self::ContextVersionNotFound(version) => {
                 Error::from(ErrorCode::ContextVersionNotFound).with_details(version)
             }
@@ -487,6 +481,20 @@ fn context_errors(faults: &Faults) -> Vec<Error> {
         }
     };
     faults.as_slice().iter().map(error).collect()
+}
+
+/// Returns the error for a resource in another state than required. `tag` is its entity tag, if it exists.
+fn changed(resource: &str, tag: Option<&str>) -> Error {
+    let state = match tag {
+        Some(tag) => format!("The {resource} exists, and its ETag is {tag}."),
+        None => format!("There is no such {resource}."),
+    };
+    let message = format!("{state} Nothing was changed. Read it, then send the change again.");
+    let error = Error::new(ErrorCode::PreconditionFailed, message);
+    match tag {
+        Some(tag) => error.with_details(tag),
+        None => error,
+    }
 }
 
 fn not_offered(member: &str, offered: &[String]) -> Error {

@@ -21,6 +21,7 @@ use openai_api::{
     error::ApiError,
     http::{Parameters, translate_errors},
 };
+use runtime::refuse_conditions;
 use service::app::App;
 
 /// Returns the routes.
@@ -36,6 +37,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/v1/conversations/{id}", delete(conversations::delete))
         .route("/v1/conversations/{id}/items", post(conversations::add_items))
         .route("/v1/{*path}", axum::routing::any(unknown))
+        .route_layer(middleware::from_fn(refuse_conditions))
         .layer(middleware::from_fn(translate_errors))
 }
 

@@ -5,7 +5,9 @@ use utoipa::openapi::path::HttpMethod;
 
 use super::row::{Body, Link, ResponseKind, Row};
 use crate::{
-    error_groups::{ANYWHERE, BODY, CLOSED, DELETED, FORK, IMPORT, QUARANTINED, SESSION, VERSION},
+    error_groups::{
+        ANYWHERE, BODY, CLOSED, DELETED, FORK, IMPORT, PRECONDITION, QUARANTINED, SESSION, VERSION,
+    },
     parameters::Param,
 };
 
@@ -125,11 +127,11 @@ pub(super) const OPERATIONS: &[Row] = &[
             to versions of its contexts. Members that are absent stay unchanged. Anyone who can see a session \
             may change its name, description and category; only its owner and operators may change its \
             visibility, and only operators and agent editors its versions. Returns the session's summary.",
-        parameters: &[Param::Session],
+        parameters: &[Param::Session, Param::IfMatch],
         body: Some(Body::Json("SessionEdit")),
         response: ResponseKind::Json("AgentSessionSummary"),
         links: &[],
-        errors: &[ANYWHERE, BODY, SESSION, CLOSED, VERSION],
+        errors: &[ANYWHERE, BODY, SESSION, CLOSED, VERSION, PRECONDITION],
     },
     Row {
         id: "deleteSession",
@@ -144,14 +146,14 @@ pub(super) const OPERATIONS: &[Row] = &[
             all data of the session is permanently deleted in the background. From then on reads return a 404, \
             the session's id accepts no more turns, and `readPurge` reports the progress. Database items and \
             every version of the objects are deleted; responses that the model provider stores expire there.",
-        parameters: &[Param::Session, Param::Purge],
+        parameters: &[Param::Session, Param::Purge, Param::IfMatch],
         body: None,
         response: ResponseKind::Json("SessionDeletion"),
         links: &[Link {
             operation: "restoreSession",
             parameters: &[("SessionId", "$response.body#/Result/Id")],
         }],
-        errors: &[ANYWHERE, SESSION, QUARANTINED],
+        errors: &[ANYWHERE, SESSION, QUARANTINED, PRECONDITION],
     },
     Row {
         id: "readPurge",
@@ -177,14 +179,14 @@ pub(super) const OPERATIONS: &[Row] = &[
         summary: "Restore a deleted session",
         description: "Undoes the deletion of a session. For its owner and operators. A session that is not \
             deleted stays unchanged. No body is needed.",
-        parameters: &[Param::Session],
+        parameters: &[Param::Session, Param::IfMatch],
         body: None,
         response: ResponseKind::Json("AgentSessionSummary"),
         links: &[Link {
             operation: "readSession",
             parameters: &[("SessionId", "$response.body#/Result/Id")],
         }],
-        errors: &[ANYWHERE, SESSION],
+        errors: &[ANYWHERE, SESSION, PRECONDITION],
     },
     Row {
         id: "quarantineSession",
@@ -196,14 +198,14 @@ pub(super) const OPERATIONS: &[Row] = &[
             changes, and can't be forked, deleted or purged. Its open turn is cancelled. Everyone who \
             could read the session still can, and `QuarantinedDate` marks it. Quarantining it again changes \
             nothing. For operators. No body is needed.",
-        parameters: &[Param::Session],
+        parameters: &[Param::Session, Param::IfMatch],
         body: None,
         response: ResponseKind::Json("AgentSessionSummary"),
         links: &[Link {
             operation: "releaseSession",
             parameters: &[("SessionId", "$response.body#/Result/Id")],
         }],
-        errors: &[ANYWHERE, SESSION, DELETED],
+        errors: &[ANYWHERE, SESSION, DELETED, PRECONDITION],
     },
     Row {
         id: "releaseSession",
@@ -213,14 +215,14 @@ pub(super) const OPERATIONS: &[Row] = &[
         summary: "Release a quarantined session",
         description: "Ends the quarantine of a session, which accepts turns and changes again. A session that \
             is not quarantined stays unchanged. For operators. No body is needed.",
-        parameters: &[Param::Session],
+        parameters: &[Param::Session, Param::IfMatch],
         body: None,
         response: ResponseKind::Json("AgentSessionSummary"),
         links: &[Link {
             operation: "readSession",
             parameters: &[("SessionId", "$response.body#/Result/Id")],
         }],
-        errors: &[ANYWHERE, SESSION],
+        errors: &[ANYWHERE, SESSION, PRECONDITION],
     },
     Row {
         id: "exportSession",

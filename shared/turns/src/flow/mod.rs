@@ -39,6 +39,7 @@ pub use admin::import::Importer;
 pub use admin::indexing::Indexer;
 pub use admin::org_settings::OrgSettingsEditor;
 pub use admin::purge::Purger;
+pub use admin::session_condition::{SessionOperation, session_entity_tag};
 pub use admin::session_edits::SessionEditor;
 pub use executor::Executor;
 pub use finish::finalize::Finalizer;

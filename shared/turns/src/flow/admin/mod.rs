@@ -17,5 +17,6 @@ pub(super) mod org_settings;
 mod ownership_wait;
 pub(super) mod purge;
 mod session_check;
+pub(super) mod session_condition;
 pub(super) mod session_edits;
 mod settlement;

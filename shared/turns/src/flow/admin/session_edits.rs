@@ -37,12 +37,36 @@ use crate::{
 /// The most times a change decides again because the session changed meanwhile.
 const MAX_TRIES: usize = 8;
 
+/// The state that a session must have for a change.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum RequiredState {
+    /// Any state.
+    #[default]
+    Any,
+    /// This revision.
+    Revision(u64),
+    /// The state that the change leads to, so that a repeated request succeeds.
+    Target,
+}
+
+impl RequiredState {
+    /// Requires that a change may be made to this session.
+    fn ensure(self, session: &Session) -> Result<(), Refusal> {
+        match self {
+            Self::Revision(revision) if revision != session.rev => Err(Refusal::SessionChanged(None)),
+            Self::Target => Err(Refusal::SessionChanged(None)),
+            Self::Any | Self::Revision(_) => Ok(()),
+        }
+    }
+}
+
 /// Edits, deletes, purges and restores sessions.
 #[derive(Debug, Clone)]
 pub struct SessionEditor<D> {
     deps: D,
     sessions_are_indexed: bool,
     default_visibility: SessionVisibility,
+    required: RequiredState,
 }
 
 impl<D: QueueDeps> SessionEditor<D> {
@@ -50,7 +74,15 @@ impl<D: QueueDeps> SessionEditor<D> {
     /// settings leave the visibility of sessions open have the default one.
     #[must_use]
     pub fn new(deps: D, sessions_are_indexed: bool, default_visibility: SessionVisibility) -> Self {
-        Self { deps, sessions_are_indexed, default_visibility }
+        Self { deps, sessions_are_indexed, default_visibility, required: RequiredState::Any }
+    }
+
+    /// Returns an editor that refuses to change a session in another state than this.
+    pub(super) fn requiring(&self, required: RequiredState) -> Self
+    where
+        D: Clone,
+    {
+        Self { required, ..self.clone() }
     }
 
     /// Edits a session. Everyone who sees it may change its name, description and category. Only its owner or an
@@ -77,6 +109,7 @@ impl<D: QueueDeps> SessionEditor<D> {
             }
             let commit = session_edits::edit(&session, &edit, self.deps.host().now());
             let Some(commit) = commit? else { return Ok(()) };
+            self.required.ensure(&session)?;
             let renames = edit.name.is_some() || edit.description.is_some();
             let index_notified = async {
                 if renames {
@@ -114,6 +147,7 @@ impl<D: QueueDeps> SessionEditor<D> {
             let deletion =
                 session_edits::delete(&session, open.as_ref(), &caller.user.id, retention, now, timing);
             let Some(commit) = deletion? else { return Ok(()) };
+            self.required.ensure(&session)?;
             if let WriteOutcome::Applied = self.commit_with_work(commit, open.as_ref()).await? {
                 access::audit_write(self.deps.store(), "delete", caller, &session).await;
                 self.after_end(open.as_ref(), invocation).await;
@@ -142,6 +176,7 @@ impl<D: QueueDeps> SessionEditor<D> {
             let (now, timing) = (self.deps.host().now(), self.deps.timing());
             let quarantine = session_edits::quarantine(&session, open.as_ref(), &caller.user.id, now, timing);
             let Some(commit) = quarantine? else { return Ok(()) };
+            self.required.ensure(&session)?;
             if let WriteOutcome::Applied = self.commit_with_work(commit, open.as_ref()).await? {
                 access::audit_write(self.deps.store(), "quarantine", caller, &session).await;
                 self.after_end(open.as_ref(), invocation).await;
@@ -163,6 +198,7 @@ impl<D: QueueDeps> SessionEditor<D> {
             let Some(commit) = session_edits::release(&session, self.deps.host().now()) else {
                 return Ok(());
             };
+            self.required.ensure(&session)?;
             if let WriteOutcome::Applied = write::commit(&self.deps, &commit).await? {
                 access::audit_write(self.deps.store(), "release", caller, &session).await;
                 return Ok(());
@@ -214,6 +250,7 @@ impl<D: QueueDeps> SessionEditor<D> {
             let (now, timing) = (self.deps.host().now(), self.deps.timing());
             let commit = purging::begin(&session, open.as_ref(), &caller.user.id, now, timing);
             let Some(commit) = commit? else { continue };
+            self.required.ensure(&session)?;
             if let WriteOutcome::Applied = write::commit(&self.deps, &commit).await? {
                 access::audit_write(self.deps.store(), "purge", caller, &session).await;
                 let announced = async {
@@ -247,6 +284,7 @@ impl<D: QueueDeps> SessionEditor<D> {
             let Some(commit) = session_edits::restore(&session, self.deps.host().now()) else {
                 return Ok(());
             };
+            self.required.ensure(&session)?;
             if let WriteOutcome::Applied = write::commit(&self.deps, &commit).await? {
                 access::audit_write(self.deps.store(), "restore", caller, &session).await;
                 return Ok(());
