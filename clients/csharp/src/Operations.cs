@@ -556,10 +556,14 @@ namespace Aptix
         /// <param name="purge">
         /// Set to <c>true</c> to purge the session instead of keeping it for a while. Default: <c>false</c>.
         /// </param>
+        /// <param name="ifMatch">
+        /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
+        /// nothing is changed.
+        /// </param>
         /// <param name="cancel">Stops waiting for the response.</param>
-        public Task<SessionDeletion> DeleteSessionAsync(string sessionId, string purge = null, CancellationToken cancel = default)
+        public Task<SessionDeletion> DeleteSessionAsync(string sessionId, string purge = null, string ifMatch = null, CancellationToken cancel = default)
         {
-            return SendAsync<SessionDeletion>(HttpMethod.Delete, "api/ai/agent/sessions/" + Escape(sessionId) + Query(("purge", purge)), null, new RequestState(), cancel);
+            return SendAsync<SessionDeletion>(HttpMethod.Delete, "api/ai/agent/sessions/" + Escape(sessionId) + Query(("purge", purge)), null, new RequestState { Headers = { ["If-Match"] = ifMatch } }, cancel);
         }
 
         /// <summary>Returns a session with its turns in order, 100 per page by default.</summary>
@@ -585,11 +589,15 @@ namespace Aptix
         /// Returns the session's summary.
         /// </summary>
         /// <param name="sessionId">Id of the session, chosen by the client.</param>
+        /// <param name="ifMatch">
+        /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
+        /// nothing is changed.
+        /// </param>
         /// <param name="body">The body of the request.</param>
         /// <param name="cancel">Stops waiting for the response.</param>
-        public Task<AgentSessionSummary> ChangeSessionAsync(string sessionId, SessionEdit body, CancellationToken cancel = default)
+        public Task<AgentSessionSummary> ChangeSessionAsync(string sessionId, SessionEdit body, string ifMatch = null, CancellationToken cancel = default)
         {
-            return SendAsync<AgentSessionSummary>(PatchMethod, "api/ai/agent/sessions/" + Escape(sessionId), body, new RequestState(), cancel);
+            return SendAsync<AgentSessionSummary>(PatchMethod, "api/ai/agent/sessions/" + Escape(sessionId), body, new RequestState { Headers = { ["If-Match"] = ifMatch } }, cancel);
         }
 
         /// <summary>
@@ -637,10 +645,14 @@ namespace Aptix
         /// <c>QuarantinedDate</c> marks it. Quarantining it again changes nothing. For operators. No body is needed.
         /// </summary>
         /// <param name="sessionId">Id of the session, chosen by the client.</param>
+        /// <param name="ifMatch">
+        /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
+        /// nothing is changed.
+        /// </param>
         /// <param name="cancel">Stops waiting for the response.</param>
-        public Task<AgentSessionSummary> QuarantineSessionAsync(string sessionId, CancellationToken cancel = default)
+        public Task<AgentSessionSummary> QuarantineSessionAsync(string sessionId, string ifMatch = null, CancellationToken cancel = default)
         {
-            return SendAsync<AgentSessionSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/quarantine", null, new RequestState(), cancel);
+            return SendAsync<AgentSessionSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/quarantine", null, new RequestState { Headers = { ["If-Match"] = ifMatch } }, cancel);
         }
 
         /// <summary>
@@ -648,10 +660,14 @@ namespace Aptix
         /// unchanged. For operators. No body is needed.
         /// </summary>
         /// <param name="sessionId">Id of the session, chosen by the client.</param>
+        /// <param name="ifMatch">
+        /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
+        /// nothing is changed.
+        /// </param>
         /// <param name="cancel">Stops waiting for the response.</param>
-        public Task<AgentSessionSummary> ReleaseSessionAsync(string sessionId, CancellationToken cancel = default)
+        public Task<AgentSessionSummary> ReleaseSessionAsync(string sessionId, string ifMatch = null, CancellationToken cancel = default)
         {
-            return SendAsync<AgentSessionSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/release", null, new RequestState(), cancel);
+            return SendAsync<AgentSessionSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/release", null, new RequestState { Headers = { ["If-Match"] = ifMatch } }, cancel);
         }
 
         /// <summary>
@@ -659,10 +675,14 @@ namespace Aptix
         /// is needed.
         /// </summary>
         /// <param name="sessionId">Id of the session, chosen by the client.</param>
+        /// <param name="ifMatch">
+        /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
+        /// nothing is changed.
+        /// </param>
         /// <param name="cancel">Stops waiting for the response.</param>
-        public Task<AgentSessionSummary> RestoreSessionAsync(string sessionId, CancellationToken cancel = default)
+        public Task<AgentSessionSummary> RestoreSessionAsync(string sessionId, string ifMatch = null, CancellationToken cancel = default)
         {
-            return SendAsync<AgentSessionSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/restore", null, new RequestState(), cancel);
+            return SendAsync<AgentSessionSummary>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/restore", null, new RequestState { Headers = { ["If-Match"] = ifMatch } }, cancel);
         }
 
         /// <summary>Returns summaries of a session's turns, in either order. Parameters filter the list.</summary>
