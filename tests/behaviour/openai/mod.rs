@@ -5,6 +5,7 @@ mod derived_ids;
 mod files;
 mod headers;
 mod manage;
+mod provider_failures;
 mod requests;
 mod retries;
 mod streams;

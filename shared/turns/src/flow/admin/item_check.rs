@@ -320,6 +320,7 @@ impl<'a> ItemCheck<'a> {
             chain_expires: _,
             usage,
             cost,
+            cost_is_partial: _,
             last_raw_payload,
             model_calls,
             model_ms,
