@@ -298,6 +298,10 @@ fn budget(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Op
     if window == Some(BudgetWindow::Turn) && unit == Some(BudgetUnit::Turns) {
         violations.invalid(&at.member("Unit"), "must be tokens or money with the window turn");
     }
+    if window == Some(BudgetWindow::Turn) && action == Some(BudgetAction::Warn) {
+        // A warning is given at a turn's start, and nothing is used by then.
+        violations.invalid(&at.member("Action"), "must be stop with the window turn");
+    }
     if window == Some(BudgetWindow::Concurrent) {
         if unit.is_some_and(|unit| unit != BudgetUnit::Turns) {
             violations.invalid(&at.member("Unit"), "must be turns with the window concurrent");
@@ -405,6 +409,14 @@ mod tests {
                 "Budgets[1].Subject",
             ]
         );
+    }
+
+    #[test]
+    fn budget_of_single_turns_cannot_warn() {
+        let faults = violations(
+            r#"{"Budgets":[{"Id":"t","Scope":"org","Window":"turn","Unit":"tokens","Limit":5,"Action":"warn"}]}"#,
+        );
+        assert_eq!(faults, [(ErrorCode::MemberInvalid, "Budgets[0].Action".to_owned())]);
     }
 
     #[test]
