@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::{
     budgets::{budget, count, limit},
     client_tools::{results, submit},
-    support::{Client, LEASE, PATIENCE, System, options, turn, turn_path, workspace_turn},
+    support::{Client, LEASE, PATIENCE, System, options, turn, turn_in, turn_path, workspace_turn},
 };
 
 pub(crate) type Item = HashMap<String, AttributeValue>;
@@ -159,4 +159,39 @@ async fn reservation_of_a_dead_start_counts_until_a_refusal_finds_it() {
     ada.execute(&turn("One")).await.result();
     reserve("old", Duration::from_secs(21 * 60)).await;
     ada.execute(&next).await.result();
+}
+
+#[tokio::test]
+async fn sequential_turns_stop_at_the_limit_while_the_finalizer_is_stopped() {
+    let system = System::start().await;
+    limit(&system, budget(json!({"Scope": "org"}))).await;
+    system.cloud.pause_finalizer().await;
+    // 36 of 100 tokens each, so that the third one passes the limit.
+    let ada = system.client("acme", "ada");
+    let sent = turn("Go [[script: usage 30 6; say \"Done.\"]]");
+    ada.execute(&sent).await.result();
+    for _ in 0..2 {
+        ada.execute(&turn("Go [[script: usage 30 6; say \"Done.\"]]")).await.result();
+    }
+    for session in [sent["SessionId"].as_str().unwrap(), "another"] {
+        let refused = ada.execute(&turn_in(session, "Next")).await;
+        assert_eq!((refused.status, refused.error().as_str()), (429, "BudgetExceeded"), "{}", refused.text);
+    }
+    assert_eq!(system.model_calls().len(), 3);
+    let meter = system.until_item(is_meter).await;
+    assert_eq!((count(&meter, "Tokens"), open_entries(&meter).len()), (108, 3), "all of it is reserved");
+    system.cloud.resume_finalizer().await;
+    let meter = system.until_item(|item| is_meter(item) && open_entries(item).is_empty()).await;
+    assert_eq!((count(&meter, "Tokens"), count(&meter, "Turns")), (108, 3), "all of it is used");
+}
+
+#[tokio::test]
+async fn turn_that_awaits_results_holds_what_it_used() {
+    let system = System::start().await;
+    limit(&system, budget(json!({"Scope": "org"}))).await;
+    let ada = system.client("acme", "ada");
+    let asks = "Read [[script: usage 90 10; call workspace_read_file {\"path\":\"a\"}; then; say \"Read.\"]]";
+    ada.execute(&workspace_turn(asks)).await.result();
+    let refused = ada.execute(&turn("Next")).await;
+    assert_eq!((refused.status, refused.error().as_str()), (429, "BudgetExceeded"), "{}", refused.text);
 }

@@ -26,6 +26,7 @@ messages! {
     CONTEXT_NAME_UNREADABLE = "context name unreadable";
     DATA_TOO_NEW = "stored data is newer than this code";
     DOWNLOAD_TRUNCATED = "download truncated";
+    DUE_SHARD_UNREADABLE = "shard of due work unreadable";
     EARLIER_FILES_UNREADABLE = "files of an earlier turn unreadable";
     EARLIER_TURN_UNREADABLE = "earlier turn unreadable";
     EMBEDDINGS_INTERRUPTED = "embedding reply interrupted";
@@ -86,6 +87,7 @@ messages! {
     STEP_NOT_STORED = "recovery point not stored";
     STREAM_FILE_NOT_STORED = "stream file not stored";
     SWEEP = "sweep";
+    SWEEP_NOT_ACKNOWLEDGED = "sweep message not deleted";
     SWEEP_FAILED = "sweep failed";
     TITLE_FAILED = "session title failed";
     TOKEN_REJECTED = "token rejected";
@@ -96,5 +98,7 @@ messages! {
     TURN_MESSAGE_HANDLED = "turn message handled";
     TURN_MODEL_FAILED = "model call failed the turn";
     TURN_NOT_COUNTED = "resumed turn not counted";
+    USAGE_LOST = "usage of a purged turn lost";
     USAGE_MISSING = "model reply without usage";
+    USAGE_NOT_HELD = "usage not held in the meters";
 }

@@ -185,6 +185,16 @@ pub fn limits_amounts(budgets: &Budgets, subjects: &Subjects, meter: &MeterRef) 
         .any(|budget| budget.action == BudgetAction::Stop && budget.unit != BudgetUnit::Turns)
 }
 
+/// True if a budget of this kind limits tokens or money, of whichever subject.
+#[must_use]
+pub fn may_limit_amounts(budgets: &Budgets, (scope, window): MeterKind) -> bool {
+    budgets.budgets.iter().any(|budget| {
+        (budget.scope, budget.window) == (scope, window)
+            && budget.action == BudgetAction::Stop
+            && budget.unit != BudgetUnit::Turns
+    })
+}
+
 /// Returns the change that raises a running turn's entry to `needed`. It applies if no limit is exceeded by it.
 #[must_use]
 pub fn raise(

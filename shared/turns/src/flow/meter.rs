@@ -18,12 +18,9 @@ use protocol::{
     turn::Turn,
 };
 
-use crate::ports::{Clock, Deps, Meter, MeterReads, Random, Reads, Source, Timer, Unavailable, WriteError};
+use crate::flow::meter_change::{MAX_TRIES, pause, replacement, unavailable};
+use crate::ports::{Clock, Deps, Meter, MeterReads, Random, Reads, Source, Unavailable, WriteError};
 
-/// The most tries of a change while other turns change the same meter.
-const MAX_TRIES: u32 = 8;
-/// The longest pause between two tries.
-const MAX_PAUSE: Duration = Duration::from_millis(100);
 /// The wait that a limit of concurrent turns suggests if no holder's can be estimated.
 const MIN_WAIT: Duration = Duration::from_secs(1);
 
@@ -199,13 +196,6 @@ async fn release_one(deps: &impl Deps, change: &MeterChange) -> Result<(), Unava
         pause(deps, tries).await;
     }
     Err(unavailable(last))
-}
-
-/// The replacement of an entry, whatever the sums are.
-fn replacement(meter: MeterKey, turn: &TurnKey, before: Entry, after: Option<Entry>) -> MeterChange {
-    let keeps_entry = after.is_some();
-    let (turn, before, ceiling) = (turn.clone(), Some(before), Ceiling::default());
-    MeterChange { meter, turn, before, after, keeps_entry, ceiling }
 }
 
 /// Adds the entry of a turn. Returns the meter with it, or the one that refuses it.
@@ -482,13 +472,4 @@ async fn replace_entry(
         pause(deps, tries).await;
     }
     Err(unavailable(last))
-}
-
-async fn pause(deps: &impl Deps, tries: u32) {
-    let longest = (MAX_PAUSE / MAX_TRIES).saturating_mul(tries.saturating_add(1));
-    deps.host().sleep(deps.host().jitter(longest)).await;
-}
-
-fn unavailable(source: Source) -> Unavailable {
-    Unavailable { what: "the table", source }
 }

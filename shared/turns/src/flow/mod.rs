@@ -19,6 +19,7 @@ mod finish;
 mod invocation;
 mod limits;
 mod meter;
+mod meter_change;
 mod org_settings;
 mod owned_turn;
 mod read;
@@ -26,6 +27,7 @@ mod retrieval;
 mod run;
 mod start;
 mod stored_request;
+mod usage_hold;
 mod write;
 
 pub use access::{context_id, require_operator};

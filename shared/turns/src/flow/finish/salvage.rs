@@ -2,6 +2,7 @@
 //! and 9).
 
 use protocol::{
+    budget::Amounts,
     transition::{
         IllegalTransition, settle,
         take_over::{self, Purpose},
@@ -11,6 +12,7 @@ use protocol::{
 
 use crate::flow::{
     finish::{outcomes, partial_work, transition},
+    usage_hold,
     write::{self, WriteOutcome},
 };
 use crate::ports::{Clock, Deps, Random, Reads, Unavailable};
@@ -29,7 +31,10 @@ pub(crate) async fn salvage(deps: &impl Deps, dead: &Turn) -> Result<Option<Turn
     let taken = fence.after;
     let change = match &taken.state {
         State::Running { stage, .. } => match outcomes::find(deps.payloads(), &taken.key, stage).await? {
-            Some((writer, outcome)) => transition::of_outcome(deps, &taken, writer, &outcome),
+            Some((writer, outcome)) => {
+                Box::pin(usage_hold::hold(deps, &taken, &outcome.report, Amounts::default())).await;
+                transition::of_outcome(deps, &taken, writer, &outcome)
+            }
             None => {
                 let (now, left) =
                     (host.now(), partial_work::find(deps.store(), deps.payloads(), &taken).await);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use agent::outcome::{Outcome, Response, answer::File};
 use contracts::error::causes;
-use futures::future::{join3, try_join_all};
+use futures::future::{join, join3, try_join_all};
 use protocol::{
     change::PartialWork,
     transition::settle,
@@ -15,6 +15,7 @@ use crate::flow::{
     finish::{announcement::announce, outcomes, replay, transition},
     meter,
     owned_turn::OwnedTurn,
+    usage_hold,
     write::{self, WriteOutcome},
 };
 use crate::{
@@ -33,7 +34,10 @@ pub(crate) async fn settle(
     stream: &Writer,
 ) -> Result<Response, Refusal> {
     let turn = &owned.turn;
-    let (change, response) = match store_outcome(deps, owned, &outcome, files).await {
+    // The next turn may start once this one is answered, so the limits count it by then. Storing the outcome takes longer.
+    let held = Box::pin(usage_hold::hold(deps, turn, &outcome.report, owned.reserved));
+    let (stored, ()) = join(store_outcome(deps, owned, &outcome, files), held).await;
+    let (change, response) = match stored {
         Ok(()) => (transition::of_outcome(deps, turn, turn.attempt.clone(), &outcome), outcome.response),
         Err(error) => {
             tracing::error!(error = %causes(&error), "{}", contracts::log::OUTCOME_NOT_STORED);

@@ -3,6 +3,7 @@
 use agent::attempt::RecoveryPoint;
 use futures::future::join;
 use protocol::{
+    budget::Amounts,
     transition::take_over::{self, Purpose},
     turn::{State, Turn},
 };
@@ -17,6 +18,7 @@ use crate::flow::{
     invocation::RequestScope,
     meter,
     owned_turn::{Lease, OwnedTurn},
+    usage_hold,
     write::{self, WriteOutcome},
 };
 use crate::{
@@ -65,6 +67,7 @@ pub(crate) async fn take_over(
         });
         return Ok(Some((owned, step)));
     };
+    Box::pin(usage_hold::hold(deps, &owned.turn, &outcome.report, Amounts::default())).await;
     // I4, I9: a durable answer is used, not paid for again.
     if let Ok(change) = transition::of_outcome(deps, &owned.turn, writer, &outcome) {
         write::turn(deps, &change).await?;
