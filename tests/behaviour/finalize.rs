@@ -1,8 +1,13 @@
 //! `turn-finalizer`: through SQS, and by the sweep when nobody told.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::support::{LEASE, System, turn, turn_path};
+use local::Function;
+use reqwest::Method;
+use serde_json::Value;
+
+use crate::console::page;
+use crate::support::{LEASE, PATIENCE, System, turn, turn_path};
 
 #[tokio::test]
 async fn without_finalizer_reads_show_outcome_and_sweep_catches_up() {
@@ -66,4 +71,35 @@ async fn foreign_queue_message_goes_to_the_dead_letter_queue_alone() {
     }
     assert_eq!(dead.len(), 1);
     assert_eq!(dead[0].body(), Some("not a message"));
+}
+
+#[tokio::test]
+async fn killed_sweeps_become_no_dead_letters() {
+    let visibility = Some(Duration::from_secs(1));
+    let system = System::with(local::Options { visibility, ..crate::support::options() }).await;
+    let done = Instant::now() + Duration::from_secs(12);
+    while Instant::now() < done {
+        let sent = Instant::now();
+        system.cloud.sweep().await.expect("a sweep");
+        let is_delivered = || system.cloud.last_delivery(Function::TurnFinalizer).is_some_and(|at| at > sent);
+        while !is_delivered() && sent.elapsed() < PATIENCE {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        // In the middle of the sweep, which reads every shard of two indexes.
+        tokio::time::sleep(Duration::from_millis(40)).await;
+        system.cloud.crash(Function::TurnFinalizer);
+    }
+    let queues = async || page(&system, Method::GET, "/console/api/queues", String::new()).await.result();
+    let depth =
+        |queue: &Value| -> u64 { queue.as_object().unwrap().values().filter_map(Value::as_u64).sum() };
+    let give_up = Instant::now() + PATIENCE;
+    loop {
+        let state = queues().await;
+        assert_eq!(depth(&state["DeadLetters"]), 0, "{state}");
+        if depth(&state["Queue"]) == 0 {
+            break;
+        }
+        assert!(Instant::now() < give_up, "a sweep is delivered again and again: {state}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
 }

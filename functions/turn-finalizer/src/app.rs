@@ -7,7 +7,7 @@ use service::{
     titles::{self, ProductionTitler},
 };
 use settings::Env;
-use storage::{Clients, Objects, Table};
+use storage::{Clients, Objects, Queue, Table};
 use turns::{
     flow::{Finalizer, Indexer, Purger},
     ports::Adapters,
@@ -24,6 +24,8 @@ pub(crate) struct App {
     pub(crate) titler: ProductionTitler<ProductionAdapters>,
     /// The purger of sessions.
     pub(crate) purger: Purger<ProductionAdapters, StoredResponses, Option<SessionIndex>>,
+    /// The queue whose messages trigger the function.
+    pub(crate) queue: Queue,
     /// The session indexer, if configured.
     pub(crate) indexer: Option<Indexer<Table, SessionIndex>>,
 }
@@ -37,7 +39,7 @@ impl App {
         let titles = titles::Settings::read(&mut env, &providers);
         let index = session_index::Settings::read(&mut env);
         env.finish()?;
-        let Clients { table, objects, secrets, .. } = Clients::load(&storage).await;
+        let Clients { table, objects, queue, secrets, .. } = Clients::load(&storage).await;
         let providers = providers.with_keys(&secrets);
         let stored_responses = StoredResponses::new(providers.clone())?;
         let adapters =
@@ -46,6 +48,7 @@ impl App {
         Ok(Self {
             finalizer: Finalizer::new(adapters()),
             titler: titles.titler(adapters(), providers)?,
+            queue,
             purger: Purger::new(adapters(), stored_responses, index.clone()),
             indexer: index.map(|index| Indexer::new(table, index)),
         })

@@ -48,6 +48,7 @@ pub(crate) async fn handle(app: &App, event: LambdaEvent<SqsEvent>) -> SqsBatchR
     let began = Instant::now();
     let budget = time_left(context.deadline).saturating_sub(RESERVE);
     let invocation = Invocation::new(&context);
+    acknowledge_sweeps(app, &payload.records).await;
     let handled = stream::iter(payload.records).map(|message| {
         let span = message_span(&message, &context.request_id);
         invocation.record(&span);
@@ -65,6 +66,22 @@ pub(crate) async fn handle(app: &App, event: LambdaEvent<SqsEvent>) -> SqsBatchR
     let mut response = SqsBatchResponse::default();
     response.set_failures(failed);
     response
+}
+
+/// Deletes the sweep messages of a batch before any work. The timer sends the next sweep a minute later, so one that is
+/// killed needs no redelivery: it would be killed again, and end in the dead-letter queue.
+async fn acknowledge_sweeps(app: &App, messages: &[SqsMessage]) {
+    let is_sweep = |message: &&SqsMessage| {
+        let parsed = serde_json::from_str(message.body.as_deref().unwrap_or_default());
+        matches!(parsed, Ok(FinalizeMessage::Sweep))
+    };
+    let receipts = messages.iter().filter(is_sweep).filter_map(|message| message.receipt_handle.as_deref());
+    for deleted in join_all(receipts.map(|receipt| app.queue.delete(receipt))).await {
+        if let Err(error) = deleted {
+            // The sweep itself matters more. The message is deleted with its batch.
+            tracing::warn!(error = %causes(&error), "{}", contracts::log::SWEEP_NOT_ACKNOWLEDGED);
+        }
+    }
 }
 
 /// The result of a message.
@@ -174,9 +191,13 @@ async fn dispatch(app: &App, body: &str, budget: Duration) -> Result<FollowUp, F
         }
         FinalizeMessage::Sweep => {
             span.record("kind", "sweep");
-            let began = Instant::now();
+            // At once, so that neither waits for the other's trouble.
+            let (swept, purged) = join(app.finalizer.sweep(budget), app.purger.sweep(budget)).await;
+            if let Err(error) = purged {
+                tracing::error!(error = %causes(&error), "{}", contracts::log::SWEEP_FAILED);
+            }
             // A failed sweep needs no retry: the next one follows a minute later.
-            let swept = match app.finalizer.sweep(budget).await {
+            let swept = match swept {
                 Ok(swept) => swept,
                 Err(error) => {
                     tracing::error!(error = %causes(&error), "{}", contracts::log::SWEEP_FAILED);
@@ -194,11 +215,6 @@ async fn dispatch(app: &App, body: &str, budget: Duration) -> Result<FollowUp, F
                 "{}",
                 contracts::log::SWEEP
             );
-            // The remaining time is for sessions whose retention has expired.
-            let remaining = budget.saturating_sub(began.elapsed());
-            if let Err(error) = app.purger.sweep(remaining).await {
-                tracing::error!(error = %causes(&error), "{}", contracts::log::SWEEP_FAILED);
-            }
             Ok(FollowUp { sessions: swept.sessions, ..FollowUp::default() })
         }
     }

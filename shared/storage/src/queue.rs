@@ -33,6 +33,17 @@ impl Queue {
     }
 }
 
+impl Queue {
+    /// Deletes a received message, so that it isn't delivered again.
+    ///
+    /// # Errors
+    /// If the queue can't be reached, or doesn't know the receipt.
+    pub async fn delete(&self, receipt: &str) -> Result<(), Unavailable> {
+        let request = self.client.delete_message().queue_url(&self.url).receipt_handle(receipt);
+        request.send().await.map(|_| ()).map_err(|error| failure::unavailable(RESOURCE, error))
+    }
+}
+
 impl FinalizeQueue for Queue {
     async fn send(&self, message: &FinalizeMessage) -> Result<(), Unavailable> {
         let body = serde_json::to_string(message)

@@ -1,5 +1,7 @@
 //! Sweep: decides on overdue turns (I12).
 
+use std::time::Duration;
+
 use contracts::Timestamp;
 
 use super::{settle, take_over};
@@ -22,6 +24,21 @@ pub enum Action {
     End(TurnChange),
     /// Finalize the settled turn: its announcement was lost.
     Finalize,
+}
+
+/// The time by which a turn that failed is moved: the interval of the sweep.
+const POSTPONED_BY: Duration = Duration::from_secs(60);
+
+/// Moves the due time of a turn that the sweep failed to process. `None` for a terminal turn, and for one that awaits
+/// tools: its due time is its deadline, and only an unreachable table fails its end.
+#[must_use]
+pub fn postpone(turn: &Turn, now: Timestamp) -> Option<TurnChange> {
+    let condition = match &turn.state {
+        State::Finalized(_) | State::AwaitingTools { .. } => return None,
+        State::Running { .. } => Condition::same_lease(turn),
+        State::Settled(_) => Condition::same_owner(turn),
+    };
+    Some(TurnChange { condition, after: Turn { due: Some(now.after(POSTPONED_BY)), ..turn.clone() } })
 }
 
 /// Decides by the head as read, not by the index entry that nominated the turn (rule 9).

@@ -13,6 +13,7 @@
 mod access;
 mod admin;
 mod ancestry;
+mod due;
 mod entity_tag;
 mod executor;
 mod finish;

@@ -7,7 +7,7 @@ use protocol::{
     change::{Commit, SessionChange, TurnChange},
     id::TurnKey,
     transition::import::Reservation,
-    turn::Turn,
+    turn::{State, Turn},
 };
 
 use crate::ports::{
@@ -91,6 +91,9 @@ async fn write_checked<F: Future<Output = Result<(), WriteError>>>(
     witness: &TurnChange,
     attempt: impl Fn() -> F,
 ) -> Result<WriteOutcome, Unavailable> {
+    // Every finalization of a turn writes the same head. Without a lost reply of our own, another one wrote it, and counts.
+    let is_terminal = matches!(witness.after.state, State::Finalized(_));
+    let mut reply_lost = false;
     let mut last: Source = "contention".into();
     for tries in 0..MAX_TRIES {
         if tries > 0 {
@@ -104,11 +107,16 @@ async fn write_checked<F: Future<Output = Result<(), WriteError>>>(
             Err(WriteError::ConditionFailed) => {
                 let stored = read_back(deps, &witness.after.key).await?;
                 return Ok(match stored {
-                    Some(stored) if witness.was_applied(&stored) => WriteOutcome::Applied,
+                    Some(stored) if witness.was_applied(&stored) && (reply_lost || !is_terminal) => {
+                        WriteOutcome::Applied
+                    }
                     stored => WriteOutcome::Superseded(stored.map(Box::new)),
                 });
             }
-            Err(WriteError::Unknown(source)) => last = source,
+            Err(WriteError::Unknown(source)) => {
+                reply_lost = true;
+                last = source;
+            }
         }
         let stored = read_back(deps, &witness.after.key).await?;
         match stored {

@@ -18,9 +18,12 @@ use protocol::{
     transition::purging::{self, Action},
 };
 
-use crate::flow::write::{self, WriteOutcome};
+use crate::flow::{
+    due,
+    write::{self, WriteOutcome},
+};
 use crate::ports::{
-    Clock, DUE_SHARDS, Deps, PayloadReads, ProviderResponseRemover, PurgePayloads, PurgeStore, Reads,
+    Clock, Deps, PayloadReads, ProviderResponseRemover, PurgePayloads, PurgeStore, Reads,
     SessionIndexRemover, Timer, Unavailable, WriteError,
 };
 
@@ -104,30 +107,15 @@ where
     /// # Errors
     /// If the index can't be read. A failure of a single session is logged, and the next sweep retries it.
     pub async fn sweep(&self, budget: Duration) -> Result<usize, Unavailable> {
-        let (store, host) = (self.deps.store(), self.deps.host());
-        let stop_at = host.monotonic().saturating_add(budget);
-        let mut found = 0;
-        for shard in 0..DUE_SHARDS {
-            let mut after = None;
-            loop {
-                let page = store.due_purges(shard, host.now(), after).await?;
-                for key in &page.items {
-                    let left = stop_at.saturating_sub(host.monotonic());
-                    if left.is_zero() {
-                        return Ok(found);
-                    }
-                    found += 1;
-                    if let Err(error) = self.purge(key, left).await {
-                        tracing::error!(error = %causes(&error), "{}", contracts::log::PURGE_FAILED);
-                    }
-                }
-                after = page.next;
-                if after.is_none() {
-                    break;
-                }
+        let store = self.deps.store();
+        let page = |shard, now, after| store.due_purges(shard, now, after);
+        let work = |key: SessionKey, left: Duration| async move {
+            if let Err(error) = self.purge(&key, left).await {
+                let (org, session) = (key.org.as_str(), key.session.as_str());
+                tracing::error!(org, session, error = %causes(&error), "{}", contracts::log::PURGE_FAILED);
             }
-        }
-        Ok(found)
+        };
+        Ok(due::walk(&self.deps, budget, page, work).await?.done.len())
     }
 
     /// Removes one batch: items first, then objects, then provider responses and the index entry. Returns false if

@@ -3,10 +3,7 @@
 use contracts::id::{SessionId, TurnId};
 use protocol::{Caller, id::SessionKey};
 
-use crate::flow::{
-    access,
-    finish::{finalize::Finalizer, sweep::SweepSummary},
-};
+use crate::flow::{access, finish::finalize::Finalizer};
 use crate::{ports::Deps, refusal::Refusal};
 
 impl<D: Deps> Finalizer<D> {
@@ -19,7 +16,7 @@ impl<D: Deps> Finalizer<D> {
         access::require_operator(caller)?;
         let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
         let (session, _) = access::load_turn(self.deps.store(), caller, &key).await?;
-        self.sweep_turn(&key, &mut SweepSummary::default()).await?;
+        self.sweep_one(&key).await?;
         access::audit_write(self.deps.store(), "settle", caller, &session).await;
         Ok(())
     }

@@ -1,18 +1,20 @@
 //! Sweeps overdue turns: finds, ends and finalizes turns whose attempt died or whose announcement was lost (I12).
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, pin::pin, time::Duration};
 
 use contracts::error::causes;
+use futures::future::{Either, select};
 use protocol::{
     id::{SessionKey, TurnKey},
     transition::sweep,
 };
 
 use crate::flow::{
+    due,
     finish::{finalize::Finalizer, salvage},
     write,
 };
-use crate::ports::{Clock, DUE_SHARDS, Deps, Reads, Store, Timer, Unavailable};
+use crate::ports::{Clock, Deps, Reads, Store, Timer, Unavailable};
 
 /// The summary of a sweep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,68 +37,106 @@ pub struct SweepSummary {
     pub sessions: BTreeSet<SessionKey>,
 }
 
+/// The longest time for one turn. One that takes longer delays the others of its shard no further.
+const MAX_TURN_TIME: Duration = Duration::from_secs(20);
+
+/// The result of the work on a due turn.
+enum Swept {
+    /// Nothing was due.
+    Skipped,
+    /// The turn is alive.
+    Alive,
+    /// It was processed, for this reason.
+    Processed {
+        /// The count of the reason.
+        reason: fn(&mut SweepSummary) -> &mut usize,
+        /// True if this sweep finalized it.
+        finalized: bool,
+    },
+}
+
 impl<D: Deps> Finalizer<D> {
     /// Looks for overdue turns in every shard of the index, for at most `budget`.
     ///
     /// # Errors
     /// If the index can't be read. A failure of a single turn is counted and not returned.
     pub async fn sweep(&self, budget: Duration) -> Result<SweepSummary, Unavailable> {
-        let (store, host) = (self.deps.store(), self.deps.host());
-        let stop_at = host.monotonic().saturating_add(budget);
-        let mut summary = SweepSummary::default();
-        for shard in 0..DUE_SHARDS {
-            let mut after = None;
-            loop {
-                if host.monotonic() >= stop_at {
-                    summary.timed_out = true;
-                    return Ok(summary);
-                }
-                let page = store.due(shard, host.now(), after).await?;
-                for key in &page.items {
-                    summary.examined += 1;
-                    if let Err(error) = self.sweep_turn(key, &mut summary).await {
-                        tracing::error!(error = %causes(&error), "{}", contracts::log::OVERDUE_TURN_FAILED);
-                        summary.failed += 1;
+        let store = self.deps.store();
+        let page = |shard, now, after| store.due(shard, now, after);
+        let work = |key: TurnKey, left: Duration| async move {
+            let swept = self.sweep_within(&key, left.min(MAX_TURN_TIME)).await;
+            (key, swept)
+        };
+        let walk = due::walk(&self.deps, budget, page, work).await?;
+        let mut summary =
+            SweepSummary { examined: walk.done.len(), timed_out: walk.timed_out, ..SweepSummary::default() };
+        for (key, swept) in walk.done {
+            match swept {
+                Ok(Swept::Skipped) => {}
+                Ok(Swept::Alive) => summary.alive += 1,
+                Ok(Swept::Processed { reason, finalized }) => {
+                    *reason(&mut summary) += 1;
+                    if finalized {
+                        summary.sessions.insert(key.session);
                     }
                 }
-                after = page.next;
-                if after.is_none() {
-                    break;
-                }
+                Err(_) => summary.failed += 1,
             }
         }
         Ok(summary)
     }
 
-    /// Does what is due for a turn.
-    pub(crate) async fn sweep_turn(
-        &self,
-        key: &TurnKey,
-        summary: &mut SweepSummary,
-    ) -> Result<(), Unavailable> {
-        let Some(turn) = self.deps.store().turn(key).await? else {
-            return Ok(());
+    /// Does what is due for a turn, for at most `limit`. One that fails moves behind the turns that are due by now, so
+    /// that however many fail, no other waits for them.
+    async fn sweep_within(&self, key: &TurnKey, limit: Duration) -> Result<Swept, Unavailable> {
+        let swept = match select(pin!(self.sweep_turn(key)), pin!(self.deps.host().sleep(limit))).await {
+            Either::Left((swept, _)) => swept,
+            Either::Right(_) => Err(Unavailable { what: "the turn", source: "it took too long".into() }),
         };
-        match sweep::action(&turn, self.deps.host().now(), self.deps.timing()) {
-            sweep::Action::Skip => return Ok(()),
-            sweep::Action::Reschedule(change) => {
-                write::turn(&self.deps, &change).await?;
-                summary.alive += 1;
-                return Ok(());
-            }
-            sweep::Action::Salvage => {
-                salvage::salvage(&self.deps, &turn).await?;
-                summary.salvaged += 1;
-            }
-            sweep::Action::End(change) => {
-                write::turn(&self.deps, &change).await?;
-                summary.ended += 1;
-            }
-            sweep::Action::Finalize => summary.finalized += 1,
+        if let Err(error) = &swept {
+            let (org, session) = (key.session.org.as_str(), key.session.session.as_str());
+            let turn = key.turn.as_str();
+            tracing::error!(org, session, turn, error = %causes(error), "{}", contracts::log::OVERDUE_TURN_FAILED);
+            self.postpone(key).await;
         }
-        if self.finalize(key).await? {
-            summary.sessions.insert(key.session.clone());
+        swept
+    }
+
+    /// Moves the due time of a turn that failed. If that fails too, the turn stays where it is.
+    async fn postpone(&self, key: &TurnKey) {
+        let Ok(Some(turn)) = self.deps.store().turn(key).await else { return };
+        if let Some(change) = sweep::postpone(&turn, self.deps.host().now()) {
+            // One try, since the next sweep repeats the work in any case.
+            self.deps.store().write_turn(&change).await.ok();
         }
-        Ok(())
+    }
+
+    /// Does what is due for a turn, for an operator who doesn't wait for the sweep.
+    pub(crate) async fn sweep_one(&self, key: &TurnKey) -> Result<(), Unavailable> {
+        self.sweep_turn(key).await.map(|_| ())
+    }
+
+    async fn sweep_turn(&self, key: &TurnKey) -> Result<Swept, Unavailable> {
+        let Some(turn) = self.deps.store().turn(key).await? else {
+            return Ok(Swept::Skipped);
+        };
+        let reason: fn(&mut SweepSummary) -> &mut usize =
+            match sweep::action(&turn, self.deps.host().now(), self.deps.timing()) {
+                sweep::Action::Skip => return Ok(Swept::Skipped),
+                sweep::Action::Reschedule(change) => {
+                    write::turn(&self.deps, &change).await?;
+                    return Ok(Swept::Alive);
+                }
+                sweep::Action::Salvage => {
+                    salvage::salvage(&self.deps, &turn).await?;
+                    |summary| &mut summary.salvaged
+                }
+                sweep::Action::End(change) => {
+                    write::turn(&self.deps, &change).await?;
+                    |summary| &mut summary.ended
+                }
+                sweep::Action::Finalize => |summary| &mut summary.finalized,
+            };
+        Ok(Swept::Processed { reason, finalized: self.finalize(key).await? })
     }
 }
