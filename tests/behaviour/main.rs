@@ -78,6 +78,7 @@ mod provider_start;
 mod provider_table;
 mod providers;
 mod purge;
+mod purge_usage;
 mod quarantine;
 mod rag_results;
 mod rerun;

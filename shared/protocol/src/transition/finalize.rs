@@ -4,7 +4,7 @@ use super::IllegalTransition;
 use crate::{
     change::{Commit, Condition, SessionChange, TurnChange},
     detail::{ModeChange, ModeChangePosition, OutcomeSummary, Participant, Report, ResultDetail},
-    session::{ChainHead, LastTurn, Session, add_cost},
+    session::{ChainHead, Contexts, LastTurn, Session, add_cost},
     turn::{Settlement, State, Turn, Verdict},
     usage::UsageEntry,
 };
@@ -26,13 +26,14 @@ pub struct Finalization {
     pub usage: Option<UsageEntry>,
 }
 
-/// Makes a settled turn terminal.
+/// Makes a settled turn terminal. A turn of a purged session only counts: the session stays the tombstone that it is.
 ///
 /// `outcome` is the content of the object that [`Turn::outcome_writer`] names. For a turn that was ended from
 /// outside, that is the last suspension's object, which has the usage up to then.
 ///
 /// # Errors
-/// Returns an error if the turn is not settled, is already terminal, or its session is purged.
+/// Returns an error if the turn is not settled, or if its session is purged and the tombstone does not name it: it was
+/// counted before, or the tombstone is the reservation of an import.
 pub fn finalize(
     session: &Session,
     turn: &Turn,
@@ -41,21 +42,21 @@ pub fn finalize(
     let State::Settled(settlement) = &turn.state else {
         return Err(IllegalTransition { from: turn.state.phase() });
     };
-    // A purged session shows no turns.
-    if session.is_purged() {
+    let report = report(&settlement.verdict, outcome);
+    let purged = session.is_purged();
+    if purged && session.open_turn.as_ref() != Some(&turn.key.turn) {
         return Err(IllegalTransition { from: turn.state.phase() });
     }
-    let report = report(&settlement.verdict, outcome);
     Ok(Finalization {
         usage: (!turn.is_imported).then(|| UsageEntry::new(session, turn, settlement, &report)),
-        session: roll_up(session, turn, settlement, outcome),
+        session: if purged { accounted(session) } else { roll_up(session, turn, settlement, outcome) },
         turn: TurnChange {
             condition: Condition::same_owner(turn),
             after: Turn { due: None, state: State::Finalized(settlement.clone()), ..turn.clone() },
         },
         result: ResultDetail { key: turn.key.clone(), report },
-        activity: activity(turn),
-        mode_changes: mode_changes(session, turn, settlement, outcome),
+        activity: activity(turn).filter(|_| !purged),
+        mode_changes: if purged { Vec::new() } else { mode_changes(session, turn, settlement, outcome) },
     })
 }
 
@@ -72,7 +73,8 @@ impl Finalization {
     /// Adds everything but the session to a transaction that finalizes the turn.
     pub(super) fn add_to(self, commit: &mut Commit) {
         commit.turns.push(self.turn);
-        commit.result = Some(self.result);
+        // A purge that has searched for data for the last time would leave it behind.
+        commit.result = Some(self.result).filter(|_| !self.session.is_purged());
         commit.activity = self.activity;
         commit.mode_changes = self.mode_changes;
         commit.usage = self.usage.into_iter().collect();
@@ -126,6 +128,12 @@ fn with_settlement(session: &Session, turn: &Turn, settlement: &Settlement) -> S
         *last = LastTurn { status: settlement.verdict.status(), at: settlement.at, id: last.id.clone() };
     }
     after
+}
+
+/// Returns a tombstone that no longer names the turn that it named, nor its agent.
+fn accounted(tombstone: &Session) -> Session {
+    let rev = tombstone.rev.saturating_add(1);
+    Session { rev, open_turn: None, contexts: Contexts::default(), ..tombstone.clone() }
 }
 
 fn roll_up(

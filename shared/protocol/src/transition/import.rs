@@ -238,8 +238,9 @@ mod tests {
         let begun = reserved(None, None, at(9));
         let (tombstone, record) = (begun.session.after, begun.purge.unwrap());
         let (timing, late) = (crate::timing::Timing::default(), at(9).after(IMPORT_TTL));
-        assert_eq!(purging::action(Some(&tombstone), &record, at(60), &timing), purging::Action::Idle);
-        let purging::Action::Reclaim(commit) = purging::action(Some(&tombstone), &record, late, &timing)
+        assert_eq!(purging::action(Some(&tombstone), None, &record, at(60), &timing), purging::Action::Idle);
+        let purging::Action::Reclaim(commit) =
+            purging::action(Some(&tombstone), None, &record, late, &timing)
         else {
             panic!("it is due");
         };
@@ -247,7 +248,7 @@ mod tests {
         assert!(reservation.holds(Some(&tombstone)) && !reservation.holds(Some(&commit.session.after)));
         let (after, record) = (commit.session.after, commit.purge.unwrap());
         assert_eq!(decided(&after, Some(&record), late), Action::Wait);
-        assert_eq!(purging::action(Some(&after), &record, late, &timing), purging::Action::Remove);
+        assert_eq!(purging::action(Some(&after), None, &record, late, &timing), purging::Action::Remove);
     }
 
     #[test]

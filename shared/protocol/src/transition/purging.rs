@@ -1,18 +1,22 @@
 //! Purge: removes all of a session except for what prevents its return (rule 12).
 //!
-//! One transaction first empties the session and marks it: from then on its `Rev` stops every start, finalize and
-//! restore. Then all other data is removed, twice: functions that were running at the start may still write, but no
-//! longer than a function runs.
+//! One transaction first empties the session, marks it, and ends its open turn: from then on its `Rev` stops every start
+//! and restore. The open turn still counts, so the tombstone names it until it is finalized, and its data stays until
+//! then. Then all other data is removed, twice: functions that were running at the start may still write, but no longer
+//! than a function runs.
 
-use contracts::{Timestamp, id::UserId};
+use contracts::{
+    Fingerprint, Timestamp,
+    id::{TurnId, UserId},
+};
 
 use super::settle;
 use crate::{
     change::{Commit, SessionChange},
     purge::{DeleteOutcome, ProviderResponseRef, Purge, Stage},
-    session::{Deletion, Session, SessionClosed},
+    session::{Contexts, Deletion, Session, SessionClosed},
     timing::Timing,
-    turn::Turn,
+    turn::{State, Turn},
 };
 
 /// The next step of a purge.
@@ -26,6 +30,8 @@ pub enum Action {
     Begin(Box<Commit>),
     /// Start the purge of an import that never finished.
     Reclaim(Box<Commit>),
+    /// Finalize the turn that was open when the purge started. The objects that tell its usage stay until then.
+    Finalize(TurnId),
     /// Remove the remaining data.
     Remove,
 }
@@ -53,7 +59,15 @@ pub fn begin(
         None => Deletion { at: now, by: by.clone(), retained_until: now, purged: true },
     };
     let tombstone = Session { deleted: Some(deletion), ..session.clone() }.tombstone();
-    let after = Session { rev: session.rev.saturating_add(1), edited: Some(now), ..tombstone };
+    // The usage of the open turn is counted for its agent. The finalization removes both.
+    let agent = session.contexts.agent.clone().filter(|_| session.open_turn.is_some());
+    let after = Session {
+        rev: session.rev.saturating_add(1),
+        edited: Some(now),
+        open_turn: session.open_turn.clone(),
+        contexts: Contexts { agent, ..Contexts::default() },
+        ..tombstone
+    };
     let purge = Purge {
         stage: Stage::Removing,
         started_at: Some(now),
@@ -68,32 +82,50 @@ pub fn begin(
 }
 
 /// Starts the purge of an import that never finished. From then on its reservation doesn't hold.
-fn reclaim(tombstone: &Session, now: Timestamp) -> Commit {
+fn reclaim(tombstone: &Session, import: Option<Fingerprint>, now: Timestamp) -> Commit {
     let after = Session { rev: tombstone.rev.saturating_add(1), ..tombstone.clone() };
     let purge = Purge {
         stage: Stage::Removing,
         started_at: Some(now),
         due: Some(now),
+        import,
         ..Purge::scheduled(&after, now)
     };
     Commit { purge: Some(purge), ..Commit::new(SessionChange { condition: Some(tombstone.rev), after }) }
 }
 
-/// Decides by the session as read, not by the index entry that nominated it.
+/// Returns the tombstone with its open turn named, for a purge from before tombstones named it. `None` if no purge has
+/// started: an import reserves the session's id, and will publish the turn.
 #[must_use]
-pub fn action(session: Option<&Session>, purge: &Purge, now: Timestamp, timing: &Timing) -> Action {
+pub fn naming(tombstone: &Session, open: &TurnId, record: Option<&Purge>) -> Option<Session> {
+    record.filter(|record| record.started_at.is_some() && record.import.is_none())?;
+    Some(Session { open_turn: Some(open.clone()), ..tombstone.clone() })
+}
+
+/// Decides by the session and its open turn as read, not by the index entry that nominated it.
+#[must_use]
+pub fn action(
+    session: Option<&Session>,
+    open: Option<&Turn>,
+    purge: &Purge,
+    now: Timestamp,
+    timing: &Timing,
+) -> Action {
     let deletion = session.and_then(|session| session.deleted.as_ref());
     match (purge.stage, session, deletion) {
         (Stage::Done, _, _) => Action::Idle,
         (Stage::Removing | Stage::Rechecking, _, _) => match session {
             _ if purge.due.is_some_and(|due| now < due) => Action::Idle,
             Some(tombstone) if purge.started_at.is_none() && tombstone.is_purged() => {
-                Action::Reclaim(Box::new(reclaim(tombstone, now)))
+                Action::Reclaim(Box::new(reclaim(tombstone, purge.import, now)))
             }
-            _ => Action::Remove,
+            _ => match open.filter(|open| matches!(open.state, State::Settled(_))) {
+                Some(open) => Action::Finalize(open.key.turn.clone()),
+                None => Action::Remove,
+            },
         },
         (Stage::Waiting, Some(session), Some(deletion)) if deletion.retained_until <= now => {
-            let commit = begin(session, None, &deletion.by, now, timing).ok().flatten();
+            let commit = begin(session, open, &deletion.by, now, timing).ok().flatten();
             commit.map_or(Action::Idle, |commit| Action::Begin(Box::new(commit)))
         }
         (Stage::Waiting, _, deletion) => {

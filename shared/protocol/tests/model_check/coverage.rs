@@ -135,6 +135,10 @@ events! {
     Rerun = "a turn is run again",
     /// A purge ended the session's open turn.
     PurgeEnded = "a purge ends the open turn",
+    /// A turn of a purged session was counted.
+    PurgeCounted = "a turn of a purged session is counted",
+    /// A purge finalized the turn that was open at its start.
+    PurgeFinalizes = "a purge finalizes the open turn itself",
     /// A purge was done.
     Purged = "a purge is done",
     /// A purge's recheck found data that was stored meanwhile.

@@ -234,9 +234,10 @@ impl Lifecycle {
                 // The recheck starts after any function that was running at the purge's start has ended.
                 let at_work = state.processes.iter().any(|process| process.state != ProcessState::Idle);
                 let waits = purge.stage == Stage::Rechecking && (at_work || state.in_flight.is_some());
-                let action = purging::action(state.session.as_deref(), purge, at(state.now), &timing());
-                if action == purging::Action::Remove && !waits {
-                    push(Choice::Remove);
+                let (session, open) = (state.session.as_deref(), state.open_turn());
+                match purging::action(session, open, purge, at(state.now), &timing()) {
+                    purging::Action::Remove | purging::Action::Finalize(_) if !waits => push(Choice::Remove),
+                    _ => {}
                 }
             }
             Role::Sweep => {
@@ -291,6 +292,7 @@ impl Model for Lifecycle {
             },
             client_answers: Vec::new(),
             model_calls: vec![0; turns],
+            counted: vec![0; turns],
             violations: Vec::new(),
         }]
     }

@@ -203,8 +203,13 @@ fn rule_12_purge_ends_open_turn() {
 }
 
 #[test]
-fn rule_12_purged_session_is_not_finalized() {
-    assert_rule_needed(purged("rule 12, finalization"), Rule::PurgeEndsFinalizing, PURGE_IS_FINAL);
+fn rule_12_finalization_leaves_tombstone() {
+    assert_rule_needed(purged("rule 12, finalization"), Rule::PurgedStaysTombstone, PURGE_IS_FINAL);
+}
+
+#[test]
+fn rule_12_purge_counts_open_turn_first() {
+    assert_rule_needed(purged("rule 12, usage"), Rule::PurgeCountsOpenTurn, COUNTED_ONCE);
 }
 
 #[test]

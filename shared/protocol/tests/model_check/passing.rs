@@ -148,13 +148,43 @@ fn session_purged_at_any_time_leaves_nothing() {
         model_replies: tools_first,
         crashes: vec![0],
         ticks: 1,
-        expected_events: vec![PurgeEnded, Purged, PurgedLate, RefusedAsPurged, LostSettle],
+        expected_events: vec![
+            PurgeEnded,
+            PurgeCounted,
+            PurgeFinalizes,
+            Purged,
+            PurgedLate,
+            RefusedAsPurged,
+            LostSettle,
+        ],
         ..Config::new(
             "purge",
             vec![
                 Role::client(&[ONE, ONE]),
                 Role::Tools { turn: 0, results: vec![(0, true)] },
                 Role::Admin { edits: vec![SessionEdit::Purge, SessionEdit::Restore] },
+                Role::Finalizer,
+                Role::Sweep,
+                Role::Purger,
+            ],
+        )
+    });
+}
+
+#[test]
+fn purge_cancel_and_finalization_count_usage_once_in_every_order() {
+    check_exhaustively(Config {
+        model_replies: anything,
+        crashes: vec![0],
+        fine_grained: true,
+        lost_replies: usual_or_full(0, 1),
+        expected_events: vec![CancelWon, CancelLost, PurgeEnded, PurgeCounted, PurgeFinalizes, Purged],
+        ..Config::new(
+            "purge and cancel",
+            vec![
+                Role::client(&[ONE]),
+                Role::Canceller { turn: 0 },
+                Role::Admin { edits: vec![SessionEdit::Purge] },
                 Role::Finalizer,
                 Role::Sweep,
                 Role::Purger,

@@ -1,6 +1,7 @@
 //! Properties of every state, numbered like the design's invariants.
 
 use protocol::{
+    session::Session,
     transition::begin::{self, Decision, Snapshot},
     turn::{EndReason, State as TurnState, Turn, Verdict},
 };
@@ -41,6 +42,8 @@ pub(crate) const CHAIN: &str = "the chain continues from the last completed turn
 pub(crate) const MODE: &str = "a mode changes with a completed turn only";
 /// Status of the newest turn and totals count every turn once.
 pub(crate) const ROLL_UP: &str = "I8: the session counts every turn once";
+/// The org's usage has each turn once, with the calls of its outcome.
+pub(crate) const COUNTED_ONCE: &str = "I8: usage is counted once for each paid call";
 /// A superseded turn has a successor.
 pub(crate) const SUPERSEDED_BY: &str = "a superseded turn has a successor";
 /// A deletion or quarantine persists until it is undone by a restore or release.
@@ -95,6 +98,9 @@ pub(crate) fn always() -> Vec<Property<Lifecycle>> {
         Property::always(CHAIN, |model, state: &State| state.is_purged() || chained(model, state)),
         Property::always(MODE, |model, state: &State| state.is_purged() || mode(model, state)),
         Property::always(ROLL_UP, |_, state: &State| state.is_purged() || rolled_up(state)),
+        Property::always(COUNTED_ONCE, |model, state: &State| {
+            none(state, &[Violation::Miscounted]) && counted_once(model, state)
+        }),
         Property::always(SUPERSEDED_BY, |_, state: &State| state.is_purged() || superseded_by(state)),
         Property::always(DELETION_PERSISTS, |_, state: &State| none(state, &[Violation::DeletionUndone])),
         Property::always(NOTHING_RUNS, |_, state: &State| {
@@ -267,9 +273,28 @@ fn chain_before(state: &State, sequence: u64) -> Option<String> {
     Some(response_id(answer.turn, answer.text))
 }
 
-/// True if the session is exactly the tombstone of a purge.
+/// True if the session is exactly the tombstone of a purge. Until the turn is counted that was open at the start, the
+/// tombstone names it and its agent.
 fn is_tombstone(state: &State) -> bool {
-    state.session.as_ref().is_some_and(|session| session.is_purged() && **session == session.tombstone())
+    state.session.as_ref().is_some_and(|session| {
+        let named = match state.open_turn() {
+            Some(open) if !is_terminal(open) => session.open_turn.clone(),
+            _ => None,
+        };
+        session.is_purged() && **session == Session { open_turn: named, ..session.tombstone() }
+    })
+}
+
+/// True if no turn is counted twice, and if in the end every turn that called the model is counted.
+fn counted_once(model: &Lifecycle, state: &State) -> bool {
+    let ends = match state.is_purged() {
+        true => state.is_purge_done(),
+        false => model.config.roles.contains(&Role::Sweep) && model.is_over(state),
+    };
+    state.counted.iter().zip(&state.model_calls).all(|(counted, calls)| match *counted {
+        0 => !ends || *calls == 0,
+        counted => counted == 1,
+    })
 }
 
 /// Returns the answer that a rerun of this turn continues from, as the turn itself did.

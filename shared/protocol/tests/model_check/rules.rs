@@ -45,8 +45,10 @@ pub(crate) enum Rule {
     PurgeRaisesRev,
     /// 12: a purge ends the open turn in its own transaction. Disabled: it leaves the turn as it is.
     PurgeEndsOpenTurn,
-    /// 12: turns of a purged session are not finalized. Disabled: they are.
-    PurgeEndsFinalizing,
+    /// 12: the finalization of a purged session's turn leaves the tombstone as it is. Disabled: the session shows the turn.
+    PurgedStaysTombstone,
+    /// 12: a purge waits until its open turn is counted. Disabled: it removes the turn's data at once.
+    PurgeCountsOpenTurn,
     /// 12: a purge leaves a tombstone. Disabled: it removes the session, too.
     PurgeLeavesTombstone,
     /// 12: a purge rechecks when no earlier function can be running. Disabled: it removes data only once.

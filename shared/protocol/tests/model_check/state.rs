@@ -45,6 +45,8 @@ pub(crate) struct State {
     pub(crate) client_answers: Vec<ClientAnswer>,
     /// Model calls by turn.
     pub(crate) model_calls: Vec<u8>,
+    /// The table: the usage of the org, as the number of entries that each turn added.
+    pub(crate) counted: Vec<u8>,
     /// The violations. Empty as long as the protocol holds.
     pub(crate) violations: Vec<Violation>,
 }
@@ -266,6 +268,8 @@ pub(crate) enum Violation {
     ForeignAnswer,
     /// Committed metadata named an object that does not exist (I10).
     MissingObject,
+    /// The usage of a turn was added without that of its outcome (I8).
+    Miscounted,
     /// A write counted as applied although its condition still held (I11).
     FalselyApplied,
     /// A cancel was confirmed for a turn that is not decided.
@@ -340,6 +344,12 @@ impl State {
     /// Returns the head of a turn.
     pub(crate) fn turn(&self, turn: u8) -> Option<&Arc<Turn>> {
         self.turns[usize::from(turn)].as_ref()
+    }
+
+    /// Returns the head of the turn that the session names as open.
+    pub(crate) fn open_turn(&self) -> Option<&Turn> {
+        let open = self.session.as_ref()?.open_turn.as_ref()?;
+        self.turn(crate::fixtures::number(open)).map(Arc::as_ref)
     }
 
     /// True if all processes are idle and no write is in flight.

@@ -34,7 +34,18 @@ impl Unavailable {
         let mut causes = std::iter::successors(Some(first), |cause| cause.source());
         causes.find_map(|cause| cause.downcast_ref().copied())
     }
+
+    /// True if the store answered, and the data does not exist. Retrying doesn't help.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.source.is::<MissingObject>()
+    }
 }
+
+/// A committed turn names an object that is missing (I10).
+#[derive(Debug, thiserror::Error)]
+#[error("a committed turn names an object that is missing")]
+pub struct MissingObject;
 
 /// The reason that a conditional write failed.
 #[derive(Debug, thiserror::Error)]

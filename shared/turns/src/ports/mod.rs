@@ -25,7 +25,7 @@ pub use archive::{
     Object, PayloadArchive, RawItem,
 };
 pub use contexts::{Authorship, ContextChange, ContextHead, ContextReads, ContextStore, StoredVersion};
-pub use errors::{ListError, Source, Unavailable, WriteError};
+pub use errors::{ListError, MissingObject, Source, Unavailable, WriteError};
 pub use host::{Clock, Random};
 pub use index::{
     Backfill, Candidate, Candidates, IndexQuery, Indexed, SessionIndex, SessionIndexRemover,

@@ -7,9 +7,11 @@ use crate::{
     change::Condition,
     cost::{Amount, Cost},
     detail::{OutcomeSummary, Report, StagedMode},
+    purge::{Purge, Stage},
+    session::{Contexts, Session},
     timing::Timing,
-    transition::{finalize, renew, resume, settle, suspend, sweep},
-    turn::{EndReason, Turn, Verdict},
+    transition::{finalize, purging, renew, resume, settle, suspend, sweep},
+    turn::{EndReason, State, Turn, Verdict},
 };
 
 #[test]
@@ -172,4 +174,60 @@ fn sweep_acts_on_head_and_not_on_index() {
     assert!(matches!(sweep::action(&waiting, at(500), &timing), sweep::Action::End(_)));
     let settled = settle::settle(&turn, completed("a"), at(3), at(3), &timing).unwrap().after;
     assert_eq!(sweep::action(&settled, at(40), &timing), sweep::Action::Finalize);
+}
+
+#[test]
+fn turn_that_the_sweep_failed_is_due_a_minute_later() {
+    let timing = Timing::default();
+    let (_, turn) = running();
+    let moved = sweep::postpone(&turn, at(200)).unwrap();
+    assert_eq!((moved.condition, moved.after.due), (Condition::same_lease(&turn), Some(at(260))));
+    let settled = settle::settle(&turn, completed("a"), at(3), at(3), &timing).unwrap().after;
+    let moved = sweep::postpone(&settled, at(200)).unwrap();
+    assert_eq!((moved.condition, moved.after.due), (Condition::same_owner(&settled), Some(at(260))));
+    let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
+    assert_eq!(sweep::postpone(&waiting, at(200)), None, "its due time is its deadline");
+}
+
+#[test]
+fn purge_waits_until_its_open_turn_is_counted() {
+    let timing = Timing::default();
+    let (session, turn) = running();
+    let agent = Some("coder".parse().unwrap());
+    let session = Session { contexts: Contexts { agent, ..session.contexts.clone() }, ..session };
+    let settled = settle::settle(&turn, completed("a"), at(3), at(3), &timing).unwrap().after;
+    let by = &turn.requested_by;
+    let begun = purging::begin(&session, Some(&settled), by, at(9), &timing).unwrap().unwrap();
+    assert!(begun.turns.is_empty(), "it is settled");
+    let (tombstone, record) = (begun.session.after, begun.purge.unwrap());
+    assert_eq!(tombstone.open_turn.as_ref(), Some(&turn.key.turn));
+    let action = |open| purging::action(Some(&tombstone), open, &record, at(9), &timing);
+    assert_eq!(action(Some(&settled)), purging::Action::Finalize(turn.key.turn.clone()));
+    assert_eq!(action(None), purging::Action::Remove, "its head is gone");
+
+    let mut outcome = answer("resp_1");
+    outcome.report.usage = Some(contracts::Usage { total_tokens: 36, ..contracts::Usage::default() });
+    let commit = finalize::finalize(&tombstone, &settled, Some(&outcome)).unwrap().commit(&tombstone);
+    let counted = &commit.usage[0];
+    assert_eq!((counted.key.agent.as_str(), counted.amounts.usage.total_tokens), ("coder", 36));
+    let after = &commit.session.after;
+    assert_eq!((after.rev, commit.session.condition), (tombstone.rev + 1, Some(tombstone.rev)));
+    assert_eq!(*after, after.tombstone(), "nothing of the turn shows");
+    assert!(commit.result.is_none() && commit.activity.is_none() && commit.mode_changes.is_empty());
+    assert!(matches!(commit.turns[0].after.state, State::Finalized(_)));
+    assert!(finalize::finalize(after, &settled, Some(&outcome)).is_err(), "it is named no more");
+}
+
+#[test]
+fn purge_from_before_tombstones_named_turns_still_counts_one() {
+    let (session, turn) = running();
+    let started =
+        Purge { stage: Stage::Removing, started_at: Some(at(1)), ..Purge::scheduled(&session, at(1)) };
+    let naming = |record: Option<&Purge>| purging::naming(&session.tombstone(), &turn.key.turn, record);
+    assert_eq!(naming(Some(&started)).unwrap().open_turn.as_ref(), Some(&turn.key.turn));
+    let import = Purge { import: Some(Fingerprint::hash_bytes(b"document")), ..started.clone() };
+    let reserved = Purge { started_at: None, ..import.clone() };
+    for record in [None, Some(&import), Some(&reserved)] {
+        assert_eq!(naming(record), None, "{record:?}");
+    }
 }

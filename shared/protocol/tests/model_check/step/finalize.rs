@@ -67,16 +67,19 @@ impl Step<'_> {
             }
             return;
         }
+        if session.is_purged() {
+            self.note(Event::PurgeCounted);
+        }
         let outcome = self.load(&turn);
         let mut finalized = finalize(&session, &turn, outcome.as_ref());
-        if finalized.is_err() && self.is_disabled(Rule::PurgeEndsFinalizing) {
+        if session.is_purged() && self.is_disabled(Rule::PurgedStaysTombstone) {
             let unmarked = Session { deleted: None, ..session.as_ref().clone() };
             finalized = finalize(&unmarked, &turn, outcome.as_ref());
             if let Ok(finalized) = &mut finalized {
                 finalized.session.deleted.clone_from(&session.deleted);
             }
         }
-        // Turns of a purged session are not finalized.
+        // A reserved id has no turns yet.
         let Ok(finalized) = finalized else { return };
         let mut commit = finalized.commit(&session);
         if self.is_disabled(Rule::ClearOwnOpenTurn) {

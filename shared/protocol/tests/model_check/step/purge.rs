@@ -10,18 +10,26 @@ use protocol::{
 use super::Step;
 use crate::{
     coverage::Event,
-    fixtures::{at, timing},
+    fixtures::{at, number, timing},
     rules::Rule,
 };
 
 impl Step<'_> {
-    /// Removes the first remaining entry: items first, then objects. If none is left, the record says so. The process
-    /// may stop after any step, since the next one reads anew.
+    /// Finalizes the turn that was open at the start. Then removes the first remaining entry: items first, then objects.
+    /// If none is left, the record says so. The process may stop after any step, since the next one reads anew.
     pub(super) fn remove_next(&mut self) {
         let Some(record) = self.state.purge.clone() else { return };
         let now = at(self.state.now);
-        let action = purging::action(self.state.session.as_deref(), &record, now, &timing());
-        if action != Action::Remove || self.remove_entry() {
+        let (session, open) = (self.state.session.as_deref(), self.state.open_turn());
+        match purging::action(session, open, &record, now, &timing()) {
+            Action::Finalize(turn) if !self.is_disabled(Rule::PurgeCountsOpenTurn) => {
+                self.note(Event::PurgeFinalizes);
+                return self.start_finalizing(number(&turn));
+            }
+            Action::Finalize(_) | Action::Remove => {}
+            _ => return,
+        }
+        if self.remove_entry() {
             return;
         }
         let after = match self.is_disabled(Rule::PurgeLooksAgain) {

@@ -237,6 +237,11 @@ impl Step<'_> {
                     self.put_head(change);
                 }
                 self.state.session = Some(Arc::new(commit.session.after.clone()));
+                for change in
+                    commit.turns.iter().filter(|change| !commit.usage.is_empty() && is_terminal(change))
+                {
+                    self.count(&change.after, commit);
+                }
                 if let Some(ended) = &commit.result {
                     let turn = number(&ended.key.turn);
                     let head = self.state.turn(turn).cloned();
@@ -249,6 +254,15 @@ impl Step<'_> {
             }
         }
         true
+    }
+
+    /// Adds the usage of a turn that becomes terminal.
+    fn count(&mut self, turn: &Turn, commit: &Commit) {
+        let counted: u64 = commit.usage.iter().map(|entry| entry.amounts.usage.prompt_tokens).sum();
+        if counted != u64::from(turn.outcome_writer().is_some()) {
+            self.state.record_violation(Violation::Miscounted);
+        }
+        self.state.counted[usize::from(number(&turn.key.turn))] += 1;
     }
 
     /// Checks rule 4, or its replacement if the rule is disabled.
@@ -304,4 +318,8 @@ impl Step<'_> {
         }
         self.state.turns[usize::from(turn)] = Some(Arc::new(after.clone()));
     }
+}
+
+fn is_terminal(change: &TurnChange) -> bool {
+    matches!(change.after.state, TurnState::Finalized(_))
 }

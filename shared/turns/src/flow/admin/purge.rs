@@ -1,7 +1,8 @@
 //! Purges deleted sessions step by step (rule 12).
 //!
 //! Each step counts a batch in the purge record, and then removes it. If the process dies in between, the next step
-//! finds the batch already counted and only removes it. The responses that providers store are listed only in the
+//! finds the batch already counted and only removes it. The turn that was open at the start is finalized first, since its
+//! objects tell what it used. The responses that providers store are listed only in the
 //! objects, so the record takes them over before the objects are removed. Providers are asked afterwards, so an
 //! unreachable provider doesn't keep any of our own data. The session index comes last, when no source of new entries
 //! is left.
@@ -20,6 +21,7 @@ use protocol::{
 
 use crate::flow::{
     due,
+    finish::finalize::finalize_turn,
     write::{self, WriteOutcome},
 };
 use crate::ports::{
@@ -68,7 +70,12 @@ where
         while contended < MAX_TRIES {
             let (session, record) = try_join(store.session(key), store.purge(key)).await?;
             let Some(record) = record else { return Ok(false) };
-            let progressed = match purging::action(session.as_ref(), &record, host.now(), timing) {
+            let open = match session.as_ref().and_then(|session| session.open_turn.clone()) {
+                Some(open) => store.turn(&key.turn(open)).await?,
+                None => None,
+            };
+            let action = purging::action(session.as_ref(), open.as_ref(), &record, host.now(), timing);
+            let progressed = match action {
                 Action::Idle => return Ok(record.stage == Stage::Done),
                 Action::Reschedule(noted) => {
                     self.write_record(&noted).await?;
@@ -92,6 +99,7 @@ where
                 Action::Reclaim(commit) => {
                     matches!(write::commit(&self.deps, &commit).await?, WriteOutcome::Applied)
                 }
+                Action::Finalize(turn) => finalize_turn(&self.deps, &key.turn(turn)).await?,
                 Action::Remove => self.remove_batch(&record).await?,
             };
             contended = if progressed { 0 } else { contended + 1 };

@@ -232,7 +232,8 @@ impl<D: QueueDeps> SessionEditor<D> {
         .await;
     }
 
-    /// Starts the purge of a session, deleted or not, and ends its open turn. A purge that has started continues.
+    /// Starts the purge of a session, deleted or not, and ends its open turn. The turn is finalized before its data is
+    /// removed. A purge that has started continues.
     ///
     /// # Errors
     /// If this caller has no such session, doesn't own it, or it is quarantined.
@@ -251,7 +252,8 @@ impl<D: QueueDeps> SessionEditor<D> {
             let commit = purging::begin(&session, open.as_ref(), &caller.user.id, now, timing);
             let Some(commit) = commit? else { continue };
             self.required.ensure(&session)?;
-            if let WriteOutcome::Applied = write::commit(&self.deps, &commit).await? {
+            let ends_turn = !commit.turns.is_empty();
+            if let WriteOutcome::Applied = self.commit_with_work(commit, open.as_ref()).await? {
                 access::audit_write(self.deps.store(), "purge", caller, &session).await;
                 let announced = async {
                     if let Err(error) = self.deps.queue().send(&message).await {
@@ -259,7 +261,7 @@ impl<D: QueueDeps> SessionEditor<D> {
                         tracing::warn!(error = %causes(&error), "{}", contracts::log::PURGE_NOTICE_FAILED);
                     }
                 };
-                let ended = open.filter(|_| !commit.turns.is_empty());
+                let ended = open.filter(|_| ends_turn);
                 join(announced, async {
                     if let Some(turn) = &ended {
                         wait_until_noticed(&self.deps, turn).await;

@@ -12,6 +12,7 @@ use crate::flow::finish::{outcomes, partial_answer, steps};
 use crate::ports::{PayloadReads, Reads, Unavailable};
 
 /// The evidence of a turn's work so far. Empty if the turn was ended from outside before there was any.
+#[derive(Default)]
 pub(crate) struct TurnEvidence {
     /// The object that shows its work.
     pub(crate) work: Option<WorkRecord>,

@@ -1,12 +1,17 @@
 //! Finalizes turns: stores the objects of a settled turn that don't exist yet, then makes its head terminal. Objects come
-//! first, so whatever a terminal head refers to exists (I10).
+//! first, so whatever a terminal head refers to exists (I10). A turn of a purged session only counts: its usage is added
+//! and its meters are closed, and no object is stored.
 
+use contracts::error::causes;
 use futures::future::try_join;
 use protocol::{
     detail::{Report, RequestDetail},
     id::TurnKey,
     session::Session,
-    transition::finalize::finalize,
+    transition::{
+        finalize::{Finalization, finalize},
+        purging,
+    },
     turn::{State, Turn},
 };
 
@@ -26,6 +31,16 @@ pub struct Finalizer<D> {
     pub(crate) deps: D,
 }
 
+/// The result of one try to finalize a turn.
+enum Tried {
+    /// The turn is terminal by this try.
+    Finalized,
+    /// Another writer was faster. Read and decide again.
+    Conflict,
+    /// The stored state allows no finalization. Trying again changes nothing.
+    Refused,
+}
+
 impl<D: Deps> Finalizer<D> {
     /// Creates a finalizer over these dependencies.
     #[must_use]
@@ -39,43 +54,88 @@ impl<D: Deps> Finalizer<D> {
     /// # Errors
     /// If a store can't be reached, or the session stays contended.
     pub async fn finalize(&self, key: &TurnKey) -> Result<bool, Unavailable> {
-        let store = self.deps.store();
-        for _ in 0..MAX_TRIES {
-            let (session, turn, request) = store.session_and_record(key).await?;
-            let (Some(session), Some(turn)) = (session, turn) else {
-                return Ok(false);
-            };
-            let State::Settled(_) = turn.state else {
-                return Ok(false);
-            };
-            if self.try_finalize(&session, &turn, request.as_ref()).await? {
-                return Ok(true);
-            }
-        }
-        Err(Unavailable { what: "the session", source: "it stayed contended".into() })
+        finalize_turn(&self.deps, key).await
     }
+}
 
-    /// Tries once: writes what a terminal turn refers to, then the transaction that makes it terminal.
-    async fn try_finalize(
-        &self,
-        session: &Session,
-        turn: &Turn,
-        request: Option<&RequestDetail>,
-    ) -> Result<bool, Unavailable> {
-        let (store, payloads) = (self.deps.store(), self.deps.payloads());
-        let object = stored_request::payload(turn);
-        let published = stored_request::publish(payloads, &object, request);
-        let (evidence, ()) = try_join(TurnEvidence::load(store, payloads, turn), published).await?;
-        let Ok(finalized) = finalize(session, turn, evidence.summary().as_ref()) else {
+/// Makes a turn terminal if it is settled. Returns true if this call did it.
+pub(crate) async fn finalize_turn(deps: &impl Deps, key: &TurnKey) -> Result<bool, Unavailable> {
+    for _ in 0..MAX_TRIES {
+        let (session, turn, request) = deps.store().session_and_record(key).await?;
+        let (Some(session), Some(turn)) = (session, turn) else {
             return Ok(false);
         };
-        publish_evidence(&self.deps, turn, &evidence, &finalized.result.report).await?;
-        let written = write::commit(&self.deps, &finalized.clone().commit(session)).await?;
-        let applied = matches!(written, WriteOutcome::Applied);
-        if applied {
-            turn_event::log_terminal(&finalized, evidence.outcome());
+        let State::Settled(_) = turn.state else {
+            return Ok(false);
+        };
+        let tried = match session.is_purged() {
+            true => try_count(deps, &session, &turn).await?,
+            false => try_finalize(deps, &session, &turn, request.as_ref()).await?,
+        };
+        match tried {
+            Tried::Finalized => return Ok(true),
+            Tried::Refused => return Ok(false),
+            Tried::Conflict => {}
         }
-        Ok(applied)
+    }
+    Err(Unavailable { what: "the session", source: "it stayed contended".into() })
+}
+
+/// Tries once: writes what a terminal turn refers to, then the transaction that makes it terminal.
+async fn try_finalize(
+    deps: &impl Deps,
+    session: &Session,
+    turn: &Turn,
+    request: Option<&RequestDetail>,
+) -> Result<Tried, Unavailable> {
+    let (store, payloads) = (deps.store(), deps.payloads());
+    let object = stored_request::payload(turn);
+    let published = stored_request::publish(payloads, &object, request);
+    let (evidence, ()) = try_join(TurnEvidence::load(store, payloads, turn), published).await?;
+    let Ok(finalized) = finalize(session, turn, evidence.summary().as_ref()) else {
+        return Ok(Tried::Refused);
+    };
+    publish_evidence(deps, turn, &evidence, &finalized.result.report).await?;
+    commit(deps, session, finalized, &evidence).await
+}
+
+/// Tries once to count a turn of a purged session. Stores no object, since the purge may have searched for the last time.
+async fn try_count(deps: &impl Deps, tombstone: &Session, turn: &Turn) -> Result<Tried, Unavailable> {
+    let store = deps.store();
+    let is_named = tombstone.open_turn.as_ref() == Some(&turn.key.turn);
+    let named = match is_named {
+        true => Some(tombstone.clone()),
+        false => purging::naming(tombstone, &turn.key.turn, store.purge(&tombstone.key).await?.as_ref()),
+    };
+    let Some(tombstone) = named else { return Ok(Tried::Refused) };
+    let evidence = match TurnEvidence::load(store, deps.payloads(), turn).await {
+        Ok(evidence) => evidence,
+        // What is lost stays lost, and the purge must not wait for it.
+        Err(error) if error.is_lost() => {
+            tracing::error!(error = %causes(&error), "{}", contracts::log::USAGE_LOST);
+            TurnEvidence::default()
+        }
+        Err(error) => return Err(error),
+    };
+    let Ok(finalized) = finalize(&tombstone, turn, evidence.summary().as_ref()) else {
+        return Ok(Tried::Refused);
+    };
+    meter::close(deps, turn, &finalized.result.report).await?;
+    commit(deps, &tombstone, finalized, &evidence).await
+}
+
+async fn commit(
+    deps: &impl Deps,
+    session: &Session,
+    finalized: Finalization,
+    evidence: &TurnEvidence,
+) -> Result<Tried, Unavailable> {
+    match write::commit(deps, &finalized.clone().commit(session)).await? {
+        WriteOutcome::Applied => {
+            turn_event::log_terminal(&finalized, evidence.outcome());
+            Ok(Tried::Finalized)
+        }
+        WriteOutcome::Superseded(_) => Ok(Tried::Conflict),
     }
 }
 

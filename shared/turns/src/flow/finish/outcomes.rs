@@ -8,7 +8,7 @@ use protocol::{
     turn::{Stage, Turn, Verdict},
 };
 
-use crate::ports::{PayloadReads, Payloads, Unavailable};
+use crate::ports::{MissingObject, PayloadReads, Payloads, Unavailable};
 
 /// Stores an attempt's outcome object.
 pub(crate) async fn store(
@@ -69,10 +69,9 @@ pub(crate) async fn load(
     key: &TurnKey,
     writer: &AttemptId,
 ) -> Result<Outcome, Unavailable> {
-    read(payloads, key, writer).await?.ok_or_else(|| Unavailable {
-        what: "the outcome object",
-        source: "a committed turn names an outcome object that is missing".into(),
-    })
+    read(payloads, key, writer)
+        .await?
+        .ok_or_else(|| Unavailable { what: "the outcome object", source: MissingObject.into() })
 }
 
 async fn read(

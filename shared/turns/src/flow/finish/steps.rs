@@ -10,7 +10,7 @@ use protocol::{
 };
 
 use crate::flow::finish::outcomes;
-use crate::ports::{PayloadReads, Unavailable};
+use crate::ports::{MissingObject, PayloadReads, Unavailable};
 
 /// The number of recorded steps to look for at a time.
 const STEPS_BATCH: u32 = 8;
@@ -114,7 +114,7 @@ async fn tool_results(
 ) -> Result<Vec<ToolResult>, Unavailable> {
     let payload = Payload { turn: turn.key.clone(), kind: Kind::ToolResults(resumed_by.clone()) };
     let missing = |source| Unavailable { what: "the tool results", source };
-    let stored = payloads.get(&payload).await?.ok_or_else(|| missing("they are missing".into()))?;
+    let stored = payloads.get(&payload).await?.ok_or_else(|| missing(MissingObject.into()))?;
     let results =
         ToolContinuation::from_canonical(&stored).map_err(|_| missing("they can't be read".into()))?;
     Ok(results.tool_results.into_vec())
