@@ -47,6 +47,7 @@ mod finalize;
 mod fork;
 mod fork_depth;
 mod gc;
+mod guides;
 mod history;
 mod history_snapshot;
 mod history_summary;

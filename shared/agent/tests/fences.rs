@@ -2,7 +2,7 @@
 //!
 //! `pulldown-cmark` judges: a bundle counts as fenced if the parser finds it in a block with the right tag.
 
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use agent::output_filter::{AnswerFormat, Blob, FilteredText, StreamFilter, filter_in_chunks, filter_text};
 use futures::FutureExt;

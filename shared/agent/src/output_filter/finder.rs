@@ -5,56 +5,18 @@
 //! comma follows soon. A possible URI and a run may be read side by side: the run can't become long enough before
 //! the URI is decided.
 
-use std::{collections::VecDeque, ops::Range};
+use std::collections::VecDeque;
 
 use super::{
+    embedded_file::{MIN_EMBEDDED_CHARS, Match, Start, is_run_byte},
     preceding_text::{LinkStyle, PrecedingText},
-    run::{Run, RunStep, is_run_byte},
+    run::{Run, RunStep},
 };
-
-/// Minimum length of a run or a URI that counts as an embedded file, in characters.
-pub const MIN_EMBEDDED_CHARS: usize = 512;
 
 /// Maximum length of a `data:` URI's header, including its comma.
 const MAX_URI_HEADER: usize = 256;
 
 const SCHEME: &str = "data:";
-
-/// An embedded file and its position in the text.
-#[derive(Debug)]
-pub(super) struct Match {
-    pub(super) range: Range<usize>,
-    pub(super) is_uri: bool,
-    pub(super) style: LinkStyle,
-    /// True if a `>` follows.
-    pub(super) is_followed_by_angle: bool,
-    /// True if the next character would extend a URL put here: another run right after this one's padding.
-    pub(super) needs_space: bool,
-}
-
-impl Match {
-    /// Creates the match of a file that ends here. `next` is the character at `at`.
-    pub(super) fn new(start: Start, end: usize, is_uri: bool, at: usize, next: Option<u8>) -> Self {
-        let next = next.filter(|_| at == end);
-        Self {
-            range: start.at..end,
-            is_uri,
-            style: start.style,
-            is_followed_by_angle: next == Some(b'>'),
-            needs_space: start.style == LinkStyle::Url && next.is_some_and(is_run_byte),
-        }
-    }
-
-    /// Returns the range that the link replaces, including angle brackets around the file.
-    pub(super) fn replaced_range(&self) -> Range<usize> {
-        let Range { start, end } = self.range;
-        if self.style == LinkStyle::AngleBracket && self.is_followed_by_angle {
-            start.saturating_sub(1)..end + 1
-        } else {
-            start..end
-        }
-    }
-}
 
 /// Reads a text for embedded files.
 #[derive(Debug, Default)]
@@ -71,21 +33,13 @@ pub(super) struct Finder {
     scan: Scan,
 }
 
+#[allow(clippy::large_enum_variant, reason = "most text is a run in progress")]
 #[derive(Debug, Default)]
 enum Scan {
     #[default]
     Idle,
     Run(Run),
     Uri(Uri),
-}
-
-/// A possible start of an embedded file.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Start {
-    pub(super) at: usize,
-    pub(super) style: LinkStyle,
-    /// Start of the text held back for it.
-    pub(super) held_from: usize,
 }
 
 impl Finder {
@@ -145,7 +99,6 @@ impl Finder {
     }
 
     fn scan_byte(&mut self, byte: u8, at: usize) -> Option<Match> {
-        let style = self.preceding.link_style();
         let (matched, word) = match &mut self.scan {
             Scan::Idle => (None, None),
             Scan::Run(run) => {
@@ -154,7 +107,7 @@ impl Finder {
                     self.uri_starts.extend(start);
                 }
                 let begins_uri = byte == b',' && !self.uri_starts.is_empty();
-                match if begins_uri { run.separate(byte, at) } else { run.take(byte, at, style) } {
+                match if begins_uri { run.separate(byte, at) } else { run.take(byte, at, &self.preceding) } {
                     RunStep::Continues(matched) => return matched,
                     RunStep::Ends(matched, word) => (matched, word),
                 }
@@ -168,15 +121,16 @@ impl Finder {
         };
         self.scan = Scan::Idle;
         self.word_start = word;
-        self.start_scan(byte, at, style);
+        self.start_scan(byte, at);
         matched
     }
 
     /// Starts the scan that this character begins.
-    fn start_scan(&mut self, byte: u8, at: usize, style: LinkStyle) {
+    fn start_scan(&mut self, byte: u8, at: usize) {
         match byte {
             _ if self.is_escape(byte) => {}
             _ if is_run_byte(byte) => {
+                let style = self.preceding.link_style();
                 let held_from = if style == LinkStyle::AngleBracket { self.angle_start } else { at };
                 let run = Run::new(Start { at, style, held_from }, byte, !self.has_text);
                 self.scan = Scan::Run(run);

@@ -8,6 +8,7 @@
 mod blob;
 mod bundle;
 mod containers;
+mod embedded_file;
 mod fence;
 mod finder;
 mod object;
@@ -20,7 +21,7 @@ mod stream;
 mod tests;
 
 pub use blob::{Blob, FilteredText};
-pub use finder::MIN_EMBEDDED_CHARS;
+pub use embedded_file::MIN_EMBEDDED_CHARS;
 use stream::Output;
 pub use stream::StreamFilter;
 

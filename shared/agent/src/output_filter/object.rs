@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{
     bundle::{Bundle, BundleStatus, TAG, is_bundle, is_json},
-    finder::Match,
+    embedded_file::Match,
 };
 
 /// The tag of a fence around JSON.
@@ -13,7 +13,7 @@ pub(super) const JSON_TAG: &str = "json";
 /// An object that isn't complete yet. It waits for the decision, or only its files do.
 #[derive(Debug)]
 pub(super) struct Object {
-    pub(super) place: Place,
+    pub(super) location: Location,
     scanner: Bundle,
     /// Its characters, without the prefixes of its lines.
     pub(super) text: String,
@@ -21,18 +21,18 @@ pub(super) struct Object {
     pub(super) matches: Vec<Match>,
 }
 
-/// Place of an object.
+/// Location of an object.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum Location {
     /// The content of a fence, with the position of the fence's tag if a bundle needs another one.
     Fence { tag: Option<Range<usize>> },
     /// Text outside of fences.
-    Text(TextPlace),
+    Text(TextLocation),
 }
 
-/// Place of an object outside of fences.
+/// Location of an object outside of fences.
 #[derive(Debug)]
-pub(super) struct TextPlace {
+pub(super) struct TextLocation {
     /// Start of the text that the fence replaces: the object with the indentation before it.
     pub(super) from: usize,
     /// Start of the text to hold back.
@@ -46,8 +46,8 @@ pub(super) struct TextPlace {
 }
 
 impl Object {
-    pub(super) fn new(place: Place) -> Self {
-        Self { place, scanner: Bundle::default(), text: String::new(), matches: Vec::new() }
+    pub(super) fn new(location: Location) -> Self {
+        Self { location, scanner: Bundle::default(), text: String::new(), matches: Vec::new() }
     }
 
     pub(super) fn take(&mut self, c: char) -> BundleStatus {
@@ -65,16 +65,16 @@ impl Object {
         if is_bundle(&self.text) {
             return Some(TAG);
         }
-        let is_text = matches!(self.place, Place::Text(_));
+        let is_text = matches!(self.location, Location::Text(_));
         (is_text && is_json_wanted && is_json(&self.text)).then_some(JSON_TAG)
     }
 
     /// Returns the start of the text to hold back.
     pub(super) fn held_from(&self) -> Option<usize> {
-        match &self.place {
-            Place::Text(place) => Some(place.held_from),
-            Place::Fence { tag: Some(tag) } => Some(tag.start),
-            Place::Fence { tag: None } => self.matches.first().map(|file| file.replaced_range().start),
+        match &self.location {
+            Location::Text(location) => Some(location.held_from),
+            Location::Fence { tag: Some(tag) } => Some(tag.start),
+            Location::Fence { tag: None } => self.matches.first().map(|file| file.replaced_range().start),
         }
     }
 }

@@ -3,7 +3,7 @@
 use contracts::request::{ImageType, is_mime_type};
 use percent_encoding::percent_decode;
 
-use super::run::{WIDE_CHARS, is_run_byte};
+use super::{embedded_file::is_run_byte, run::WIDE_CHARS};
 
 /// A file's media type and its bytes, or the literal text if that can't be decoded.
 pub(super) type Payload = (String, Vec<u8>);

@@ -7,26 +7,22 @@
 //! words, of paths, of numbered names or of hexadecimal hashes is no file.
 
 use super::{
-    finder::{MIN_EMBEDDED_CHARS, Match, Start},
-    preceding_text::LinkStyle,
+    embedded_file::{MIN_EMBEDDED_CHARS, Match, Start, is_run_byte},
+    preceding_text::PrecedingText,
 };
 
 /// Minimum length of words that need not be of one length.
 pub(super) const WIDE_CHARS: usize = 60;
 
-/// Minimum length of the first word of a wrapped run if text precedes it on its line.
-const MIN_WORD_AFTER_TEXT: usize = 16;
+/// Minimum length of the first word of a wrapped run if it looks like prose: text precedes it on its line, or all its
+/// letters but the first are lower case. Prose would be held back for the sake of a shorter one.
+const MIN_PROSE_CHARS: usize = 16;
 
 /// Minimum number of different characters in a run of narrow words. Base64 of a short text has about 30.
 const MIN_KINDS: u32 = 24;
 
 /// Maximum length of a gap, in characters.
 const MAX_GAP_CHARS: usize = 256;
-
-/// True for a byte of the standard or the URL-safe base64 alphabet.
-pub(super) fn is_run_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
-}
 
 /// The effect of a character on a run.
 #[derive(Debug)]
@@ -118,11 +114,24 @@ enum Position {
 struct Word {
     start: Start,
     chars: Chars,
+    /// True if it is written like a word of prose.
+    is_prose: bool,
     /// The gap before it, and the same with the characters of the word, which may be marks too. None before the first.
     gap: Option<(Gap, Gap)>,
 }
 
 impl Word {
+    fn new(start: Start, byte: u8, gap: Option<(Gap, Gap)>) -> Self {
+        let mut chars = Chars::default();
+        chars.push(byte);
+        Self { start, chars, is_prose: byte.is_ascii_alphabetic(), gap }
+    }
+
+    fn push(&mut self, byte: u8) {
+        self.chars.push(byte);
+        self.is_prose &= byte.is_ascii_lowercase();
+    }
+
     /// True if it has no letter, and ends with this byte: a sign, or a number before a word.
     fn is_mark(&self, next: u8) -> bool {
         !self.chars.has_letter() && (next != b'\n' || !self.chars.has(DIGITS))
@@ -160,7 +169,7 @@ impl Gap {
         }
         let is_gap = match byte {
             b'`' | b'<' | b'{' | b'}' => false,
-            b':' | b'(' => self.has_line_break,
+            b':' | b'(' | b'.' | b'!' | b'?' => self.has_line_break,
             _ => true,
         };
         is_gap && self.chars <= MAX_GAP_CHARS
@@ -175,9 +184,7 @@ impl Gap {
 impl Run {
     /// Creates a run at its first character.
     pub(super) fn new(start: Start, byte: u8, is_first_in_line: bool) -> Self {
-        let mut word = Word { start, chars: Chars::default(), gap: None };
-        word.chars.push(byte);
-        Self::with_first(word, is_first_in_line)
+        Self::with_first(Word::new(start, byte, None), is_first_in_line)
     }
 
     fn with_first(word: Word, is_first_in_line: bool) -> Self {
@@ -210,11 +217,12 @@ impl Run {
     }
 
     /// Takes the next character.
-    pub(super) fn take(&mut self, byte: u8, at: usize, style: LinkStyle) -> RunStep {
+    pub(super) fn take(&mut self, byte: u8, at: usize, preceding: &PrecedingText) -> RunStep {
         match &mut self.position {
             Position::Word(word) if is_run_byte(byte) => {
-                word.chars.push(byte);
-                if let Some((_, marks)) = &mut word.gap {
+                word.push(byte);
+                let Some((_, marks)) = &mut word.gap else { return RunStep::Continues(None) };
+                if !word.chars.has_letter() {
                     marks.push(byte);
                 }
                 let word = *word;
@@ -230,22 +238,25 @@ impl Run {
                 let word = *word;
                 match word.gap {
                     Some((_, marks)) if word.is_mark(byte) => self.position = Position::Gap(marks, None),
-                    None if word.is_mark(byte)
-                        || !self.is_first_in_line && word.chars.count < MIN_WORD_AFTER_TEXT =>
-                    {
+                    None if word.is_mark(byte) || !self.may_continue(word) => {
                         return self.separate(byte, at);
                     }
                     _ => self.position = Position::Gap(Gap::default(), Some(word)),
                 }
-                self.take_gap(byte, at, style)
+                self.take_gap(byte, at, preceding)
             }
             Position::Padding(1) if byte == b'=' => {
                 (self.position, self.end) = (Position::Padding(2), at + 1);
                 RunStep::Continues(None)
             }
             Position::Padding(_) => self.separate(byte, at),
-            Position::Gap(..) => self.take_gap(byte, at, style),
+            Position::Gap(..) => self.take_gap(byte, at, preceding),
         }
+    }
+
+    /// True if a run may continue after its first word.
+    fn may_continue(&self, first: Word) -> bool {
+        first.chars.count >= MIN_PROSE_CHARS || self.is_first_in_line && !first.is_prose
     }
 
     /// Ends the run before a character that can't belong to it.
@@ -281,14 +292,13 @@ impl Run {
         None
     }
 
-    fn take_gap(&mut self, byte: u8, at: usize, style: LinkStyle) -> RunStep {
+    fn take_gap(&mut self, byte: u8, at: usize, preceding: &PrecedingText) -> RunStep {
         let Position::Gap(gap, word) = &mut self.position else { return RunStep::Continues(None) };
         if gap.has_line_break && is_run_byte(byte) && !gap.is_escape(byte) {
             let mut marks = *gap;
             marks.push(byte);
-            let start = Start { at, style, held_from: at };
-            let mut next = Word { start, chars: Chars::default(), gap: Some((*gap, marks)) };
-            next.chars.push(byte);
+            let start = Start { at, style: preceding.link_style(), held_from: at };
+            let next = Word::new(start, byte, Some((*gap, marks)));
             self.position = Position::Word(next);
             return self.check_word(next);
         }
@@ -345,8 +355,12 @@ impl Run {
                 return self.end_word(word, gap, at);
             }
             (None, Some(gap)) => {
+                let may_continue = self.may_continue(first);
                 self.add(first);
                 self.position = Position::Gap(gap, None);
+                if !may_continue {
+                    return RunStep::Ends(matched, None);
+                }
             }
             (None, None) => {}
         }

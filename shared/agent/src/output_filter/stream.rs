@@ -11,9 +11,10 @@ use super::{
     AnswerFormat,
     blob::{Blob, FilteredText, extension},
     bundle::{self, BundleStatus},
+    embedded_file::Match,
     fence::{Fences, Part},
-    finder::{Finder, Match},
-    object::{JSON_TAG, Object, Place, TextPlace},
+    finder::Finder,
+    object::{JSON_TAG, Location, Object, TextLocation},
     payload,
     pending_buffer::PendingBuffer,
     preceding_text::LinkStyle,
@@ -195,7 +196,7 @@ impl StreamFilter {
             self.replace(tag, JSON_TAG, out);
         }
         if c == '{' {
-            self.object = Some(Object::new(Place::Fence { tag }));
+            self.object = Some(Object::new(Location::Fence { tag }));
             self.take_object(c, out);
         }
     }
@@ -203,14 +204,14 @@ impl StreamFilter {
     /// Begins an object outside of fences.
     fn begin_text_object(&mut self, at: usize, starts_line: bool) {
         let from = if starts_line { self.fences.line_start() } else { at };
-        let place = TextPlace {
+        let location = TextLocation {
             from,
             held_from: self.finder.word_start().unwrap_or(from).min(from),
             starts_line,
             indent: at - from,
             continuation: self.fences.continuation(),
         };
-        let mut object = Object::new(Place::Text(place));
+        let mut object = Object::new(Location::Text(location));
         object.take('{');
         self.object = Some(object);
     }
@@ -231,17 +232,17 @@ impl StreamFilter {
         let is_json_wanted = self.format == AnswerFormat::Json;
         let Some(object) = self.object.take() else { return };
         let Some(tag) = object.tag(is_json_wanted) else { return self.release(object, out) };
-        match object.place {
-            Place::Fence { tag: None } => {}
-            Place::Fence { tag: Some(place) } => self.replace(place, tag, out),
-            Place::Text(place) => {
-                let (containers, prefix) = place.continuation;
-                self.emit_until(place.from, out);
+        match object.location {
+            Location::Fence { tag: None } => {}
+            Location::Fence { tag: Some(range) } => self.replace(range, tag, out),
+            Location::Text(location) => {
+                let (containers, prefix) = location.continuation;
+                self.emit_until(location.from, out);
                 self.insert_separator(out);
-                if !place.starts_line {
+                if !location.starts_line {
                     out.text.text.extend(["\n", &prefix]);
                 }
-                out.text.text.push_str(&bundle::fenced(tag, &object.text, &prefix, place.indent));
+                out.text.text.push_str(&bundle::fenced(tag, &object.text, &prefix, location.indent));
                 self.final_len = self.scanned;
                 self.fences.end_block(containers);
                 self.after_bundle = Some(prefix);
@@ -262,7 +263,7 @@ impl StreamFilter {
 
     /// Ends an object whose fence ends.
     fn release_fenced_object(&mut self, out: &mut Output<'_>) {
-        let is_fenced = |object: &mut Object| matches!(object.place, Place::Fence { .. });
+        let is_fenced = |object: &mut Object| matches!(object.location, Location::Fence { .. });
         if let Some(object) = self.object.take_if(is_fenced) {
             self.release(object, out);
         }
