@@ -6,6 +6,7 @@ use axum::http::{HeaderMap, header};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::bill::Bill;
 use crate::deviations::Deviation;
 use crate::id::Issued;
 use crate::memory::Memory;
@@ -26,9 +27,9 @@ pub(crate) enum Answer {
     /// The connection closes without a response.
     Dropped,
     /// Events.
-    Streamed(Vec<Emission>),
+    Streamed(Vec<Emission>, Bill),
     /// The plain response, after the time that its events would take.
-    Buffered { response: Value, takes: Duration },
+    Buffered { response: Value, takes: Duration, bill: Bill },
 }
 
 /// Decides on the answer, and how long to wait before it.
@@ -104,15 +105,17 @@ fn unoffered<'a>(asked: &ModelRequest, reply: &'a Reply) -> Option<&'a str> {
 }
 
 fn played(asked: &ModelRequest, reply: &Reply, plan: Plan) -> Answer {
+    let bill = Bill::of(asked, reply);
     match &reply.end {
-        _ if asked.stream && reply.silent => Answer::Streamed(vec![Emission::Pause(SILENCE)]),
-        _ if asked.stream && !reply.has(&Deviation::Json) => Answer::Streamed(plan.emissions),
+        _ if asked.stream && reply.silent => Answer::Streamed(vec![Emission::Pause(SILENCE)], bill),
+        _ if asked.stream && !reply.has(&Deviation::Json) => Answer::Streamed(plan.emissions, bill),
         End::Error(code) => {
             let code = Some(code.clone());
             Answer::Refused(refusal(&Status { status: 500, code, ..Status::default() }))
         }
         _ => Answer::Buffered {
             response: plan.response,
+            bill,
             takes: match reply.silent {
                 true => SILENCE,
                 false => plan::duration(&plan.emissions),

@@ -28,9 +28,9 @@
 //! - `DELETE /v1/responses/{id}`: the response can't be continued any more. 404 if it is not stored.
 //! - `GET /v1/models`: one, `scripted`.
 //! - `POST /v1/embeddings`: vectors that are near each other where texts share words, the same each time.
-//! - `GET /scripted/requests`: `{"count", "abandoned", "requests": [{"query", "headers", "body"}], "embeddings": {"requests",
+//! - `GET /scripted/requests`: `{"count", "abandoned", "charges", "requests": [{"query", "headers", "body"}], "embeddings": {"requests",
 //!   "texts"}}`, the last 10,000 requests for responses; `DELETE` forgets them. `abandoned` counts replies whose client
-//!   left early, `texts` what was embedded.
+//!   left early, `charges` has what each ended reply costs, and `texts` counts what was embedded.
 //!
 //! Without a script it calls the tool that `tool_choice` forces, with no arguments. Otherwise it describes itself,
 //! the input and the length of the chain.
@@ -111,6 +111,7 @@
 //! A directive that cannot be read is answered with 400 and the code `invalid_script`.
 
 mod answer;
+mod bill;
 mod chat;
 mod converse;
 mod deviations;
@@ -134,6 +135,7 @@ mod thinking;
 mod validate;
 mod wire;
 
+pub use bill::Charge;
 pub use provider::{Provider, UnknownProvider};
 pub use recorder::{Embeddings, Moment, Recorder};
 pub use serve::{router, serve, signed_router};

@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures::stream;
 
+use crate::bill::Bill;
 use crate::plan::Emission;
 use crate::recorder::{Moment, Recorder};
 
@@ -20,8 +21,13 @@ pub(crate) const SILENCE: Duration = Duration::from_secs(15 * 60);
 const TEXT: &[u8] = b"event: response.output_text.delta\n";
 
 /// Returns a reply that streams these emissions.
-pub(crate) fn streamed(media_type: &'static str, emissions: Vec<Emission>, recorder: Recorder) -> Response {
-    let playing = Playing { emissions: emissions.into(), recorder };
+pub(crate) fn streamed(
+    media_type: &'static str,
+    emissions: Vec<Emission>,
+    bill: Bill,
+    recorder: Recorder,
+) -> Response {
+    let playing = Playing { emissions: emissions.into(), sent: Vec::new(), bill, recorder };
     let body = Body::from_stream(stream::unfold(playing, Playing::next));
     ([(header::CONTENT_TYPE, media_type)], body).into_response()
 }
@@ -35,6 +41,9 @@ pub(crate) fn broken() -> Response {
 /// A running stream. It counts as abandoned if dropped before its end.
 struct Playing {
     emissions: VecDeque<Emission>,
+    /// The events that were handed to the connection.
+    sent: Vec<Bytes>,
+    bill: Bill,
     recorder: Recorder,
 }
 
@@ -54,6 +63,7 @@ impl Playing {
                     if text.starts_with(TEXT) {
                         self.recorder.note(Moment::TextSent);
                     }
+                    self.sent.push(text.clone());
                     return Some((Ok(text), self));
                 }
                 Emission::Reset => return Some((Err(reset()), self)),
@@ -64,6 +74,7 @@ impl Playing {
 
 impl Drop for Playing {
     fn drop(&mut self) {
+        self.recorder.charge(self.bill.up_to(&self.sent, self.emissions.is_empty()));
         if !self.emissions.is_empty() {
             self.recorder.abandon();
         }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use axum::http::HeaderMap;
 use serde_json::{Map, Value, json};
 
+use crate::bill::Charge;
 use crate::refusal::Refusal;
 
 /// Maximum number of recorded requests; older ones are evicted.
@@ -60,6 +61,7 @@ pub struct Embeddings {
 struct Record {
     count: usize,
     abandoned: usize,
+    charges: Vec<Charge>,
     embeddings: Embeddings,
     bytes: usize,
     requests: VecDeque<(String, Value)>,
@@ -101,6 +103,19 @@ impl Recorder {
     /// Returns the number of replies that the client did not read to the end.
     pub fn abandoned(&self) -> usize {
         self.lock().abandoned
+    }
+
+    /// Returns what each ended reply costs its caller, as a provider would charge it: one that the client left, the
+    /// tokens up to there. Refused requests cost nothing. At most 100,000.
+    pub fn charges(&self) -> Vec<Charge> {
+        self.lock().charges.clone()
+    }
+
+    pub(crate) fn charge(&self, charge: Charge) {
+        let mut state = self.lock();
+        if state.charges.len() < MAX_MOMENTS {
+            state.charges.push(charge);
+        }
     }
 
     /// Returns the reasons of requests that violate the published schema or a rule of the API. Requests that a
@@ -194,6 +209,7 @@ impl Recorder {
         json!({
             "count": state.count,
             "abandoned": state.abandoned,
+            "charges": state.charges.iter().map(Charge::shown).collect::<Vec<_>>(),
             "requests": state.shown(),
             "embeddings": { "requests": requests, "texts": texts },
         })

@@ -157,8 +157,11 @@ async fn reply_to(
     match answer {
         Answer::Refused(refusal) => refused(refusal),
         Answer::Dropped => play::broken(),
-        Answer::Streamed(emissions) => play::streamed(wire.media_type(), emissions, model.recorder),
-        Answer::Buffered { response, takes } => {
+        Answer::Streamed(emissions, bill) => {
+            play::streamed(wire.media_type(), emissions, bill, model.recorder)
+        }
+        Answer::Buffered { response, takes, bill } => {
+            model.recorder.charge(bill.whole(&response));
             tokio::time::sleep(takes).await;
             Json(response).into_response()
         }

@@ -187,7 +187,8 @@ pub(crate) fn input_words(asked: &ModelRequest) -> u64 {
     parts.filter_map(|part| asked.body.get(*part)).map(words).sum()
 }
 
-fn words(value: &Value) -> u64 {
+/// Counts the words in the texts of a value.
+pub(crate) fn words(value: &Value) -> u64 {
     match value {
         Value::String(text) => u64::try_from(text.split_whitespace().count()).unwrap_or(u64::MAX),
         Value::Array(values) => values.iter().map(words).sum(),
