@@ -74,7 +74,7 @@ pub(crate) async fn run(arguments: Usage) -> Result<String, Failure> {
 fn table(report: &UsageReport) -> String {
     let key = |group: &UsageGroup| group.key.as_deref().map_or_else(|| "-".to_owned(), escape_line);
     let mut rows = vec![
-        ["", "TURNS", "CALLS", "MODEL TIME", "INPUT", "OUTPUT", "TOTAL", "COST", "UNPRICED"]
+        ["", "TURNS", "CALLS", "MODEL TIME", "INPUT", "OUTPUT", "TOTAL", "ESTIMATED", "COST", "UNPRICED"]
             .map(str::to_owned),
     ];
     rows.extend(report.groups.iter().map(|group| row(key(group), group)));
@@ -103,6 +103,7 @@ fn row(key: String, group: &UsageGroup) -> [String; 9] {
         usage.prompt_tokens.to_string(),
         usage.completion_tokens.to_string(),
         usage.total_tokens.to_string(),
+        group.estimated_tokens.to_string(),
         costs.join(", "),
         match group.unpriced_turns {
             0 => String::new(),

@@ -6,7 +6,7 @@
 
 import { copyButton, curl } from './curl.js'
 import { button, el, errorMessage, fill, announce } from './dom.js'
-import { pageUrl, formatCost, formatTokens, duration, timestamp } from './format.js'
+import { pageUrl, formatCost, formatNumber, formatTokens, duration, timestamp } from './format.js'
 import { instructionNodes } from './instruction.js'
 import { sourceList } from './sources.js'
 import { stepView } from './step-view.js'
@@ -134,6 +134,7 @@ function propertyList(turn, allBars) {
     ['Mode', turn.Mode],
     ['Model', turn.OpenAIModel],
     ['Tokens', formatTokens(turn.Usage)],
+    ['Estimated', turn.EstimatedTokens && `${formatNumber(turn.EstimatedTokens)} tokens, because the provider didn't report them`],
     ['Cost', formatCost(turn.Cost)],
     ['Tool rounds', turn.ToolRounds],
     ['Retrieval', time('retrieval')],

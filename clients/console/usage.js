@@ -15,7 +15,7 @@ const GROUPINGS = { day: 'Day', user: 'User', agent: 'Agent', model: 'Model' }
 
 /**
  * @typedef {{ Key?: string, Turns: number, CompletedTurns: number, UnpricedTurns?: number, ModelCalls: number, ModelMs: number,
- *   Usage: import('../javascript/src/wire.js').Usage, Costs?: import('../javascript/src/wire.js').Cost[] }} Group
+ *   Usage: import('../javascript/src/wire.js').Usage, EstimatedTokens?: number, Costs?: import('../javascript/src/wire.js').Cost[] }} Group
  * @typedef {{ From: string, To: string, By: keyof typeof GROUPINGS, Groups: Group[], OmittedGroups?: number, Total: Group }} Report
  */
 
@@ -117,7 +117,7 @@ function showRange(form, { From, To }) {
 function table({ From, To, By, Groups, OmittedGroups, Total }) {
   const most = Math.max(1, ...Groups.map((group) => group.Usage.TotalTokens))
   const omitted = OmittedGroups ? ` ${formatNumber(OmittedGroups)} more are part of the total.` : ''
-  const head = [GROUPINGS[By], 'Turns', 'Model calls', 'Model time', 'Input', 'Output', 'Tokens', 'Cost']
+  const head = [GROUPINGS[By], 'Turns', 'Model calls', 'Model time', 'Input', 'Output', 'Tokens', 'Estimated', 'Cost']
   return el(
     'table',
     { class: 'list usage' },
@@ -133,7 +133,7 @@ function table({ From, To, By, Groups, OmittedGroups, Total }) {
  * @param {string} name
  * @param {number} [most] the most tokens of a group; the bar is relative to it
  */
-function row({ Turns, CompletedTurns, UnpricedTurns = 0, ModelCalls, ModelMs, Usage, Costs = [] }, name, most) {
+function row({ Turns, CompletedTurns, UnpricedTurns = 0, ModelCalls, ModelMs, Usage, EstimatedTokens = 0, Costs = [] }, name, most) {
   const cell = (/** @type {string} */ label, /** @type {(Node | string | false)[]} */ ...children) =>
     el('td', { class: 'number', 'data-label': label }, ...children)
   const failed = Turns - CompletedTurns
@@ -149,6 +149,7 @@ function row({ Turns, CompletedTurns, UnpricedTurns = 0, ModelCalls, ModelMs, Us
     cell('Input', formatNumber(Usage.PromptTokens)),
     cell('Output', formatNumber(Usage.CompletionTokens)),
     cell('Tokens', ...(most ? [bar] : []), formatNumber(Usage.TotalTokens)),
+    cell('Estimated', EstimatedTokens ? formatNumber(EstimatedTokens) : '–'),
     cell('Cost', Costs.map(formatCost).join(', ') || '–', UnpricedTurns > 0 && el('small', {}, ` without ${turnsWithoutPrice(UnpricedTurns)}`)),
   )
 }

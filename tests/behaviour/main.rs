@@ -58,6 +58,7 @@ mod import_members;
 mod index_limits;
 mod index_secrets;
 mod indexing;
+mod interrupted_usage;
 mod key_rotation;
 mod local_access;
 mod logs;

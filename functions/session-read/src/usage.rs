@@ -34,7 +34,7 @@ use crate::{
 const DEFAULT_DAYS: i64 = 30;
 
 const COLUMNS: &str = "Key,Turns,CompletedTurns,ModelCalls,ModelMs,PromptTokens,CompletionTokens,TotalTokens,CachedTokens,\
-                       CacheWriteTokens,ReasoningTokens,Costs,UnpricedTurns\r\n";
+                       CacheWriteTokens,ReasoningTokens,Costs,UnpricedTurns,EstimatedTokens\r\n";
 
 pub(crate) async fn report(
     State(app): State<App>,
@@ -109,6 +109,7 @@ fn line(group: &UsageGroup) -> String {
     fields.extend([usage.cached_tokens, usage.cache_write_tokens, usage.reasoning_tokens].map(optional));
     fields.push(quoted(&costs.join("; ")));
     fields.push(group.unpriced_turns.to_string());
+    fields.push(group.estimated_tokens.to_string());
     fields.join(",") + "\r\n"
 }
 
@@ -138,11 +139,12 @@ mod tests {
             turns: 2,
             unpriced_turns: 1,
             model_ms: 7,
+            estimated_tokens: 1,
             usage: Usage { total_tokens: 3, cached_tokens: Some(0), ..Usage::default() },
             costs: vec![Cost { amount: "0.5".to_owned(), currency: "EUR".to_owned() }],
             ..UsageGroup::default()
         };
-        assert_eq!(line(&group), "\"'=a\"\"b,c\",2,0,0,7,0,0,3,0,,,\"0.5 EUR\",1\r\n");
+        assert_eq!(line(&group), "\"'=a\"\"b,c\",2,0,0,7,0,0,3,0,,,\"0.5 EUR\",1,1\r\n");
     }
 
     #[test]

@@ -101,4 +101,5 @@ messages! {
     USAGE_LOST = "usage of a purged turn lost";
     USAGE_MISSING = "model reply without usage";
     USAGE_NOT_HELD = "usage not held in the meters";
+    USAGE_NOT_STORED = "usage of an interrupted turn not stored";
 }

@@ -41,4 +41,20 @@ impl Usage {
             reasoning_tokens: either(self.reasoning_tokens, other.reasoning_tokens),
         }
     }
+
+    /// Returns the usage beyond an earlier one.
+    #[must_use]
+    pub fn saturating_sub(self, before: Self) -> Self {
+        let beyond = |now: Option<u64>, before: Option<u64>| {
+            now.map(|now| now.saturating_sub(before.unwrap_or_default()))
+        };
+        Self {
+            prompt_tokens: self.prompt_tokens.saturating_sub(before.prompt_tokens),
+            completion_tokens: self.completion_tokens.saturating_sub(before.completion_tokens),
+            total_tokens: self.total_tokens.saturating_sub(before.total_tokens),
+            cached_tokens: beyond(self.cached_tokens, before.cached_tokens),
+            cache_write_tokens: beyond(self.cache_write_tokens, before.cache_write_tokens),
+            reasoning_tokens: beyond(self.reasoning_tokens, before.reasoning_tokens),
+        }
+    }
 }

@@ -92,6 +92,7 @@ fn full_final() -> Final {
         ],
         user_warnings: vec!["Retrieval was skipped.".to_owned()],
         usage: Some(usage()),
+        estimated_tokens: Some(100),
         ..bare_final()
     }
 }

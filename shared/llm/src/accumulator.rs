@@ -85,6 +85,12 @@ impl ReplyText {
         (self.has_output, observer.has_output) = (true, true);
     }
 
+    /// Records that a piece of output arrived that isn't text. The model wrote it, so it is paid for.
+    pub(crate) fn mark_piece(&mut self, piece: &str, observer: &mut Observer<'_>) {
+        self.mark_output(observer);
+        observer.meter.receive(piece);
+    }
+
     /// Emits a delta of the segment at this place.
     pub(crate) fn push(
         &mut self,
@@ -95,7 +101,7 @@ impl ReplyText {
         if delta.is_empty() {
             return Ok(());
         }
-        self.mark_output(observer);
+        self.mark_piece(delta, observer);
         if self.segment.is_some_and(|segment| segment != place) {
             self.emit("\n\n", observer)?;
         }
@@ -109,7 +115,7 @@ impl ReplyText {
             return Err(Error::Malformed);
         }
         self.emitted.push_str(piece);
-        (observer.deltas)(piece);
+        observer.push_text(piece);
         Ok(())
     }
 

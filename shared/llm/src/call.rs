@@ -123,15 +123,21 @@ impl<K: KeySource, W: Clock> Endpoint<K, W> {
             .header(ACCEPT, wire::media_type(self.config.wire))
             .body(call.body.clone());
         let request = authenticate(request, key, &self.config.key_location).map_err(failed)?;
+        observer.meter.send();
         let sent = timeout(self.config.timeouts.first_byte, self.http.execute(request)).await;
         let sent = sent.map_err(|_| failed(Error::TimedOut))?;
         // No response: the connection failed, or a pooled one was dead, as after Lambda froze and thawed the process.
         let response = sent.map_err(|error| {
+            // Whoever gave up waiting may have to pay. A request that no server accepted costs nothing.
+            if !error.is_timeout() {
+                observer.meter.refuse();
+            }
             let cause = causes(&error.without_url()).to_string();
             tracing::warn!(error = %cause, "{}", contracts::log::MODEL_UNREACHABLE);
             FailedAttempt { message: Some(cause), ..failed(Error::UNAVAILABLE) }
         })?;
         if !response.status().is_success() {
+            observer.meter.refuse();
             let response = ErrorResponse::read(response).await;
             wire_capture::capture_error(observer, response.status, &response.body);
             if self.config.wire == Wire::ChatCompletions && response.names("stream_options") {
@@ -143,7 +149,13 @@ impl<K: KeySource, W: Clock> Endpoint<K, W> {
         let nonce = self.clock.jitter().to_bits();
         let mut reader = Reader::new(self.config.limits, self.config.wire, call.state, nonce);
         let usage_before = observer.usage;
-        let reply = self.read(&mut reader, response, observer).await.map_err(|error| FailedAttempt {
+        let reply = self.read(&mut reader, response, observer).await;
+        match reader.error() {
+            // As with a status of an error.
+            Some(_) if !reader.has_output() => observer.meter.refuse(),
+            _ => observer.meter.end(),
+        }
+        let reply = reply.map_err(|error| FailedAttempt {
             has_output: reader.has_output(),
             info: reader.error().map_or_else(|| info.clone(), |error| info.clone().with_error(error)),
             message: reader.error().and_then(|error| error.message.clone()),

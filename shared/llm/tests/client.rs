@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use agent::model::model_settings::ModelSettings;
 use agent::model::{
-    Chain, Instruction, Message, Model, Observer, RawPayloads, Reply, Request, Tool, ToolOutput,
+    CallMeter, Chain, Instruction, Message, Model, Observer, RawPayloads, Reply, Request, Tool, ToolOutput,
+    Wire,
 };
 use contracts::{Usage, response::ToolOutcome};
 use llm::breaker;
@@ -118,6 +119,30 @@ async fn reply_has_text_model_and_usage() {
     assert_eq!(sent, upstream.recorder.bodies()[0], "the captured request is the sent one");
     let received: serde_json::Value = serde_json::from_slice(&raw.response).unwrap();
     assert_eq!((&received["id"], &received["status"]), (&reply.response_id.into(), &"completed".into()));
+}
+
+/// Returns the tokens of input and output that count, and the part of them that is estimated.
+async fn counted(upstream: &Upstream, instruction: &str) -> Option<(u64, u64, u64)> {
+    let mut deltas = |_: &str| {};
+    let mut observer = Observer::new(&mut deltas).with_meter(CallMeter::new(30));
+    let _ = upstream.client.reply(&request(instruction), DEADLINE, &mut observer).await;
+    let metered = observer.meter.usage()?;
+    Some((metered.usage.prompt_tokens, metered.usage.completion_tokens, metered.estimated_tokens))
+}
+
+#[tokio::test]
+async fn usage_that_the_provider_does_not_tell_is_estimated() {
+    for wire in [Wire::Responses, Wire::ChatCompletions] {
+        let config = Config { wire, retry: Policy { retries: 0, ..Policy::default() }, ..Config::default() };
+        let upstream = Upstream::with_config(config).await;
+        for end in ["unended", "no usage", "usage 0 0"] {
+            let script = format!("[[script: words 40; {end}]]");
+            assert_eq!(counted(&upstream, &script).await, Some((30, 40, 70)), "{wire:?} {end}");
+        }
+        assert_eq!(counted(&upstream, "[[script: usage 100 20; say \"Done.\"]]").await, Some((100, 20, 0)));
+        assert_eq!(counted(&upstream, "[[script: status 500]]").await, None, "a refusal costs nothing");
+        assert_eq!(counted(&upstream, "[[script: drop]]").await, None, "as does silence");
+    }
 }
 
 #[tokio::test]

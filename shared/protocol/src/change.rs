@@ -9,6 +9,7 @@ use crate::{
     id::AttemptId,
     purge::Purge,
     session::Session,
+    spent::Spent,
     stream_position::StreamPosition,
     turn::{Phase, State, StepRef, Turn},
     usage::UsageEntry,
@@ -22,6 +23,8 @@ pub struct PartialWork {
     pub last_step: Option<StepRef>,
     /// The end of the last checkpoint of its stream.
     pub checkpoint: Option<StreamPosition>,
+    /// Its spending, if that is known better than its head says.
+    pub spent: Option<Spent>,
 }
 
 /// A conditional write of a turn's head.
@@ -47,6 +50,11 @@ pub enum Condition {
         /// The lease end as read, if the decision depends on the lease (rule 9).
         lease_ends: Option<Timestamp>,
     },
+    /// The turn is settled, and what it has spent isn't final.
+    Unsealed {
+        /// The owner as read.
+        attempt: AttemptId,
+    },
 }
 
 impl Condition {
@@ -70,7 +78,7 @@ impl Condition {
     fn introduces(&self, attempt: &AttemptId) -> bool {
         match self {
             Self::Absent => true,
-            Self::Unchanged { attempt: before, .. } => before != attempt,
+            Self::Unchanged { attempt: before, .. } | Self::Unsealed { attempt: before } => before != attempt,
         }
     }
 
@@ -79,7 +87,11 @@ impl Condition {
     pub fn holds(&self, stored: Option<&Turn>) -> bool {
         match (self, stored) {
             (Self::Absent, None) => true,
-            (Self::Absent, Some(_)) | (Self::Unchanged { .. }, None) => false,
+            (Self::Absent, Some(_)) | (Self::Unchanged { .. } | Self::Unsealed { .. }, None) => false,
+            (Self::Unsealed { attempt }, Some(turn)) => {
+                let is_final = turn.spent.as_ref().is_some_and(|spent| spent.is_final);
+                turn.state.phase() == Phase::Settled && turn.attempt == *attempt && !is_final
+            }
             (Self::Unchanged { phase, attempt, lease_ends }, Some(turn)) => {
                 let lease_as_read = match (&turn.state, lease_ends) {
                     (_, None) => true,
@@ -95,8 +107,16 @@ impl Condition {
 impl TurnChange {
     /// Adds the partial work of a turn that is ended from outside.
     #[must_use]
-    pub fn with_partial_work(self, PartialWork { last_step, checkpoint }: PartialWork) -> Self {
-        Self { after: Turn { last_step, checkpoint, ..self.after }, ..self }
+    pub fn with_partial_work(self, PartialWork { last_step, checkpoint, spent }: PartialWork) -> Self {
+        let after = Turn { last_step, checkpoint, ..self.after };
+        Self { after, ..self }.with_spent(spent)
+    }
+
+    /// Sets what the turn has spent, if that is known better than the head says.
+    #[must_use]
+    pub fn with_spent(self, spent: Option<Spent>) -> Self {
+        let spent = spent.or(self.after.spent);
+        Self { after: Turn { spent, ..self.after }, ..self }
     }
 
     /// Records the user who ended the turn.
@@ -128,9 +148,12 @@ impl TurnChange {
                 .accepted_results
                 .as_ref()
                 .is_some_and(|accepted| accepted.suspended_by == self.after.attempt),
-            // Our settlement was finalized meanwhile.
+            // Our settlement was finalized meanwhile, or its figure became final. That is proved by the figure alone.
             State::Settled(settlement) => {
-                stored.attempt == self.after.attempt && stored.settlement() == Some(settlement)
+                let is_figure = matches!(self.condition, Condition::Unsealed { .. });
+                stored.attempt == self.after.attempt
+                    && stored.settlement() == Some(settlement)
+                    && (!is_figure || stored.spent == self.after.spent)
             }
             // Nothing follows a terminal head, so only the identical head proves the write. A head that is still
             // settled proves that nothing was applied: every finalization starts from one.
@@ -177,6 +200,15 @@ impl Commit {
     pub fn with_meters(mut self, meters: Vec<MeterRef>) -> Self {
         if let Some(start) = self.turns.first_mut() {
             start.after.meters = meters;
+        }
+        self
+    }
+
+    /// Adds what the turn that the transaction starts will have spent if its first attempt dies.
+    #[must_use]
+    pub fn with_spent(mut self, spent: Spent) -> Self {
+        if let Some(start) = self.turns.first_mut() {
+            start.after.spent = Some(spent);
         }
         self
     }

@@ -104,6 +104,12 @@ pub struct Report {
     /// The tokens used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// The part of the total tokens that is estimated, because the provider didn't tell it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub estimated_tokens: u64,
+    /// The tokens of the last model call, which a turn that continues from its response repeats.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub context_tokens: u64,
     /// The cost of the tokens. Absent without prices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
@@ -153,6 +159,11 @@ impl Report {
         let has_tokens = self.usage.is_some_and(|usage| usage.total_tokens > 0);
         self.cost_is_partial || (has_tokens && self.cost.is_none())
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
 }
 
 /// The beginning of a text.

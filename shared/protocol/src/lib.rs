@@ -19,6 +19,7 @@ pub mod purge;
 pub mod queue_message;
 pub mod ratings;
 pub mod session;
+pub mod spent;
 pub mod stream_position;
 pub mod timing;
 pub mod transition;

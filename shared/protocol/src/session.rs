@@ -290,6 +290,8 @@ pub struct ChainHead {
     pub mode: Option<String>,
     /// The solution context that was last sent in the chain, as the hash of its text.
     pub solution: Option<Fingerprint>,
+    /// The tokens of the conversation up to the response, if recorded, else zero.
+    pub context_tokens: u64,
     /// The time until which the response may be relied on (`OpenAIChainExpiresDate`).
     pub expires: Timestamp,
 }

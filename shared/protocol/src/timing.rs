@@ -17,6 +17,11 @@ pub struct Timing {
     pub ownership_check_interval: Duration,
     /// The duration for which an attempt may rely on such a check. A cancel delays its response by as long.
     pub ownership_check_ttl: Duration,
+    /// The time after which a turn that was ended from outside is finalized without its attempt's last word on usage.
+    /// An attempt that is alive notices within about a second.
+    pub usage_grace: Duration,
+    /// The same, if a client waits for the session's next turn.
+    pub short_usage_grace: Duration,
     /// The time after a lease's end that the sweep leaves for the client's own retry.
     pub abandon_grace: Duration,
     /// The delay after which the sweep finalizes a settled turn that had awaited tools and whose announcement was
@@ -56,6 +61,8 @@ impl Timing {
             takeover_margin: Duration::from_secs(2).min(lease / 4),
             ownership_check_interval: Duration::from_secs(1),
             ownership_check_ttl: Duration::from_millis(250),
+            usage_grace: Duration::from_secs(5),
+            short_usage_grace: Duration::from_millis(1_500),
             abandon_grace: Duration::from_secs(120),
             settled_grace: Duration::from_secs(30).min(lease),
             replay_wait: Duration::from_secs(10),

@@ -11,6 +11,7 @@ use crate::{
     chain,
     id::{AttemptId, SessionKey, TurnKey},
     payload::{Kind, Payload, StoredRequest},
+    spent::Spent,
     stream_position::{Segment, StreamPosition},
 };
 
@@ -62,6 +63,9 @@ pub struct Turn {
     /// The position up to which the stream was stored when a streamed turn was ended from outside while it ran. That
     /// text is the partial answer.
     pub checkpoint: Option<StreamPosition>,
+    /// Spending of the turn, as of the last write that knew. Absent while an outcome object says it: after a
+    /// suspension, and once an attempt decided the turn.
+    pub spent: Option<Spent>,
     /// The meters in which the turn has entries, because a budget applied to it at its start.
     pub meters: Vec<MeterRef>,
     /// True if an import brought it. It used nothing here, so its finalization counts no usage.

@@ -12,6 +12,7 @@ use crate::{
     cost::Cost,
     detail::Report,
     session::{Session, add_cost},
+    spent::MeteredUsage,
     turn::{Settlement, Turn, Verdict},
 };
 
@@ -45,6 +46,8 @@ pub struct UsageAmounts {
     pub model_ms: u64,
     /// The tokens.
     pub usage: Usage,
+    /// The part of the total tokens that is estimated, because the provider didn't tell it.
+    pub estimated_tokens: u64,
     /// The cost, with one entry per currency.
     pub costs: Vec<Cost>,
 }
@@ -81,6 +84,7 @@ impl UsageEntry {
                 model_calls: report.model_calls.unwrap_or_default().into(),
                 model_ms: report.model_ms.unwrap_or_default(),
                 usage: report.usage.unwrap_or_default(),
+                estimated_tokens: report.estimated_tokens,
                 costs: report.cost.iter().cloned().collect(),
             },
         }
@@ -95,7 +99,7 @@ impl UsageEntry {
         session: &Session,
         turn: &Turn,
         model: &str,
-        (usage, cost): (Option<Usage>, Option<Cost>),
+        (metered, cost): (MeteredUsage, Option<Cost>),
         at: Timestamp,
     ) -> Self {
         Self {
@@ -109,7 +113,8 @@ impl UsageEntry {
             session: turn.key.session.session.clone(),
             amounts: UsageAmounts {
                 model_calls: 1,
-                usage: usage.unwrap_or_default(),
+                usage: metered.usage,
+                estimated_tokens: metered.estimated_tokens,
                 costs: cost.into_iter().collect(),
                 ..UsageAmounts::default()
             },
@@ -128,6 +133,7 @@ impl UsageAmounts {
             model_calls: self.model_calls.saturating_add(other.model_calls),
             model_ms: self.model_ms.saturating_add(other.model_ms),
             usage: self.usage.saturating_add(other.usage),
+            estimated_tokens: self.estimated_tokens.saturating_add(other.estimated_tokens),
             costs: other.costs.iter().fold(self.costs, |costs, cost| add_cost(costs, Some(cost))),
         }
     }

@@ -40,6 +40,8 @@ pub enum Event {
     AttemptId { process: ProcessId, attempt: AttemptId },
     /// A process began a model call for a turn.
     ModelCalled { process: ProcessId, turn: TurnKey, sent: ModelRequest },
+    /// The provider charges for a call of a turn.
+    ModelPaid { turn: TurnKey, tokens: u64 },
     /// The call ended: it was answered, failed or was dropped.
     ModelCallEnded { process: ProcessId, turn: TurnKey },
     /// A model request continues from a reply that made these calls, and carries these outputs.

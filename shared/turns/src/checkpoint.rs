@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use contracts::{Timestamp, stream::ResetReason};
 
-use protocol::id::TurnKey;
+use protocol::{id::TurnKey, spent::Spent};
 
 /// The shortest interval between checkpoints. A shorter turn writes none.
 pub const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(1);
@@ -29,8 +29,25 @@ pub struct Checkpoint {
     pub text: String,
     /// The reason for the reset that began the segment, if one did.
     pub reset: Option<ResetReason>,
+    /// Spending of the turn by then.
+    pub spent: Option<Spent>,
     /// The time after which it may be deleted.
     pub expires: Timestamp,
+}
+
+/// Facts about the last checkpoint of a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastCheckpoint {
+    /// The position at which the stored text ends.
+    pub end: StreamPosition,
+    /// Spending of the turn by then.
+    pub spent: Option<Spent>,
+}
+
+impl From<Checkpoint> for LastCheckpoint {
+    fn from(Checkpoint { end, spent, .. }: Checkpoint) -> Self {
+        Self { end, spent }
+    }
 }
 
 impl Checkpoint {

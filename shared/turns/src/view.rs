@@ -156,6 +156,7 @@ pub fn usage_group(key: Option<String>, amounts: &UsageAmounts) -> UsageGroup {
         model_calls: amounts.model_calls,
         model_ms: amounts.model_ms,
         usage: amounts.usage,
+        estimated_tokens: amounts.estimated_tokens,
         costs,
     }
 }
@@ -287,6 +288,7 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
         chunk_refs: report.chunk_refs.clone(),
         active_file_refs: request.active_file_refs.clone(),
         usage: report.usage,
+        estimated_tokens: Some(report.estimated_tokens).filter(|tokens| *tokens > 0),
         cost: report.cost.as_ref().map(cost),
         client_tool_ms: report.client_tool_ms,
         server_tool_ms: report.server_tool_ms,

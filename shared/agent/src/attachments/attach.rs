@@ -9,7 +9,10 @@ use super::{
     kind::FileKind,
     request_files::{files, sent_images},
 };
-use crate::{model::Attachment, text::tokens};
+use crate::{
+    model::{Attachment, attached_tokens},
+    text::{estimate_tokens, tokens},
+};
 
 /// The files of a turn, prepared for a model request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,17 +36,26 @@ impl Attachments {
         }
     }
 
-    /// Estimates their tokens. Only the provider knows the tokens of an image or a document; the estimate is one per
-    /// 64 bytes, and at least 1,000.
+    /// Estimates their tokens.
     #[must_use]
     pub fn tokens(&self) -> u32 {
-        let attached = self.parts.iter().map(|attachment| match attachment {
-            Attachment::Image { bytes, .. } | Attachment::File { bytes, .. } => {
-                u32::try_from(bytes.len() / 64).unwrap_or(u32::MAX).max(1_000)
-            }
-        });
+        let attached = self.parts.iter().map(Attachment::tokens);
+        let attached = attached.map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX));
         attached.chain(self.files_block.as_deref().map(tokens)).fold(0, u32::saturating_add)
     }
+}
+
+/// Estimates the tokens of the chosen files and the pasted images without building them.
+#[must_use]
+pub fn estimated_tokens(request: &UserTurn, refs: &[AgentSessionActiveFileRef]) -> u64 {
+    let chosen = files(request, refs).filter(|(_, chosen)| chosen.was_sent_to_llm);
+    let artifacts = chosen.map(|(artifact, _)| match FileKind::detect(artifact) {
+        FileKind::Text(text) => estimate_tokens(u64::try_from(text.len()).unwrap_or(u64::MAX)),
+        FileKind::Image(_) | FileKind::Pdf => attached_tokens(artifact.contents.as_bytes().len()),
+        FileKind::Unreadable => 0,
+    });
+    let images = sent_images(request).map(|image| attached_tokens(image.bytes.len()));
+    artifacts.chain(images).fold(0, u64::saturating_add)
 }
 
 /// Returns the chosen artifacts, then the pasted images, each in the request's order.

@@ -17,7 +17,7 @@ mod request_files;
 mod tests;
 mod warn;
 
-pub use attach::Attachments;
+pub use attach::{Attachments, estimated_tokens};
 pub use choose::choose;
 pub use names::{display_names, file_names, names_block};
 pub use request_files::MAX_ATTACHMENT_BYTES;

@@ -3,10 +3,16 @@
 use std::time::Duration;
 
 use contracts::Usage;
-use protocol::cost::Cost;
+use protocol::{
+    cost::Cost,
+    spent::{MeteredUsage, Spent},
+};
 use serde::{Deserialize, Serialize};
 
-use crate::model::price::{Prices, cost};
+use crate::model::{
+    price::{Prices, cost},
+    route::Route,
+};
 
 /// Totals of the turn's model calls and tools so far.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -17,6 +23,15 @@ pub struct Totals {
     /// Tokens used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// The part of the total tokens that is estimated, because the provider didn't tell it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub estimated_tokens: u64,
+    /// The estimated input of the call that the next record accompanies. If the attempt dies, this call was made.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub next_input_tokens: u64,
+    /// The tokens of the last call, which the next one repeats if it continues from that response.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub context_tokens: u64,
     /// The cost of the models before the current one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_before_fallback: Option<CostBeforeFallback>,
@@ -77,6 +92,11 @@ pub fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
+}
+
 fn sum_usage(before: Option<Usage>, now: Option<Usage>) -> Option<Usage> {
     match (before, now) {
         (Some(before), Some(now)) => Some(before.saturating_add(now)),
@@ -86,13 +106,59 @@ fn sum_usage(before: Option<Usage>, now: Option<Usage>) -> Option<Usage> {
 
 impl Totals {
     /// Adds a model call: its usage, its duration, and its time to the first text.
-    pub fn add_model_call(&mut self, usage: Option<Usage>, duration: Duration, first_text: Option<Duration>) {
+    pub fn add_model_call(
+        &mut self,
+        metered: Option<MeteredUsage>,
+        duration: Duration,
+        first_text: Option<Duration>,
+    ) {
         self.model_calls = self.model_calls.saturating_add(1);
-        self.usage = sum_usage(self.usage, usage);
-        if let Some(cost_before_fallback) = &mut self.cost_before_fallback {
-            cost_before_fallback.usage_since = sum_usage(cost_before_fallback.usage_since, usage);
+        self.next_input_tokens = 0;
+        if let Some(metered) = metered {
+            self.context_tokens = metered.usage.total_tokens;
+            self.add_usage(metered);
         }
         self.model_time.add(duration, first_text);
+    }
+
+    fn add_usage(&mut self, MeteredUsage { usage, estimated_tokens }: MeteredUsage) {
+        self.usage = sum_usage(self.usage, Some(usage));
+        self.estimated_tokens = self.estimated_tokens.saturating_add(estimated_tokens);
+        if let Some(cost_before_fallback) = &mut self.cost_before_fallback {
+            cost_before_fallback.usage_since = sum_usage(cost_before_fallback.usage_since, Some(usage));
+        }
+    }
+
+    /// Adds what attempts before this one have spent since these totals, by calls that no record shows.
+    pub fn add_lost_calls(&mut self, spent: &Spent) {
+        self.next_input_tokens = 0;
+        let (before, after) = (self.usage.unwrap_or_default(), spent.usage);
+        if after.total_tokens > before.total_tokens {
+            let estimated_tokens = spent.estimated_tokens.saturating_sub(self.estimated_tokens);
+            self.add_usage(MeteredUsage { usage: after.saturating_sub(before), estimated_tokens });
+        }
+        self.model_calls = self.model_calls.max(spent.model_calls);
+    }
+
+    /// Returns what the turn has spent with the model of this route, the call that the record accompanies included.
+    #[must_use]
+    pub fn spent(&self, route: &Route) -> Spent {
+        let mut all = self.clone();
+        if self.next_input_tokens > 0 {
+            all.add_model_call(
+                Some(MeteredUsage::estimated(self.next_input_tokens, 0)),
+                Duration::ZERO,
+                None,
+            );
+        }
+        Spent {
+            usage: all.usage.unwrap_or_default(),
+            estimated_tokens: all.estimated_tokens,
+            model_calls: all.model_calls,
+            cost: all.cost(route.prices.as_ref()),
+            model: Some(route.model.clone()).filter(|_| all.model_calls > 0),
+            is_final: false,
+        }
     }
 
     /// Returns the turn's cost so far, each model at its own prices. `prices` are those of the current model.

@@ -66,6 +66,7 @@ fn head(sequence: u64, mode: &str) -> Turn {
         ended_by: None,
         last_step: None,
         checkpoint: None,
+        spent: None,
         meters: Vec::new(),
         is_imported: false,
         state: State::Running {

@@ -68,6 +68,21 @@ pub enum Attachment {
     },
 }
 
+impl Attachment {
+    /// Estimates its tokens.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        let (Self::Image { bytes, .. } | Self::File { bytes, .. }) = self;
+        attached_tokens(bytes.len())
+    }
+}
+
+/// Estimates the tokens of an image or a document of this size, which only the provider knows: one per 64 bytes, and at
+/// least 1,000.
+pub(crate) fn attached_tokens(bytes: usize) -> u64 {
+    u64::try_from(bytes / 64).unwrap_or(u64::MAX).max(1_000)
+}
+
 /// The content under `[INSTRUCTION]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Instruction {

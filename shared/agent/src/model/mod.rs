@@ -3,10 +3,12 @@
 //! A [`Request`] contains what the orchestrator knows, independent of a provider's wire format. The adapter in `llm`
 //! owns the wire format, the retries and the timeouts.
 
+mod call_meter;
 mod error;
 pub mod fallback_reason;
 pub mod hosted_tools;
 mod identifiers;
+mod input_tokens;
 mod message;
 pub mod model_settings;
 mod observer;
@@ -19,8 +21,10 @@ mod request;
 pub mod route;
 mod wire;
 
+pub use call_meter::CallMeter;
 pub use error::Error;
 pub use identifiers::Identifiers;
+pub(crate) use message::attached_tokens;
 pub use message::{Attachment, Instruction, Message};
 pub use observer::{Observer, RawPayloads};
 pub use port::Model;

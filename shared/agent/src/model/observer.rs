@@ -5,6 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use contracts::Usage;
 
+use crate::model::CallMeter;
+
 /// Callbacks and results of one model call. It outlives the call, so the usage of a failed reply is known too.
 pub struct Observer<'a> {
     /// Receives the text while it is written. The reply has the complete text.
@@ -13,6 +15,8 @@ pub struct Observer<'a> {
     pub pauses: Option<&'a mut (dyn FnMut(Option<Duration>) + Send)>,
     /// Tokens used, if the provider reports them.
     pub usage: Option<Usage>,
+    /// The meter of the call, which estimates what the provider doesn't report.
+    pub meter: CallMeter,
     /// True if there was any output.
     pub has_output: bool,
     /// The provider's id of a reply that didn't complete, if known.
@@ -40,6 +44,7 @@ impl<'a> Observer<'a> {
             deltas,
             pauses: None,
             usage: None,
+            meter: CallMeter::default(),
             has_output: false,
             failed_response_id: None,
             raw: None,
@@ -60,8 +65,31 @@ impl<'a> Observer<'a> {
         }
     }
 
-    /// Adds usage, if the provider reports it. A call may have more than one reply.
+    /// Measures the call with `meter`, which its owner can read while the call runs.
+    #[must_use]
+    pub fn with_meter(self, meter: CallMeter) -> Self {
+        Self { meter, ..self }
+    }
+
+    /// Passes on a piece of text.
+    pub fn push_text(&mut self, piece: &str) {
+        (self.deltas)(piece);
+    }
+
+    /// Adds the usage of a whole response, if the provider reports it. A call may have more than one.
     pub fn add_usage(&mut self, usage: Option<Usage>) {
+        if let Some(usage) = usage {
+            self.meter.settle(usage);
+        }
+        self.sum_usage(usage);
+    }
+
+    /// Adds the usage of a response that broke off, as far as the provider reported it.
+    pub fn add_partial_usage(&mut self, usage: Option<Usage>) {
+        self.sum_usage(usage);
+    }
+
+    fn sum_usage(&mut self, usage: Option<Usage>) {
         self.usage = match (self.usage, usage) {
             (Some(before), Some(now)) => Some(before.saturating_add(now)),
             (before, now) => before.or(now),

@@ -26,6 +26,35 @@ pub fn tokens(text: &str) -> u32 {
     u32::try_from(text.len().div_ceil(BYTES_PER_TOKEN)).unwrap_or(u32::MAX)
 }
 
+/// Estimates the number of tokens that a provider counts in so many bytes of UTF-8: one per four, rounded up, as in
+/// English and in source code. Unlike [`tokens`] it doesn't err on the high side, because it is charged for.
+#[must_use]
+pub fn estimate_tokens(bytes: u64) -> u64 {
+    bytes.div_ceil(4)
+}
+
+/// Estimates the tokens of a piece of a provider's stream. Most providers send a piece for each token, so a piece with
+/// one word is one token. Others gather several tokens in a piece, and then its size counts.
+///
+/// # Examples
+/// ```
+/// assert_eq!(agent::text::estimate_piece_tokens(" lease"), 1);
+/// assert_eq!(agent::text::estimate_piece_tokens("A lease on a running turn."), 7);
+/// ```
+#[must_use]
+pub fn estimate_piece_tokens(piece: &str) -> u64 {
+    let is_around = |character: char| character.is_whitespace() || character.is_ascii_punctuation();
+    let word = piece.trim_matches(is_around);
+    let is_one = word.len() <= MAX_WORD_BYTES && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    match is_one && piece.len() <= 2 * MAX_WORD_BYTES {
+        true => u64::from(!piece.is_empty()),
+        false => estimate_tokens(u64::try_from(piece.len()).unwrap_or(u64::MAX)),
+    }
+}
+
+/// Maximum size of a word that is one token, in bytes. The longest English words of common tokenizers have about as many.
+const MAX_WORD_BYTES: usize = 16;
+
 /// Minimum number of bytes of UTF-8 per token, approximately.
 pub const BYTES_PER_TOKEN: usize = 3;
 

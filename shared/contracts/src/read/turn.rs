@@ -97,9 +97,13 @@ pub struct AgentSessionTurn {
     pub chunk_refs: Vec<AgentSessionChunkRef>,
     /// Files that the client sent with the turn.
     pub active_file_refs: Vec<AgentSessionActiveFileRef>,
-    /// Token usage. Present once the turn has ended, if the provider reports it.
+    /// Token usage. Present once the turn has ended, if it called a model.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub usage: Option<Usage>,
+    /// Estimated part of the total tokens: of a call that was cut off, or whose provider doesn't report usage. Absent
+    /// if there is none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub estimated_tokens: Option<u64>,
     /// Cost of the tokens. Absent without prices.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cost: Option<Cost>,

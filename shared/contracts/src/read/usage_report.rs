@@ -80,6 +80,10 @@ pub struct UsageGroup {
     /// Number of those turns that used tokens of a model without a price. `Costs` lack these tokens.
     #[serde(default)]
     pub unpriced_turns: u64,
+    /// Estimated part of `TotalTokens`: of calls that were cut off, or whose provider doesn't report usage. Absent if
+    /// there is none.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub estimated_tokens: u64,
     /// Cost per currency.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub costs: Vec<Cost>,

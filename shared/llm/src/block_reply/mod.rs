@@ -46,9 +46,17 @@ impl BlockReply {
         Self { nonce, ..Self::default() }
     }
 
+    /// Updates the token counts. Those of the input come with the first event, so a reply that breaks off has them.
+    pub(crate) fn update_usage(&mut self, usage: Option<&Value>, observer: &Observer<'_>) {
+        self.usage.update(usage);
+        if let Some(counts) = self.usage.counts() {
+            observer.meter.tell(counts);
+        }
+    }
+
     /// Ends the reply with the error that this event reports.
     pub(crate) fn fail(&mut self, error: ErrorObject, event: &str, observer: &mut Observer<'_>) -> Error {
-        observer.add_usage(self.usage.counts());
+        observer.add_partial_usage(self.usage.counts());
         wire_capture::capture_response(observer, event);
         let classified = failure::classify_failed(Some(&error));
         self.error = Some(error);
@@ -62,7 +70,7 @@ impl BlockReply {
     /// [`Error::Malformed`] without a stop reason, and as in [`Self::complete`].
     pub(crate) fn finish(&mut self, observer: &mut Observer<'_>) -> Result<Reply, Error> {
         if self.stop_reason.is_none() {
-            observer.add_usage(self.usage.counts());
+            observer.add_partial_usage(self.usage.counts());
             return Err(Error::Malformed);
         }
         self.complete(observer)

@@ -30,6 +30,16 @@ pub enum Event {
     /// A piece of a refusal.
     #[serde(rename = "response.refusal.delta")]
     RefusalDelta(Delta),
+    /// A piece of output that isn't text: arguments of a call, or reasoning.
+    #[serde(
+        rename = "response.function_call_arguments.delta",
+        alias = "response.custom_tool_call_input.delta",
+        alias = "response.mcp_call_arguments.delta",
+        alias = "response.code_interpreter_call_code.delta",
+        alias = "response.reasoning_text.delta",
+        alias = "response.reasoning_summary_text.delta"
+    )]
+    OutputDelta(Delta),
     /// An item is complete.
     #[serde(rename = "response.output_item.done")]
     ItemDone {

@@ -368,6 +368,7 @@ pub fn begin(
         ended_by: None,
         last_step: None,
         checkpoint: None,
+        spent: None,
         meters: Vec::new(),
         is_imported: false,
         state: State::Running { lease_ends, stage: Stage { round: 0, attempts: vec![attempt] } },

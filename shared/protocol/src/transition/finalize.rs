@@ -1,10 +1,11 @@
 //! Finalize: the only transition that makes a status terminal, together with the session's roll-up.
 
-use super::IllegalTransition;
+use super::{IllegalTransition, spend};
 use crate::{
     change::{Commit, Condition, SessionChange, TurnChange},
     detail::{ModeChange, ModeChangePosition, OutcomeSummary, Participant, Report, ResultDetail},
     session::{ChainHead, Contexts, LastTurn, Session, add_cost},
+    spent::Spent,
     turn::{Settlement, State, Turn, Verdict},
     usage::UsageEntry,
 };
@@ -32,8 +33,9 @@ pub struct Finalization {
 /// outside, that is the last suspension's object, which has the usage up to then.
 ///
 /// # Errors
-/// Returns an error if the turn is not settled, or if its session is purged and the tombstone does not name it: it was
-/// counted before, or the tombstone is the reservation of an import.
+/// Returns an error if the turn is not settled, if what it has spent isn't final ([`seal`](super::spend::seal)), or if its
+/// session is purged and the tombstone does not name it: it was counted before, or the tombstone is the reservation of an
+/// import.
 pub fn finalize(
     session: &Session,
     turn: &Turn,
@@ -42,14 +44,18 @@ pub fn finalize(
     let State::Settled(settlement) = &turn.state else {
         return Err(IllegalTransition { from: turn.state.phase() });
     };
-    let report = report(&settlement.verdict, outcome);
+    // An open figure may still change, and is counted once.
+    if spend::is_open(turn) {
+        return Err(IllegalTransition { from: turn.state.phase() });
+    }
+    let report = report(turn, &settlement.verdict, outcome);
     let purged = session.is_purged();
     if purged && session.open_turn.as_ref() != Some(&turn.key.turn) {
         return Err(IllegalTransition { from: turn.state.phase() });
     }
     Ok(Finalization {
         usage: (!turn.is_imported).then(|| UsageEntry::new(session, turn, settlement, &report)),
-        session: if purged { accounted(session) } else { roll_up(session, turn, settlement, outcome) },
+        session: if purged { accounted(session) } else { roll_up(session, turn, settlement, outcome, &report) },
         turn: TurnChange {
             condition: Condition::same_owner(turn),
             after: Turn { due: None, state: State::Finalized(settlement.clone()), ..turn.clone() },
@@ -94,21 +100,41 @@ fn activity(turn: &Turn) -> Option<Participant> {
 }
 
 /// Returns the report of a settled turn for the table. Readers use the same before it is finalized. A turn that was
-/// ended from outside keeps the report of its last suspension without the parts that belong to an answer.
+/// ended from outside keeps the report of its last step or suspension without the parts that belong to an answer. Its
+/// usage is what its head says, because that includes the calls after the step.
 #[must_use]
-pub fn report(verdict: &Verdict, outcome: Option<&OutcomeSummary>) -> Report {
+pub fn report(turn: &Turn, verdict: &Verdict, outcome: Option<&OutcomeSummary>) -> Report {
     match verdict {
         Verdict::Completed { .. } | Verdict::Failed { .. } => {
             outcome.map(|outcome| outcome.report.clone()).unwrap_or_default()
         }
-        Verdict::Ended(reason) => Report {
-            errors: vec![reason.error().message],
-            answer_summary: None,
-            answer_summary_truncated: false,
-            chain_expires: None,
-            last_raw_payload: None,
-            ..outcome.map(|outcome| outcome.report.clone()).unwrap_or_default()
-        },
+        Verdict::Ended(reason) => {
+            let report = Report {
+                errors: vec![reason.error().message],
+                answer_summary: None,
+                answer_summary_truncated: false,
+                chain_expires: None,
+                last_raw_payload: None,
+                ..outcome.map(|outcome| outcome.report.clone()).unwrap_or_default()
+            };
+            turn.spent.iter().fold(report, with_spent)
+        }
+    }
+}
+
+/// Replaces the usage of a report, unless the report says more: a figure that is less is older.
+fn with_spent(report: Report, spent: &Spent) -> Report {
+    let rank = (report.usage.map_or(0, |usage| usage.total_tokens), report.model_calls.unwrap_or_default());
+    if rank > (spent.usage.total_tokens, spent.model_calls) || spent.model_calls == 0 {
+        return report;
+    }
+    Report {
+        usage: Some(spent.usage),
+        estimated_tokens: spent.estimated_tokens,
+        model_calls: Some(spent.model_calls),
+        cost: spent.cost.clone(),
+        model: report.model.or_else(|| spent.model.clone()),
+        ..report
     }
 }
 
@@ -141,6 +167,7 @@ fn roll_up(
     turn: &Turn,
     settlement: &Settlement,
     outcome: Option<&OutcomeSummary>,
+    report: &Report,
 ) -> Session {
     let mut after = with_settlement(session, turn, settlement);
     after.rev = session.rev.saturating_add(1);
@@ -148,12 +175,10 @@ fn roll_up(
     if session.open_turn.as_ref() == Some(&turn.key.turn) {
         after.open_turn = None;
     }
-    if let Some(outcome) = outcome {
-        after.usage = session.usage.saturating_add(outcome.report.usage.unwrap_or_default());
-        after.costs = add_cost(after.costs, outcome.report.cost.as_ref());
-        // A failed turn's knowledge of the provider is valid, too.
-        after.stateless_provider = outcome.report.stateless_provider.clone().or(after.stateless_provider);
-    }
+    after.usage = session.usage.saturating_add(report.usage.unwrap_or_default());
+    after.costs = add_cost(after.costs, report.cost.as_ref());
+    // A failed turn's knowledge of the provider is valid, too.
+    after.stateless_provider = report.stateless_provider.clone().or(after.stateless_provider);
     if let (Verdict::Completed { .. }, Some(outcome)) = (&settlement.verdict, outcome) {
         // A turn that stored nothing at the provider ends the chain: earlier responses lack the turn.
         after.chain = chain_head(&outcome.report);
@@ -176,6 +201,7 @@ pub fn chain_head(report: &Report) -> Option<ChainHead> {
         provider: report.provider.clone(),
         mode: report.chain_mode.clone(),
         solution: report.chain_solution,
+        context_tokens: report.context_tokens,
         expires: report.chain_expires?,
     })
 }

@@ -12,6 +12,7 @@ pub mod renew;
 pub mod resume;
 pub mod session_edits;
 pub mod settle;
+pub mod spend;
 pub mod suspend;
 pub mod sweep;
 pub mod take_over;

@@ -66,9 +66,12 @@ fn settled(turn: &Turn, verdict: Verdict, at: Timestamp, now: Timestamp, timing:
         State::AwaitingTools { .. } | State::Settled(_) | State::Finalized(_) => None,
     };
     let due = due.or_else(|| Some(now.after(timing.settled_grace)));
+    // An outcome object has the usage of its turn.
+    let spent = turn.spent.clone().filter(|_| verdict.writer().is_none());
     let state = State::Settled(Settlement { verdict, at });
-    TurnChange { condition: Condition::same_owner(turn), after: Turn { state, due, ..turn.clone() } }
+    TurnChange { condition: Condition::same_owner(turn), after: Turn { state, due, spent, ..turn.clone() } }
 }
+
 /// Cancels the open turn of a session that accepts no more, for whoever closed it. A settled turn keeps its outcome.
 pub(super) fn cancel_open(
     open: Option<&Turn>,

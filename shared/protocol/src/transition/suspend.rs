@@ -26,6 +26,7 @@ pub fn suspend(
     let after = Turn {
         attempt: writer.clone(),
         suspended_by: Some(writer),
+        spent: None,
         due: Some(deadline),
         state: State::AwaitingTools { round, deadline },
         ..turn.clone()

@@ -6,6 +6,7 @@ use super::IllegalTransition;
 use crate::{
     change::{Condition, TurnChange},
     id::AttemptId,
+    spent::Spent,
     timing::Timing,
     turn::{MAX_TAKEOVERS, State, Turn},
 };
@@ -78,6 +79,8 @@ pub fn take_over(
         Purpose::Salvage => timing.salvage_lease,
     };
     let state = State::Running { lease_ends: now.after(lease), stage };
-    let after = Turn { attempt, state, takeovers, ..turn.clone() };
+    // The new attempt will tell a later figure.
+    let spent = turn.spent.clone().map(|spent| Spent { is_final: false, ..spent });
+    let after = Turn { attempt, state, takeovers, spent, ..turn.clone() };
     Ok(TurnChange { condition: Condition::same_lease(turn), after })
 }

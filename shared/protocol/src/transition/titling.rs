@@ -60,6 +60,7 @@ mod tests {
         caller::User,
         id::AttemptId,
         session::{Deletion, Quarantine},
+        spent::MeteredUsage,
         transition::tests::running,
         turn::EndReason,
     };
@@ -81,7 +82,7 @@ mod tests {
 
     fn usage(session: &Session, turn: &Turn) -> UsageEntry {
         let usage = Usage { prompt_tokens: 30, completion_tokens: 5, total_tokens: 35, ..Usage::default() };
-        UsageEntry::of_title(session, turn, "mini", (Some(usage), None), at())
+        UsageEntry::of_title(session, turn, "mini", (MeteredUsage::told(usage), None), at())
     }
 
     #[test]

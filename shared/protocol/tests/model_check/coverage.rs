@@ -69,6 +69,12 @@ events! {
     StartSalvaged = "a start salvages a dead turn",
     /// A start found a running turn.
     Busy = "a start meets a running turn",
+    /// The attempt of a turn that was ended told the final figure.
+    SpentTold = "the attempt of an ended turn tells what it has spent",
+    /// The finalizer was faster.
+    ToldTooLate = "an attempt tells what it has spent too late",
+    /// The attempt of an ended turn told nothing.
+    SpentSealed = "the finalizer seals what an ended turn has spent",
     /// A start's transaction was refused, and the start decided again.
     StartLost = "a start loses its condition",
     /// A cancel came first.

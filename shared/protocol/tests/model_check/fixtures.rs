@@ -54,6 +54,8 @@ pub(crate) fn timing() -> Timing {
         ownership_check_interval: ticks(0),
         ownership_check_ttl: ticks(0),
         takeover_margin: ticks(0),
+        usage_grace: ticks(0),
+        short_usage_grace: ticks(0),
         abandon_grace: ticks(1),
         settled_grace: ticks(0),
         replay_wait: ticks(0),

@@ -67,6 +67,12 @@ fn rule_6_loser_answers_from_stored_head() {
 }
 
 #[test]
+fn spent_is_final_once() {
+    let roles = vec![Role::client(&[ONE]), Role::Canceller { turn: 0 }, Role::Finalizer, Role::Sweep];
+    assert_rule_needed(Config::new("spent", roles), Rule::SpentIsFinalOnce, SPENT_ONCE);
+}
+
+#[test]
 fn rule_7_replay_decides_on_head() {
     let roles = vec![Role::client(&[ONE]), Role::client(&[ONE]), Role::Canceller { turn: 0 }, Role::Sweep];
     assert_rule_needed(Config::new("rule 7", roles), Rule::ReplayDecidesOnHead, ANSWERS_MATCH_STORE);

@@ -92,7 +92,15 @@ fn turn_is_cancelled_at_any_time() {
         crashes: vec![0],
         ticks: 2,
         lost_replies: 1,
-        expected_events: vec![CancelWon, CancelLost, LostSettle, LostReplyApplied],
+        expected_events: vec![
+            CancelWon,
+            CancelLost,
+            LostSettle,
+            LostReplyApplied,
+            SpentTold,
+            ToldTooLate,
+            SpentSealed,
+        ],
         ..Config::new(
             "cancel",
             vec![Role::client(&[ONE, ONE]), Role::Canceller { turn: 0 }, Role::Finalizer, Role::Sweep],

@@ -2,7 +2,10 @@
 
 use protocol::{
     session::Session,
-    transition::begin::{self, Decision, Snapshot},
+    transition::{
+        begin::{self, Decision, Snapshot},
+        spend,
+    },
     turn::{EndReason, State as TurnState, Turn, Verdict},
 };
 use stateright::Property;
@@ -44,6 +47,8 @@ pub(crate) const MODE: &str = "a mode changes with a completed turn only";
 pub(crate) const ROLL_UP: &str = "I8: the session counts every turn once";
 /// The org's usage has each turn once, with the calls of its outcome.
 pub(crate) const COUNTED_ONCE: &str = "I8: usage is counted once for each paid call";
+/// The spending of an ended turn is one figure for everybody who counts it.
+pub(crate) const SPENT_ONCE: &str = "I8: what a turn has spent is final once";
 /// A superseded turn has a successor.
 pub(crate) const SUPERSEDED_BY: &str = "a superseded turn has a successor";
 /// A deletion or quarantine persists until it is undone by a restore or release.
@@ -100,6 +105,10 @@ pub(crate) fn always() -> Vec<Property<Lifecycle>> {
         Property::always(ROLL_UP, |_, state: &State| state.is_purged() || rolled_up(state)),
         Property::always(COUNTED_ONCE, |model, state: &State| {
             none(state, &[Violation::Miscounted]) && counted_once(model, state)
+        }),
+        Property::always(SPENT_ONCE, |_, state: &State| {
+            none(state, &[Violation::SpentChanged])
+                && turns(state).filter(|turn| is_terminal(turn)).all(|turn| !may_grow(turn))
         }),
         Property::always(SUPERSEDED_BY, |_, state: &State| state.is_purged() || superseded_by(state)),
         Property::always(DELETION_PERSISTS, |_, state: &State| none(state, &[Violation::DeletionUndone])),
@@ -257,6 +266,12 @@ fn one_open(state: &State) -> bool {
     let named = state.session.as_ref().and_then(|session| session.open_turn.as_ref());
     let mut open = turns(state).filter(|turn| !is_terminal(turn)).map(|turn| &turn.key.turn);
     open.next() == named && open.next().is_none()
+}
+
+/// True if a terminal turn's figure could still change, because it was never final.
+fn may_grow(turn: &Turn) -> bool {
+    let Some(settlement) = turn.settlement().cloned() else { return false };
+    spend::is_open(&Turn { state: TurnState::Settled(settlement), ..turn.clone() })
 }
 
 fn running_is_named(state: &State) -> bool {

@@ -55,6 +55,8 @@ pub(crate) enum Rule {
     PurgeLooksAgain,
     /// 13: an import writes only under its reservation. Disabled: whatever is stored.
     ImportIsReserved,
+    /// I8: what an ended turn has spent becomes final once. Disabled: a later figure replaces it.
+    SpentIsFinalOnce,
     /// I5: the outcome is durable before it settles the turn. Disabled: it is never stored.
     OutcomeBeforeSettle,
     /// I9: a takeover uses the outcome that it finds. Disabled: it calls the model again.

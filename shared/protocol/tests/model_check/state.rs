@@ -221,6 +221,12 @@ pub(crate) enum Continuation {
     EndLate,
     /// Make a turn terminal.
     Finalize,
+    /// Seal what an ended turn has spent.
+    Seal,
+    /// Seal what an ended turn has spent, to start another one afterwards.
+    SealFirst,
+    /// Tell what a turn has spent that was ended meanwhile.
+    Tell,
     /// Cancel a turn.
     Cancel,
     /// Resume with tool results.
@@ -254,6 +260,8 @@ pub(crate) enum Violation {
     DecisionChanged,
     /// A terminal head changed (I2).
     TerminalChanged,
+    /// The spending of a turn changed after it was final (I8).
+    SpentChanged,
     /// A fact that is fixed at a turn's start changed.
     IdentityChanged,
     /// A turn was created with a sequence number that is not the next (I3).
@@ -309,6 +317,7 @@ impl Hash for Write {
                 Condition::Unchanged { phase, attempt, lease_ends } => {
                     (phase, attempt, lease_ends).hash(state)
                 }
+                Condition::Unsealed { attempt } => (1, attempt).hash(state),
             }
         };
         match self {
@@ -418,7 +427,7 @@ fn in_turn(turn: &Turn, attempt: &AttemptId) -> bool {
 fn in_write(write: &Write, attempt: &AttemptId) -> bool {
     let change = |change: &TurnChange| {
         in_turn(&change.after, attempt)
-            || matches!(&change.condition, Condition::Unchanged { attempt: given, .. } if given == attempt)
+            || matches!(&change.condition, Condition::Unchanged { attempt: given, .. } | Condition::Unsealed { attempt: given } if given == attempt)
     };
     match write {
         Write::Turn { change: one, .. } => change(one),

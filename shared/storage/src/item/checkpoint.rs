@@ -4,7 +4,7 @@ use contracts::{
     Timestamp,
     stream::{EventId, ResetReason},
 };
-use protocol::{id::TurnKey, stream_position::StreamPosition};
+use protocol::{id::TurnKey, spent::Spent, stream_position::StreamPosition};
 use serde::{Deserialize, Serialize};
 use turns::checkpoint::Checkpoint;
 
@@ -20,6 +20,8 @@ pub(crate) struct CheckpointItem {
     text: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     reset: Option<ResetReason>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    spent: Option<Spent>,
     /// Seconds since 1970, as DynamoDB's time to live expects.
     expires_at: i64,
 }
@@ -40,6 +42,7 @@ impl From<&Checkpoint> for CheckpointItem {
             index: checkpoint.index,
             text: checkpoint.text.clone(),
             reset: checkpoint.reset,
+            spent: checkpoint.spent.clone(),
             expires_at: checkpoint.expires.as_millis() / 1_000,
         }
     }
@@ -53,6 +56,7 @@ impl CheckpointItem {
             index: self.index,
             text: self.text,
             reset: self.reset,
+            spent: self.spent,
             expires: Timestamp::from_millis(self.expires_at.saturating_mul(1_000)),
         }
     }

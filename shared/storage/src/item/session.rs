@@ -49,6 +49,7 @@ pub(crate) const OPTIONAL: &[&str] = &[
     "ChainProvider",
     "ChainMode",
     "ChainSolution",
+    "ChainContextTokens",
     "ChainExpires",
     "StatelessProvider",
     "WorkspaceId",
@@ -120,6 +121,8 @@ pub(crate) struct SessionItem {
     chain_mode: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     chain_solution: Option<Fingerprint>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    chain_context_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     chain_expires: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -206,6 +209,7 @@ impl From<&Session> for SessionItem {
             chain_provider: chain.and_then(|chain| chain.provider.clone()),
             chain_mode: chain.and_then(|chain| chain.mode.clone()),
             chain_solution: chain.and_then(|chain| chain.solution),
+            chain_context_tokens: chain.map(|chain| chain.context_tokens).filter(|tokens| *tokens > 0),
             chain_expires: chain.map(|chain| chain.expires),
             stateless_provider: session.stateless_provider.clone(),
             mode: session.mode.clone(),
@@ -234,6 +238,7 @@ impl SessionItem {
                 provider: self.chain_provider,
                 mode: self.chain_mode,
                 solution: self.chain_solution,
+                context_tokens: self.chain_context_tokens.unwrap_or_default(),
                 expires,
             }),
             _ => None,

@@ -17,6 +17,7 @@ use protocol::{
     id::{AttemptId, SessionKey, TurnKey},
     ratings::Ratings,
     session::{ChainHead, Contexts, Deletion, Hints, LastTurn, NameSource, Session, SolutionContext},
+    spent::Spent,
     turn::{AcceptedResults, EndReason, Settlement, Stage, State, StepRef, Turn, Verdict},
 };
 
@@ -65,6 +66,14 @@ fn turn(state: State) -> Turn {
         }),
         ended_by: Some(UserId::new("auth0|bob").unwrap()),
         last_step: Some(StepRef { attempt: attempt("b"), step: 4 }),
+        spent: Some(Spent {
+            usage: usage(),
+            estimated_tokens: 120,
+            model_calls: 2,
+            cost: Some(Cost { amount: Amount::from_micros(1_250), currency: "USD".to_owned() }),
+            model: Some("gpt-5".to_owned()),
+            is_final: matches!(state, State::Finalized(_)),
+        }),
         meters: vec![MeterRef {
             scope: BudgetScope::Agent,
             window: BudgetWindow::Minute,
@@ -78,6 +87,17 @@ fn turn(state: State) -> Turn {
             offset: 7,
         }),
         state,
+    }
+}
+
+fn usage() -> Usage {
+    Usage {
+        prompt_tokens: 12_345,
+        completion_tokens: 678,
+        total_tokens: 13_023,
+        cached_tokens: Some(1_024),
+        cache_write_tokens: None,
+        reasoning_tokens: Some(512),
     }
 }
 
@@ -171,6 +191,7 @@ fn full() -> Session {
             provider: Some("api.example.com".to_owned()),
             mode: Some("general".to_owned()),
             solution: Some(Fingerprint::hash_bytes(b"text")),
+            context_tokens: 1_234,
             expires: Timestamp::from_millis(1_000_000),
         }),
         stateless_provider: Some("other.example.com".to_owned()),

@@ -11,6 +11,7 @@ use protocol::{
     budget::MeterRef,
     chain::{ChainStart, ReplayReason},
     id::{AttemptId, TurnKey},
+    spent::Spent,
     stream_position::StreamPosition,
     turn::{AcceptedResults, EndReason, Phase, Settlement, Stage, State, StepRef, Turn, Verdict},
 };
@@ -36,8 +37,13 @@ pub(crate) const OPTIONAL: &[&str] = &[
     "LastStep",
     "Checkpoint",
     "EndedBy",
+    "Spent",
+    SPENT_FINAL,
     "Meters",
 ];
+
+/// The attribute that exists once what the turn has spent is final. Conditions require its absence.
+pub(crate) const SPENT_FINAL: &str = "SpentFinal";
 
 /// See [`key::Item::Turn`].
 #[derive(Debug, Serialize, Deserialize)]
@@ -102,6 +108,11 @@ pub(crate) struct TurnItem {
     checkpoint: Option<EventId>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     ended_by: Option<UserId>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    spent: Option<Spent>,
+    /// See [`SPENT_FINAL`].
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    spent_final: bool,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     meters: Vec<MeterRef>,
     #[serde(rename = "Imported", skip_serializing_if = "std::ops::Not::not", default)]
@@ -181,6 +192,8 @@ impl From<&Turn> for TurnItem {
             last_step: turn.last_step.clone().map(|StepRef { attempt: by, step }| StepAttribute { by, step }),
             checkpoint: turn.checkpoint.map(StreamPosition::event_id),
             ended_by: turn.ended_by.clone(),
+            spent: turn.spent.clone(),
+            spent_final: turn.spent.as_ref().is_some_and(|spent| spent.is_final),
             meters: turn.meters.clone(),
             is_imported: turn.is_imported,
         };
@@ -279,6 +292,7 @@ impl TurnItem {
             ended_by: self.ended_by,
             last_step: self.last_step.map(|StepAttribute { by, step }| StepRef { attempt: by, step }),
             checkpoint: self.checkpoint.map(StreamPosition::from),
+            spent: self.spent.map(|spent| Spent { is_final: self.spent_final, ..spent }),
             meters: self.meters,
             is_imported: self.is_imported,
         })

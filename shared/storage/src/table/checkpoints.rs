@@ -3,7 +3,7 @@
 use aws_sdk_dynamodb::{operation::query::builders::QueryFluentBuilder, types::AttributeValue};
 use contracts::stream::EventId;
 use protocol::{id::TurnKey, stream_position::StreamPosition};
-use turns::checkpoint::Checkpoint;
+use turns::checkpoint::{Checkpoint, LastCheckpoint};
 use turns::ports::{CHECKPOINT_PAGE_SIZE, Unavailable};
 
 use super::{RESOURCE, Table, read::unreadable};
@@ -42,13 +42,13 @@ impl Table {
     pub(super) async fn read_last_checkpoint(
         &self,
         turn: &TurnKey,
-    ) -> Result<Option<StreamPosition>, Unavailable> {
+    ) -> Result<Option<LastCheckpoint>, Unavailable> {
         let first = EventId::new(0).unwrap_or(EventId::MAX);
         let page =
             self.range_query(turn, first, EventId::MAX).scan_index_forward(false).limit(1).send().await;
         let page = page.map_err(|error| failure::unavailable(RESOURCE, error))?;
         let last = read(turn, page.items.unwrap_or_default())?.pop();
-        Ok(last.map(|checkpoint| checkpoint.end))
+        Ok(last.map(LastCheckpoint::from))
     }
 
     pub(super) async fn read_segment(

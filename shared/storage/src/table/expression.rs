@@ -5,9 +5,9 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use protocol::{change::Condition, turn::Phase};
+use protocol::{change::Condition, id::AttemptId, turn::Phase};
 
-use crate::item::Attributes;
+use crate::item::{Attributes, turn::SPENT_FINAL};
 
 /// An expression with its placeholders.
 #[derive(Debug, Default)]
@@ -76,15 +76,17 @@ impl Expression {
 
     /// Adds the condition that a transition places on the stored head. Returns `None` if the head must not exist.
     pub(super) fn with_condition(self, condition: &Condition) -> Option<Self> {
-        let Condition::Unchanged { phase, attempt, lease_ends } = condition else {
-            return None;
+        let owned = |phase: Phase, attempt: &AttemptId| {
+            self.require("Phase", AttributeValue::S(phase_name(phase).to_owned()))
+                .require("Owner", AttributeValue::S(attempt.as_str().to_owned()))
         };
-        let expression = self
-            .require("Phase", AttributeValue::S(phase_name(*phase).to_owned()))
-            .require("Owner", AttributeValue::S(attempt.as_str().to_owned()));
-        Some(match lease_ends {
-            Some(ends) => expression.require("LeaseEnds", AttributeValue::S(ends.to_string())),
-            None => expression,
+        Some(match condition {
+            Condition::Absent => return None,
+            Condition::Unchanged { phase, attempt, lease_ends: None } => owned(*phase, attempt),
+            Condition::Unchanged { phase, attempt, lease_ends: Some(ends) } => {
+                owned(*phase, attempt).require("LeaseEnds", AttributeValue::S(ends.to_string()))
+            }
+            Condition::Unsealed { attempt } => owned(Phase::Settled, attempt).require_absent(SPENT_FINAL),
         })
     }
 }

@@ -15,7 +15,7 @@ use protocol::{
     stream_position::StreamPosition,
     turn::Turn,
 };
-use turns::checkpoint::Checkpoint;
+use turns::checkpoint::{Checkpoint, LastCheckpoint};
 use turns::ports::{
     AgentEntry, FoundRecord, ListError, LiveContext, Order, OrgModes, Page, Reads, Record, Store, TimeRange,
     Unavailable, WriteError,
@@ -119,7 +119,7 @@ impl Reads for Table {
         self.read_checkpoints(turn, after).await
     }
 
-    async fn last_checkpoint(&self, turn: &TurnKey) -> Result<Option<StreamPosition>, Unavailable> {
+    async fn last_checkpoint(&self, turn: &TurnKey) -> Result<Option<LastCheckpoint>, Unavailable> {
         self.read_last_checkpoint(turn).await
     }
 

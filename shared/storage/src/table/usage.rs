@@ -118,6 +118,7 @@ fn counters(amounts: &UsageAmounts) -> Vec<(String, u64)> {
         ("PromptTokens", Some(usage.prompt_tokens)),
         ("CompletionTokens", Some(usage.completion_tokens)),
         ("TotalTokens", Some(usage.total_tokens)),
+        ("EstimatedTokens", Some(amounts.estimated_tokens).filter(|tokens| *tokens > 0)),
         ("CachedTokens", usage.cached_tokens),
         ("CacheWriteTokens", usage.cache_write_tokens),
         ("ReasoningTokens", usage.reasoning_tokens),
@@ -159,6 +160,7 @@ fn parse(item: &Attributes, org: &OrgId, day: Day) -> Result<(UsageKey, UsageAmo
             cache_write_tokens: number("CacheWriteTokens"),
             reasoning_tokens: number("ReasoningTokens"),
         },
+        estimated_tokens: number("EstimatedTokens").unwrap_or_default(),
         costs,
     };
     Ok((key, amounts))

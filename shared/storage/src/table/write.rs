@@ -132,7 +132,7 @@ impl Table {
         let item = encode(&change.after)?;
         Ok(match change.condition {
             Condition::Absent => self.put(item, Some(ABSENT))?,
-            Condition::Unchanged { .. } => {
+            Condition::Unchanged { .. } | Condition::Unsealed { .. } => {
                 match replace(item, turn::OPTIONAL).with_condition(&change.condition) {
                     Some(write) => self.update(write)?,
                     None => return Err("a standing head has a condition".into()),

@@ -1,7 +1,11 @@
 //! Checkpoints: ordered, after a position, of one turn.
 
 use contracts::stream::EventId;
-use protocol::{id::TurnKey, stream_position::StreamPosition};
+use protocol::{
+    id::TurnKey,
+    spent::{MeteredUsage, Spent},
+    stream_position::StreamPosition,
+};
 use turns::checkpoint::Checkpoint;
 use turns::ports::{CHECKPOINT_PAGE_SIZE, Store};
 
@@ -41,7 +45,7 @@ pub(super) async fn check(store: &impl Store, run: &str) {
     assert_eq!(read, written);
     assert_eq!(store.checkpoints(&turn, Some(written[4].end)).await.unwrap()[0], written[5]);
     assert_eq!(store.checkpoints(&tenant.turn("s", "none"), None).await.unwrap(), []);
-    assert_eq!(store.last_checkpoint(&turn).await.unwrap(), written.last().map(|last| last.end));
+    assert_eq!(store.last_checkpoint(&turn).await.unwrap(), written.last().cloned().map(Into::into));
     assert_eq!(store.last_checkpoint(&tenant.turn("s", "none")).await.unwrap(), None);
     for until in &written {
         let same = |one: &&Checkpoint| one.end.segment == until.end.segment && one.end <= until.end;
@@ -50,6 +54,19 @@ pub(super) async fn check(store: &impl Store, run: &str) {
     }
 }
 
+fn spent() -> Spent {
+    let usage = MeteredUsage::estimated(7, 3).usage;
+    Spent { usage, estimated_tokens: 3, model_calls: 1, model: Some("m".to_owned()), ..Spent::default() }
+}
+
 fn checkpoint(turn: &TurnKey, end: StreamPosition) -> Checkpoint {
-    Checkpoint { key: turn.clone(), end, index: 0, text: "x".to_owned(), reset: None, expires: at(3_600) }
+    Checkpoint {
+        key: turn.clone(),
+        end,
+        index: 0,
+        text: "x".to_owned(),
+        reset: None,
+        spent: Some(spent()),
+        expires: at(3_600),
+    }
 }

@@ -3,7 +3,8 @@
 use protocol::{
     change::{Condition, TurnChange},
     id::AttemptId,
-    transition::{renew, settle},
+    spent::Spent,
+    transition::{renew, settle, spend},
     turn::{EndReason, Phase, State, Turn},
 };
 use turns::ports::{Store, WriteError};
@@ -14,6 +15,7 @@ use crate::build;
 pub(super) async fn check(store: &impl Store, run: &str) {
     existing_head_fails_absent_condition(store, run).await;
     condition_compares_phase_owner_and_lease_end(store, run).await;
+    figure_of_an_ended_turn_becomes_final_once(store, run).await;
     missing_head_fails_condition(store, run).await;
     condition_compares_session_rev(store, run).await;
     failed_condition_rolls_back_transaction(store, run).await;
@@ -65,6 +67,25 @@ async fn condition_compares_phase_owner_and_lease_end(store: &impl Store, run: &
     assert!(tenant.write(&right).await);
     assert!(!tenant.write(&right).await, "the same write twice");
     assert_eq!(tenant.head(&started.key).await, Some(change.after));
+}
+
+async fn figure_of_an_ended_turn_becomes_final_once(store: &impl Store, run: &str) {
+    let tenant = Tenant::new(store, run, "spent");
+    let started = tenant.start_turn("ann", &tenant.turn("s", "t"), at(0)).await;
+    let ended = settle::end(&started, EndReason::Cancelled, at(1), &tenant.timing).unwrap();
+    let told = Spent { model_calls: 2, ..Spent::default() };
+    let early = TurnChange {
+        condition: Condition::Unsealed { attempt: started.attempt.clone() },
+        after: ended.after.clone(),
+    };
+    assert!(!tenant.write(&early).await, "the turn runs");
+    assert!(tenant.write(&ended).await);
+    let other = Condition::Unsealed { attempt: AttemptId::new("other".to_owned()) };
+    assert!(!tenant.write(&TurnChange { condition: other, after: ended.after.clone() }).await);
+    let record = spend::record(&ended.after, &started.attempt, told).unwrap();
+    assert!(tenant.write(&record).await);
+    assert!(!tenant.write(&record).await, "the figure is final");
+    assert_eq!(tenant.head(&started.key).await, Some(record.after));
 }
 
 async fn missing_head_fails_condition(store: &impl Store, run: &str) {

@@ -32,7 +32,7 @@ use protocol::{
     transition::{
         begin,
         finalize::{Finalization, finalize},
-        settle,
+        settle, spend,
     },
     turn::{EndReason, Turn, Verdict},
 };
@@ -134,7 +134,7 @@ impl<'a, S: Store> Tenant<'a, S> {
         let settled = settle::settle(turn, verdict, at, at, &self.timing).unwrap();
         self.store.write_turn(&settled).await.unwrap();
         let session = self.store.session(&turn.key.session).await.unwrap().unwrap();
-        let finalized = finalize(&session, &settled.after, None).unwrap();
+        let finalized = finalize(&session, &spend::sealed(&settled.after), None).unwrap();
         self.store.commit(&finalized.clone().commit(&session)).await.unwrap();
         finalized
     }

@@ -4,7 +4,7 @@ use contracts::{ContentHash, Fingerprint, read::AgentSessionActiveFileRef};
 use protocol::{
     detail::Report,
     id::AttemptId,
-    transition::{finalize::finalize, renew, resume, settle, suspend},
+    transition::{finalize::finalize, renew, resume, settle, spend, suspend},
     turn::{EndReason, State, Verdict},
 };
 use turns::ports::{Order, Store};
@@ -96,7 +96,7 @@ async fn result_of_a_finalization_is_read(store: &impl Store, run: &str) {
     let settled = settle::settle(&started, verdict, at(9), at(9), &tenant.timing).unwrap();
     assert!(tenant.write(&settled).await);
     let session = store.session(&started.key.session).await.unwrap().unwrap();
-    let mut finalized = finalize(&session, &settled.after, None).unwrap();
+    let mut finalized = finalize(&session, &spend::sealed(&settled.after), None).unwrap();
     finalized.result.report = Report {
         answer_summary: Some("Bücher 😀".to_owned()),
         response_model: Some("gpt-5-2026".to_owned()),

@@ -30,6 +30,7 @@ pub(super) async fn check(store: &(impl Store + UsageReads), run: &str) {
             unpriced: u64::from(model.is_none()),
             model_calls: 2,
             model_ms: tokens,
+            estimated_tokens: 3,
             usage: Usage {
                 prompt_tokens: tokens,
                 completion_tokens: 1,

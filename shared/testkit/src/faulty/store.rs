@@ -16,7 +16,7 @@ use protocol::{
     transition::import::Reservation,
     turn::Turn,
 };
-use turns::checkpoint::Checkpoint;
+use turns::checkpoint::{Checkpoint, LastCheckpoint};
 use turns::ports::{
     AgentEntry, ArchiveItem, ArchiveStore, FoundRecord, ListError, LiveContext, Order, OrgModes, Page,
     PurgeStore, Reads, Record, Store, TimeRange, Unavailable, WriteError,
@@ -72,7 +72,7 @@ impl<S: Reads + Clone + 'static> Reads for Faulty<S> {
         self.read(Effect::ReadCheckpoints, self.inner.checkpoints(turn, after)).await
     }
 
-    async fn last_checkpoint(&self, turn: &TurnKey) -> Result<Option<StreamPosition>, Unavailable> {
+    async fn last_checkpoint(&self, turn: &TurnKey) -> Result<Option<LastCheckpoint>, Unavailable> {
         self.read(Effect::ReadCheckpoints, self.inner.last_checkpoint(turn)).await
     }
 

@@ -62,7 +62,7 @@ fn sums_are_those_of_turns(
             }
         };
         if is_closed {
-            let usage = record.findings(turn).and_then(|found| found.report.usage);
+            let usage = record.report(turn).usage;
             let tokens = usage.map_or(0, |usage| usage.total_tokens);
             expected = (expected.0.plus(Amounts { tokens, ..Amounts::default() }), expected.1 + 1);
         }

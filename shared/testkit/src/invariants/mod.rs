@@ -23,6 +23,7 @@ use protocol::{
     payload::{Kind, Payload},
     session::Session,
     timing::Timing,
+    transition::finalize,
     turn::{EvidenceSource, Turn},
 };
 
@@ -120,6 +121,15 @@ impl RunRecord<'_> {
                 let step = self.object(&turn.key, Kind::Step(recorded.attempt.clone(), recorded.step))?;
                 serde_json::from_slice(step).ok().map(|step: RecoveryPoint| step.outcome_summary())
             }
+        }
+    }
+
+    /// Returns the report of a turn that ended, as its finalization stores it.
+    fn report(&self, turn: &Turn) -> Report {
+        let found = self.findings(turn);
+        match turn.settlement() {
+            Some(settlement) => finalize::report(turn, &settlement.verdict, found.as_ref()),
+            None => found.map(|found| found.report).unwrap_or_default(),
         }
     }
 

@@ -6,7 +6,6 @@ use contracts::Fingerprint;
 use protocol::{
     id::TurnKey,
     payload::{Kind, Payload},
-    transition::finalize::report,
     turn::{State, Turn},
 };
 
@@ -75,12 +74,11 @@ fn named_by(turn: &Turn) -> Vec<Kind> {
 
 /// Checks that a terminal turn's detail exists and matches its outcome.
 fn shows(record: &RunRecord<'_>, turn: &Turn, ended: &BTreeSet<&TurnKey>, violations: &mut Vec<Violation>) {
-    let Some(settlement) = turn.settlement() else { return };
     if !ended.contains(&turn.key) {
         violations.push(violation("I10", format!("terminal {} has no detail", turn.key.turn)));
         return;
     }
-    let expected = report(&settlement.verdict, record.findings(turn).as_ref());
+    let expected = record.report(turn);
     if record.table.results.get(&turn.key).is_none_or(|detail| detail.report != expected) {
         violations.push(violation("I10", format!("{}'s detail is not its outcome's", turn.key.turn)));
     }

@@ -20,6 +20,7 @@ pub(super) fn check(record: &RunRecord<'_>, violations: &mut Vec<Violation>) {
             record.table.heads.values().filter(|turn| turn.key.session == session.key).collect();
         turns.sort_by_key(|turn| turn.sequence);
         totals(record, session, &turns, violations);
+        paid_calls(record, &turns, violations);
         last_turn(session, &turns, violations);
         chain(record, session, &turns, violations);
         open_turn(session, &turns, violations);
@@ -57,7 +58,7 @@ fn totals(record: &RunRecord<'_>, session: &Session, turns: &[&Turn], violations
     let used = turns
         .iter()
         .filter(|turn| matches!(turn.state, State::Finalized(_)))
-        .filter_map(|turn| record.findings(turn)?.report.usage)
+        .filter_map(|turn| record.report(turn).usage)
         .fold(Usage::default(), Usage::saturating_add);
     if session.usage != used {
         let (actual, expected) = (session.usage.total_tokens, used.total_tokens);
@@ -65,6 +66,18 @@ fn totals(record: &RunRecord<'_>, session: &Session, turns: &[&Turn], violations
             "I8",
             format!("the session's total is {actual} tokens, its turns' is {expected}"),
         ));
+    }
+}
+
+/// Checks that a terminal turn shows usage if the provider charges for any of its calls, however it ended.
+fn paid_calls(record: &RunRecord<'_>, turns: &[&Turn], violations: &mut Vec<Violation>) {
+    for turn in turns.iter().filter(|turn| matches!(turn.state, State::Finalized(_))) {
+        let is_paid = record.entries.iter().any(
+            |entry| matches!(&entry.event, Event::ModelPaid { turn: paid, tokens: 1.. } if *paid == turn.key),
+        );
+        if is_paid && record.report(turn).usage.is_none_or(|usage| usage.total_tokens == 0) {
+            violations.push(violation("I8", format!("{} has paid calls and no usage", turn.key.turn)));
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use protocol::{
     turn::Turn,
     usage::{UsageAmounts, UsageKey},
 };
-use turns::checkpoint::Checkpoint;
+use turns::checkpoint::{Checkpoint, LastCheckpoint};
 use turns::ports::{
     AgentEntry, CHECKPOINT_PAGE_SIZE, FoundRecord, ListError, LiveContext, Order, OrgModes, Page, Reads,
     Record, TimeRange, Unavailable, UsageReads,
@@ -84,9 +84,10 @@ impl Reads for Table {
         Ok(later.map(|(_, checkpoint)| checkpoint.clone()).take(CHECKPOINT_PAGE_SIZE).collect())
     }
 
-    async fn last_checkpoint(&self, turn: &TurnKey) -> Result<Option<StreamPosition>, Unavailable> {
+    async fn last_checkpoint(&self, turn: &TurnKey) -> Result<Option<LastCheckpoint>, Unavailable> {
         let contents = self.contents();
-        Ok(contents.checkpoints.keys().filter(|(key, _)| key == turn).map(|(_, end)| *end).max())
+        let of_turn = contents.checkpoints.iter().filter(|((key, _), _)| key == turn);
+        Ok(of_turn.max_by_key(|((_, end), _)| *end).map(|(_, last)| last.clone().into()))
     }
 
     async fn segment(&self, turn: &TurnKey, end: StreamPosition) -> Result<Vec<Checkpoint>, Unavailable> {

@@ -71,22 +71,29 @@ impl Model for MockModel {
         let sent = ModelRequest::new(request);
         self.process.ledger().record(Event::ModelCalled { process, turn, sent });
         let _guard = CallGuard(self);
+        observer.meter.send();
         let fault = self.process.reach(Effect::CallModel).await;
         let latency = self.latency();
         self.process.sleep(latency.min(deadline)).await;
         let reply = match fault {
-            Some(Fault::NotApplied) => Err(Error::UNAVAILABLE),
-            Some(Fault::Throttled(_)) => Err(Error::RateLimited { retry_after: None }),
+            Some(Fault::NotApplied) => refused(observer, Error::UNAVAILABLE),
+            Some(Fault::Throttled(_)) => refused(observer, Error::RateLimited { retry_after: None }),
             Some(Fault::ReplyLost | Fault::AppliedLate) => Err(Error::TimedOut),
             _ if latency > deadline => Err(Error::TimedOut),
-            _ => self.answer(request, observer),
+            _ => self.answer(request, observer).or_else(|error| refused(observer, error)),
         };
         if let Ok(reply) = &reply {
-            (observer.deltas)(&reply.text);
+            observer.push_text(&reply.text);
         }
         self.process.leave(fault).await;
         reply
     }
+}
+
+/// Ends a call that costs nothing.
+fn refused<T>(observer: &Observer<'_>, error: Error) -> Result<T, Error> {
+    observer.meter.refuse();
+    Err(error)
 }
 
 /// Returns true if every call in the history has its output in the message that follows.
@@ -140,12 +147,14 @@ impl MockModel {
             Some(previous_reply) if !request.message.tool_outputs.is_empty() => previous_reply.remaining,
             Some(_) | None => calls::script(instruction),
         };
-        observer.usage = Some(Usage {
+        observer.add_usage(Some(Usage {
             prompt_tokens: number,
             completion_tokens: 1,
             total_tokens: number + 1,
             ..Usage::default()
-        });
+        }));
+        let paid = Event::ModelPaid { turn: self.turn.clone(), tokens: number + 1 };
+        self.process.ledger().record(paid);
         let word = if remaining.is_empty() { String::new() } else { remaining.remove(0) };
         let calls = calls::parse(&word, number);
         assert!(calls::are_offered(&calls, request), "a scripted tool is not offered: {calls:?}");

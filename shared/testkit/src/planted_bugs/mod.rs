@@ -68,10 +68,12 @@ pub enum Bug {
     InlineRequestDropped,
     /// A turn becomes terminal without the object of its inline request (I10).
     InlineRequestNotPublished,
+    /// Heads don't say what their turn has spent, so that a call that was cut off costs nothing (I8).
+    SpentForgotten,
 }
 
 impl Bug {
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::OwnerIgnored,
         Self::PhaseIgnored,
         Self::AbsenceIgnored,
@@ -93,6 +95,7 @@ impl Bug {
         Self::MeterEntryIgnored,
         Self::InlineRequestDropped,
         Self::InlineRequestNotPublished,
+        Self::SpentForgotten,
     ];
 
     /// Returns the key under which an object is stored.

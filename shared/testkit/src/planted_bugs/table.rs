@@ -18,7 +18,7 @@ use protocol::{
     transition::import::Reservation,
     turn::{Phase, Settlement, State, Turn, Verdict},
 };
-use turns::checkpoint::Checkpoint;
+use turns::checkpoint::{Checkpoint, LastCheckpoint};
 use turns::ports::{
     AgentEntry, ArchiveItem, ArchiveStore, FoundRecord, ListError, LiveContext, Order, OrgModes, Page, Reads,
     Record, Store, TimeRange, Unavailable, WriteError,
@@ -31,6 +31,9 @@ impl Buggy<Table> {
     /// Returns the change with the condition that the bug leaves of it.
     fn weaken(&self, change: &TurnChange) -> TurnChange {
         let mut change = change.clone();
+        if self.has(Bug::SpentForgotten) {
+            change.after.spent = None;
+        }
         let Some(stored) = self.bare.contents().heads.get(&change.after.key).cloned() else {
             return change;
         };
@@ -176,7 +179,7 @@ impl Reads for Buggy<Table> {
         self.faulty.checkpoints(turn, after).await
     }
 
-    async fn last_checkpoint(&self, turn: &TurnKey) -> Result<Option<StreamPosition>, Unavailable> {
+    async fn last_checkpoint(&self, turn: &TurnKey) -> Result<Option<LastCheckpoint>, Unavailable> {
         self.faulty.last_checkpoint(turn).await
     }
 

@@ -26,6 +26,7 @@ mod owned_turn;
 mod read;
 mod retrieval;
 mod run;
+mod spending;
 mod start;
 mod stored_request;
 mod usage_hold;

@@ -10,11 +10,12 @@ use std::{
 
 use protocol::{
     budget::Amounts,
+    spent::Spent,
     timing::Timing,
     turn::{StepRef, Turn},
 };
 
-use crate::flow::invocation::RequestScope;
+use crate::flow::{invocation::RequestScope, spending::Spending};
 use crate::ports::{Deps, Timer};
 
 /// A turn that this process owns.
@@ -27,6 +28,10 @@ pub(crate) struct OwnedTurn {
     pub(crate) scope: RequestScope,
     /// The amounts that the turn's start reserved in its meters. Zero after a takeover or a resumption.
     pub(crate) reserved: Amounts,
+    /// Spending by attempts that died; none if no attempt did.
+    pub(crate) lost: Option<Spent>,
+    /// Spending of the turn.
+    pub(crate) spending: Spending,
     /// The last recorded step.
     recorded: Mutex<Option<StepRef>>,
 }
@@ -34,7 +39,15 @@ pub(crate) struct OwnedTurn {
 impl OwnedTurn {
     /// Creates the owner's view of a turn after the write that acquired it.
     pub(crate) fn new(turn: Turn, lease: Lease, scope: &RequestScope) -> Self {
-        Self { turn, lease, scope: scope.clone(), reserved: Amounts::default(), recorded: Mutex::default() }
+        Self {
+            turn,
+            lease,
+            scope: scope.clone(),
+            reserved: Amounts::default(),
+            lost: None,
+            spending: Spending::default(),
+            recorded: Mutex::default(),
+        }
     }
 
     /// Returns the time left for models and tools before the turn must be settled.

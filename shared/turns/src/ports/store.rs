@@ -25,7 +25,7 @@ use super::{
     meter::Meter,
     org_settings::OrgSettingsReads,
 };
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, LastCheckpoint};
 
 /// The most checkpoints that [`Reads::checkpoints`] returns.
 pub const CHECKPOINT_PAGE_SIZE: usize = 16;
@@ -142,11 +142,11 @@ pub trait Reads: Send + Sync {
         turn: &TurnKey,
         after: Option<StreamPosition>,
     ) -> impl Future<Output = Result<Vec<Checkpoint>, Unavailable>> + Send;
-    /// Returns the end of a turn's last checkpoint. Reads consistently.
+    /// Returns a turn's last checkpoint without its text. Reads consistently.
     fn last_checkpoint(
         &self,
         turn: &TurnKey,
-    ) -> impl Future<Output = Result<Option<StreamPosition>, Unavailable>> + Send;
+    ) -> impl Future<Output = Result<Option<LastCheckpoint>, Unavailable>> + Send;
     /// Returns the checkpoints of a position's segment up to that position, in order. Reads consistently.
     fn segment(
         &self,

@@ -51,6 +51,7 @@ pub(super) fn turn(attempts: usize) -> Turn {
         ended_by: None,
         last_step: None,
         checkpoint: None,
+        spent: None,
         meters: Vec::new(),
         is_imported: false,
         state: State::Running { lease_ends: now, stage: Stage { round: 0, attempts } },

@@ -311,6 +311,7 @@ impl Writer {
             index: current.index + utf16_length(before),
             text: text.to_owned(),
             reset: current.reset,
+            spent: None,
             expires: now.after(CHECKPOINT_TTL),
         })
     }

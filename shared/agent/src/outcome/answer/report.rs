@@ -37,6 +37,8 @@ fn attempt_report(state: &AttemptState, spec: &TurnSpec, received: Option<Timest
         chain_solution: prompt.solution,
         received_at: received,
         usage: totals.usage,
+        estimated_tokens: totals.estimated_tokens,
+        context_tokens: totals.context_tokens,
         cost: totals.cost(spec.route.prices.as_ref()),
         cost_is_partial: totals.cost_is_partial(spec.route.prices.as_ref()),
         last_raw_payload: spec.store_raw_payloads.then_some(totals.model_calls),

@@ -27,13 +27,13 @@ impl Accumulate for Accumulator {
         }
         let event: Map<String, Value> = serde_json::from_str(data).map_err(|_| Error::Malformed)?;
         match event.get("type").and_then(Value::as_str).unwrap_or(kind) {
-            "message_start" => self.start(event.get("message")),
+            "message_start" => self.start(event.get("message"), observer),
             "content_block_start" => {
                 self.start_block(index(&event), event.get("content_block"), observer)?;
             }
             "content_block_delta" => self.push_delta(index(&event), event.get("delta"), observer)?,
             "message_delta" => {
-                self.0.usage.update(event.get("usage"));
+                self.0.update_usage(event.get("usage"), observer);
                 let reason = event.get("delta").and_then(|delta| delta.get("stop_reason")?.as_str());
                 self.0.stop_reason = reason.map(str::to_owned).or(self.0.stop_reason.take());
             }
@@ -68,10 +68,10 @@ impl Accumulate for Accumulator {
 }
 
 impl Accumulator {
-    fn start(&mut self, message: Option<&Value>) {
+    fn start(&mut self, message: Option<&Value>, observer: &Observer<'_>) {
         let member = |name: &str| Some(message?.get(name)?.as_str()?.to_owned());
         (self.0.id, self.0.model) = (member("id"), member("model"));
-        self.0.usage.update(message.and_then(|message| message.get("usage")));
+        self.0.update_usage(message.and_then(|message| message.get("usage")), observer);
     }
 
     /// Starts a block. The blocks of hosted tools are skipped.
@@ -87,11 +87,15 @@ impl Accumulator {
         match member("type") {
             "text" => self.0.text.push((index, 0), member("text"), observer),
             "thinking" => {
+                self.0.text.mark_piece(member("thinking"), observer);
                 self.0.blocks.push_thinking(index, member("thinking"))?;
                 self.0.blocks.push_signature(index, member("signature"))
             }
             "redacted_thinking" => self.0.blocks.push_redacted(index, member("data")),
-            "tool_use" => self.0.blocks.start_call(index, member("id"), member("name"), block.get("input")),
+            "tool_use" => {
+                self.0.text.mark_piece(member("name"), observer);
+                self.0.blocks.start_call(index, member("id"), member("name"), block.get("input"))
+            }
             _ => Ok(()),
         }
     }
@@ -106,8 +110,14 @@ impl Accumulator {
         let member = |name: &str| delta.and_then(|delta| delta.get(name)?.as_str()).unwrap_or_default();
         match member("type") {
             "text_delta" => self.0.text.push((index, 0), member("text"), observer),
-            "input_json_delta" => self.0.blocks.push_input(index, member("partial_json")),
-            "thinking_delta" => self.0.blocks.push_thinking(index, member("thinking")),
+            "input_json_delta" => {
+                self.0.text.mark_piece(member("partial_json"), observer);
+                self.0.blocks.push_input(index, member("partial_json"))
+            }
+            "thinking_delta" => {
+                self.0.text.mark_piece(member("thinking"), observer);
+                self.0.blocks.push_thinking(index, member("thinking"))
+            }
             "signature_delta" => self.0.blocks.push_signature(index, member("signature")),
             // Citations, and future ones.
             _ => Ok(()),
@@ -116,7 +126,7 @@ impl Accumulator {
 
     /// Reads a message that was sent as one JSON document.
     fn read_message(&mut self, message: &Value, observer: &mut Observer<'_>) -> Result<Reply, Error> {
-        self.start(Some(message));
+        self.start(Some(message), observer);
         let blocks = message.get("content").and_then(Value::as_array);
         for (index, block) in blocks.into_iter().flatten().enumerate() {
             self.start_block(u32::try_from(index).unwrap_or(u32::MAX), Some(block), observer)?;

@@ -35,7 +35,7 @@ impl Accumulate for Accumulator {
                 self.0.stop_reason = event.get("stopReason").and_then(Value::as_str).map(str::to_owned);
             }
             "metadata" => {
-                self.0.usage.update(event.get("usage"));
+                self.0.update_usage(event.get("usage"), observer);
                 if self.0.stop_reason.is_some() {
                     return self.0.complete(observer).map(Progress::Complete);
                 }
@@ -73,6 +73,7 @@ impl Accumulator {
         if call.is_none() || member("type") == SERVER_TOOL {
             return Ok(());
         }
+        self.0.text.mark_piece(member("name"), observer);
         self.0.blocks.start_call(index(event), member("toolUseId"), member("name"), None)
     }
 
@@ -83,11 +84,13 @@ impl Accumulator {
         if let Some(text) = member("/delta/text") {
             return self.0.text.push((index, 0), text, observer);
         }
-        let blocks = &mut self.0.blocks;
+        let (blocks, output) = (&mut self.0.blocks, &mut self.0.text);
         if let Some(input) = member("/delta/toolUse/input") {
+            output.mark_piece(input, observer);
             return blocks.push_input(index, input);
         }
         if let Some(thinking) = member("/delta/reasoningContent/text") {
+            output.mark_piece(thinking, observer);
             return blocks.push_thinking(index, thinking);
         }
         if let Some(signature) = member("/delta/reasoningContent/signature") {

@@ -56,23 +56,25 @@ impl Accumulate for Accumulator {
         }
         let chunk = Chunk::read(kind, data, &REASONING_MEMBERS).map_err(|_| Error::Malformed)?;
         if let Some(error) = chunk.error {
-            observer.add_usage(self.usage.counts);
+            observer.add_partial_usage(self.usage.counts);
             wire_capture::capture_response(observer, data);
             return Err(self.fail(error));
         }
         self.id = chunk.id.or(self.id.take());
         self.model = chunk.model.or(self.model.take());
-        if chunk.usage.counts.is_some() {
+        if let Some(counts) = chunk.usage.counts {
             self.usage = chunk.usage;
+            observer.meter.tell(counts);
         }
         self.text.push(TEXT, &chunk.content, observer)?;
         self.text.push(REFUSAL, &chunk.refusal, observer)?;
         if let Some((member, piece)) = chunk.reasoning {
-            self.text.mark_output(observer);
+            self.text.mark_piece(&piece, observer);
             self.push_reasoning(member, &piece)?;
         }
         for piece in chunk.calls {
-            self.text.mark_output(observer);
+            self.text.mark_piece(piece.name.as_deref().unwrap_or_default(), observer);
+            self.text.mark_piece(&piece.arguments, observer);
             self.calls.push(piece)?;
         }
         self.finish_reason = chunk.finish_reason.or(self.finish_reason.take());
@@ -81,7 +83,7 @@ impl Accumulate for Accumulator {
 
     fn finish(&mut self, observer: &mut Observer<'_>) -> Result<Reply, Error> {
         if self.finish_reason.is_none() {
-            observer.add_usage(self.usage.counts);
+            observer.add_partial_usage(self.usage.counts);
             return Err(Error::Malformed);
         }
         self.complete(observer)

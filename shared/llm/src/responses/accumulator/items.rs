@@ -21,6 +21,16 @@ pub(super) fn text(items: &[Item]) -> String {
     citations::append(texts.join("\n\n"), &citations)
 }
 
+/// Returns the size of the texts and calls, in bytes.
+pub(super) fn size(items: &[Item]) -> usize {
+    let sizes = items.iter().map(|item| match item {
+        Item::Message(texts, _) => texts.iter().map(String::len).sum(),
+        Item::FunctionCall(call) => call.name.len().saturating_add(call.arguments.len()),
+        Item::Reasoning(_) | Item::Hosted(_) | Item::Other => 0,
+    });
+    sizes.fold(0, usize::saturating_add)
+}
+
 /// Collects the calls, each with a unique id.
 pub(super) fn calls(items: &[Item], nonce: u64) -> Result<ToolCalls, Error> {
     let received = items.iter().filter_map(|item| match item {

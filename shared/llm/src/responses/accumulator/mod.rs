@@ -56,6 +56,7 @@ impl Accumulate for Accumulator {
             }
             Event::ItemAdded => self.text.mark_output(observer),
             Event::TextDelta(delta) | Event::RefusalDelta(delta) => self.push_delta(&delta, observer)?,
+            Event::OutputDelta(delta) => self.text.mark_piece(&delta.delta, observer),
             Event::ItemDone { item } => {
                 self.text.mark_output(observer);
                 if self.items.len() == MAX_ITEMS {
@@ -102,6 +103,8 @@ impl Accumulator {
         response: Response,
         observer: &mut Observer<'_>,
     ) -> Result<Progress, Error> {
+        let output = if response.output.is_empty() { &self.items } else { &response.output };
+        observer.meter.receive_whole(items::size(output));
         record_terminal(data, response.usage.counts, observer);
         if !response.output.is_empty() {
             self.text.mark_output(observer);

@@ -10,7 +10,7 @@ use crate::{
     purge::{Purge, Stage},
     session::{Contexts, Session},
     timing::Timing,
-    transition::{finalize, purging, renew, resume, settle, suspend, sweep},
+    transition::{finalize, purging, renew, resume, settle, spend, suspend, sweep},
     turn::{EndReason, State, Turn, Verdict},
 };
 
@@ -150,7 +150,8 @@ fn finalize_rolls_up_once_and_failure_keeps_chain_and_mode() {
     assert!(finalize::finalize(&finalized.session, &finalized.turn.after, Some(&outcome)).is_err());
 
     let failed = settle::end(&turn, EndReason::Cancelled, at(4), &timing).unwrap().after;
-    let finalized = finalize::finalize(&session, &failed, None).unwrap();
+    assert!(finalize::finalize(&session, &failed, None).is_err(), "its attempt may still tell what it spent");
+    let finalized = finalize::finalize(&session, &spend::sealed(&failed), None).unwrap();
     assert_eq!((finalized.session.chain, finalized.session.mode.as_str()), (None, "general"));
     assert_eq!(
         (finalized.session.last_turn.clone().unwrap().status, finalized.result.report.errors.len()),

@@ -5,6 +5,7 @@ mod begin;
 mod chain;
 mod end;
 mod rerun;
+mod spend;
 
 use std::time::Duration;
 

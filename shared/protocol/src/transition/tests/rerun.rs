@@ -14,7 +14,7 @@ use crate::{
         begin::{self, ParentState, Rerun, Setup},
         finalize::{self, Finalization, chain_head},
         fork::{self, ForkRequest},
-        settle,
+        settle, spend,
     },
     turn::{EndReason, Turn, Verdict},
 };
@@ -32,7 +32,7 @@ fn start(session: Option<&Session>, turn: &str, setup: &Setup) -> (Session, Turn
 fn end(session: &Session, turn: &Turn, verdict: Verdict, modes: Vec<StagedMode>) -> Finalization {
     let settled = settle::settle(turn, verdict, at(2), at(2), &Timing::default()).unwrap();
     let outcome = crate::detail::OutcomeSummary { modes, ..answer(turn.key.turn.as_str()) };
-    finalize::finalize(session, &settled.after, Some(&outcome)).unwrap()
+    finalize::finalize(session, &spend::sealed(&settled.after), Some(&outcome)).unwrap()
 }
 
 fn complete(session: &Session, turn: &Turn) -> Session {

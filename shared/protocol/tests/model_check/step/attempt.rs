@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use protocol::{
-    change::TurnChange,
+    change::{Condition, TurnChange},
     id::AttemptId,
-    transition::{renew::renew, settle::settle, suspend::suspend},
+    spent::Spent,
+    transition::{renew::renew, settle::settle, spend, suspend::suspend},
     turn::{EndReason, State as TurnState, Turn, Verdict},
 };
 
@@ -119,6 +120,21 @@ impl Step<'_> {
     pub(super) fn prepare_send(&mut self, change: TurnChange, continuation: Continuation) {
         let write = Arc::new(Write::Turn { change, take: false });
         self.process().state = ProcessState::Sending { write, continuation };
+    }
+
+    /// Tells what the turn has spent, if it was ended meanwhile, and answers from the stored head.
+    pub(super) fn tell_spent(&mut self, stored: &Arc<Turn>, attempt: &AttemptId) {
+        let calls = self.state.model_calls[usize::from(number(&stored.key.turn))];
+        let spent = Spent { model_calls: calls.into(), ..Spent::default() };
+        match spend::record(stored, attempt, spent) {
+            Ok(mut change) => {
+                if self.is_disabled(Rule::SpentIsFinalOnce) {
+                    change.condition = Condition::same_owner(stored);
+                }
+                self.prepare_send(change, Continuation::Tell);
+            }
+            Err(_) => self.answer_from_head(stored),
+        }
     }
 
     /// Renews the lease, and continues the work if it still holds the lease.

@@ -3,9 +3,15 @@
 use std::sync::Arc;
 
 use protocol::{
+    change::Condition,
     detail::OutcomeSummary,
     session::Session,
-    transition::{finalize::finalize, sweep, take_over::Purpose},
+    transition::{
+        finalize::finalize,
+        spend::{self, Seal},
+        sweep,
+        take_over::Purpose,
+    },
     turn::{State as TurnState, Turn},
 };
 
@@ -66,6 +72,12 @@ impl Step<'_> {
                 self.note(Event::DuplicateHarmless);
             }
             return;
+        }
+        if let Seal::Write(mut change) = spend::seal(&turn, at(self.state.now), timing().usage_grace) {
+            if self.is_disabled(Rule::SpentIsFinalOnce) {
+                change.condition = Condition::same_owner(&turn);
+            }
+            return self.prepare_send(*change, Continuation::Seal);
         }
         if session.is_purged() {
             self.note(Event::PurgeCounted);

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use protocol::{
     ancestry::RerunOf,
+    change::Condition,
     session::{Session, SessionClosed},
     transition::{
         begin::{self, Closing, Decision, ParentState, Rerun, Setup, Snapshot},
         finalize, settle,
+        spend::{self, Seal},
         take_over::Purpose,
     },
     turn::{EndReason, State as TurnState, Turn},
@@ -159,6 +161,12 @@ impl Step<'_> {
                     let continuation = Continuation::SupersedeFirst { session: session.clone() };
                     self.process().state = ProcessState::Sending { write, continuation };
                     return;
+                }
+                if let Seal::Write(mut change) = spend::seal(open, now, timing.short_usage_grace) {
+                    if self.is_disabled(Rule::SpentIsFinalOnce) {
+                        change.condition = Condition::same_owner(open);
+                    }
+                    return self.prepare_send(*change, Continuation::SealFirst);
                 }
                 let outcome = self.load(open);
                 let closing = Closing::new(session, open, outcome.as_ref(), now, &timing);

@@ -126,7 +126,8 @@ impl Step<'_> {
                 self.note(Event::StartLost);
                 self.restart_read();
             }
-            (Continuation::Resume | Continuation::SupersedeFirst { .. }, Err(_)) => self.restart_read(),
+            (Continuation::Resume | Continuation::SupersedeFirst { .. }, Err(_))
+            | (Continuation::SealFirst, _) => self.restart_read(),
             (Continuation::Fence { purpose, prefetched: None }, Ok(())) => {
                 self.process().state = ProcessState::Fenced { turn: Arc::new(after.clone()), purpose };
             }
@@ -142,7 +143,7 @@ impl Step<'_> {
                 self.note(Event::LostSettle);
                 match stored {
                     _ if self.is_disabled(Rule::LoserAnswersFromHead) => self.answer_client(turn, answer),
-                    Some(stored) => self.answer_from_head(&stored),
+                    Some(stored) => self.tell_spent(&stored, &after.attempt),
                     None => {}
                 }
             }
@@ -161,8 +162,20 @@ impl Step<'_> {
             (Continuation::Renew { .. }, Err(stored)) => {
                 self.note(Event::RenewalLost);
                 if let Some(stored) = stored {
+                    self.tell_spent(&stored, &after.attempt);
+                }
+            }
+            (Continuation::Tell, result) => {
+                self.note(if result.is_ok() { Event::SpentTold } else { Event::ToldTooLate });
+                if let Some(stored) = self.state.turn(turn).cloned() {
                     self.answer_from_head(&stored);
                 }
+            }
+            (Continuation::Seal, result) => {
+                if result.is_ok() {
+                    self.note(Event::SpentSealed);
+                }
+                self.start_finalizing(turn);
             }
             (Continuation::MoveDue, result) => {
                 if result.is_ok() {
@@ -313,6 +326,10 @@ impl Step<'_> {
                 }
                 if before.settlement().is_some() && before.settlement() != after.settlement() {
                     self.state.record_violation(Violation::DecisionChanged);
+                }
+                let is_final = before.spent.as_ref().is_some_and(|spent| spent.is_final);
+                if before.settlement().is_some() && is_final && before.spent != after.spent {
+                    self.state.record_violation(Violation::SpentChanged);
                 }
             }
         }

@@ -2,6 +2,8 @@
 //! first, so whatever a terminal head refers to exists (I10). A turn of a purged session only counts: its usage is added
 //! and its meters are closed, and no object is stored.
 
+use std::time::Duration;
+
 use contracts::error::causes;
 use futures::future::try_join;
 use protocol::{
@@ -11,6 +13,7 @@ use protocol::{
     transition::{
         finalize::{Finalization, finalize},
         purging,
+        spend::{self, Seal},
     },
     turn::{State, Turn},
 };
@@ -20,10 +23,13 @@ use crate::flow::{
     meter, stored_request,
     write::{self, WriteOutcome},
 };
-use crate::ports::{Deps, Reads, Unavailable};
+use crate::ports::{Clock, Deps, Reads, Timer, Unavailable};
 
 /// The most times a finalization decides again because the session changed meanwhile.
 const MAX_TRIES: usize = 8;
+
+/// The interval at which a finalization looks whether the attempt of an ended turn has told what it spent.
+const SPENT_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Makes settled turns terminal, and sweeps overdue turns.
 #[derive(Debug)]
@@ -49,7 +55,8 @@ impl<D: Deps> Finalizer<D> {
     }
 
     /// Makes a turn terminal if it is settled. Returns true if this call did it. A turn in any other state is left
-    /// alone, because the message that names it is only a hint (I8).
+    /// alone, because the message that names it is only a hint (I8). Waits a few seconds for the attempt of a turn that
+    /// was ended while it ran: it alone knows what its last model call has used.
     ///
     /// # Errors
     /// If a store can't be reached, or the session stays contended.
@@ -60,7 +67,8 @@ impl<D: Deps> Finalizer<D> {
 
 /// Makes a turn terminal if it is settled. Returns true if this call did it.
 pub(crate) async fn finalize_turn(deps: &impl Deps, key: &TurnKey) -> Result<bool, Unavailable> {
-    for _ in 0..MAX_TRIES {
+    let mut tries = 0;
+    while tries < MAX_TRIES {
         let (session, turn, request) = deps.store().session_and_record(key).await?;
         let (Some(session), Some(turn)) = (session, turn) else {
             return Ok(false);
@@ -68,6 +76,18 @@ pub(crate) async fn finalize_turn(deps: &impl Deps, key: &TurnKey) -> Result<boo
         let State::Settled(_) = turn.state else {
             return Ok(false);
         };
+        match spend::seal(&turn, deps.host().now(), deps.timing().usage_grace) {
+            Seal::None => {}
+            Seal::Wait => {
+                deps.host().sleep(SPENT_POLL_INTERVAL).await;
+                continue;
+            }
+            Seal::Write(change) => {
+                write::turn(deps, &change).await?;
+                tries += 1;
+                continue;
+            }
+        }
         let tried = match session.is_purged() {
             true => try_count(deps, &session, &turn).await?,
             false => try_finalize(deps, &session, &turn, request.as_ref()).await?,
@@ -75,7 +95,7 @@ pub(crate) async fn finalize_turn(deps: &impl Deps, key: &TurnKey) -> Result<boo
         match tried {
             Tried::Finalized => return Ok(true),
             Tried::Refused => return Ok(false),
-            Tried::Conflict => {}
+            Tried::Conflict => tries += 1,
         }
     }
     Err(Unavailable { what: "the session", source: "it stayed contended".into() })

@@ -14,15 +14,22 @@ use protocol::{
     turn::{Phase, State, Turn},
 };
 
+use crate::checkpoint::LastCheckpoint;
 use crate::ports::{PayloadReads, Payloads, Reads, Unavailable};
 
 /// Returns the position at which the streamed text of a running turn ends; none if its latest round has no text.
-pub(crate) async fn end_of_text(store: &impl Reads, turn: &Turn) -> Option<StreamPosition> {
+pub(crate) fn end_of_text(turn: &Turn, last: Option<LastCheckpoint>) -> Option<StreamPosition> {
+    let end = last.map(|last| last.end);
+    end.filter(|end| end.segment >= Segment::first(turn.round(), 0) && end.has_text())
+}
+
+/// Returns the last checkpoint of a running turn's stream. A failure to read is only logged.
+pub(crate) async fn last_checkpoint(store: &impl Reads, turn: &Turn) -> Option<LastCheckpoint> {
     if !turn.streamed || turn.state.phase() != Phase::Running {
         return None;
     }
     match store.last_checkpoint(&turn.key).await {
-        Ok(last) => last.filter(|last| last.segment >= Segment::first(turn.round(), 0) && last.has_text()),
+        Ok(last) => last,
         Err(error) => {
             tracing::warn!(error = %causes(&error), "{}", contracts::log::PARTIAL_ANSWER_UNREADABLE);
             None

@@ -15,7 +15,7 @@ pub(crate) async fn load(
         (State::Finalized(_), Some(result)) => Ok(result.report.clone()),
         (State::Settled(settlement) | State::Finalized(settlement), _) => {
             let evidence = TurnEvidence::load(store, payloads, &record.turn).await?;
-            Ok(finalize::report(&settlement.verdict, evidence.summary().as_ref()))
+            Ok(finalize::report(&record.turn, &settlement.verdict, evidence.summary().as_ref()))
         }
         // Of a turn that waits for the client, the sources are known and the rest isn't final.
         (State::AwaitingTools { .. }, _) => {

@@ -3,6 +3,8 @@
 
 use protocol::{
     budget::Amounts,
+    change::PartialWork,
+    spent::Spent,
     transition::{
         IllegalTransition, settle,
         take_over::{self, Purpose},
@@ -38,6 +40,8 @@ pub(crate) async fn salvage(deps: &impl Deps, dead: &Turn) -> Result<Option<Turn
             None => {
                 let (now, left) =
                     (host.now(), partial_work::find(deps.store(), deps.payloads(), &taken).await);
+                // The attempt is dead, so nobody knows better.
+                let left = PartialWork { spent: left.spent.map(Spent::into_final), ..left };
                 settle::settle(&taken, Verdict::Ended(EndReason::Abandoned), now, now, timing)
                     .map(|change| change.with_partial_work(left))
             }

@@ -7,8 +7,8 @@ use contracts::error::causes;
 use futures::future::{join, join3, try_join_all};
 use protocol::{
     change::PartialWork,
-    transition::settle,
-    turn::{EndReason, Verdict},
+    transition::{settle, spend},
+    turn::{EndReason, Turn, Verdict},
 };
 
 use crate::flow::{
@@ -45,7 +45,11 @@ pub(crate) async fn settle(
             let verdict = Verdict::Ended(EndReason::StorageUnavailable);
             (
                 settle::settle(turn, verdict, now, now, deps.timing()).map(|change| {
-                    change.with_partial_work(PartialWork { last_step: owned.recorded(), checkpoint: None })
+                    change.with_partial_work(PartialWork {
+                        last_step: owned.recorded(),
+                        checkpoint: None,
+                        spent: owned.spending.at_stop(),
+                    })
                 }),
                 Response::from_end_reason(EndReason::StorageUnavailable),
             )
@@ -61,7 +65,10 @@ pub(crate) async fn settle(
     match written? {
         WriteOutcome::Applied => Ok(response),
         // Rule 6: an attempt that loses the write responds with the stored outcome, never with its own text.
-        WriteOutcome::Superseded(Some(other)) => replay::replay_stored(deps, *other, stream).await,
+        WriteOutcome::Superseded(Some(other)) => {
+            record_spent(deps, owned, &other).await;
+            replay::replay_stored(deps, *other, stream).await
+        }
         WriteOutcome::Superseded(None) => Err(Refusal::TurnNotFound),
     }
 }
@@ -92,5 +99,15 @@ async fn store_outcome(
             }
             stored => return stored,
         }
+    }
+}
+
+/// Tells what the turn has spent, a call that was dropped included, if the stored head shows that the attempt has lost it
+/// and nobody has said so yet. If it can't be stored, the last renewal, checkpoint or step says what is counted.
+pub(crate) async fn record_spent(deps: &impl Deps, owned: &OwnedTurn, stored: &Turn) {
+    let Some(spent) = owned.spending.at_stop() else { return };
+    let Ok(change) = spend::record(stored, &owned.turn.attempt, spent) else { return };
+    if let Err(error) = write::turn(deps, &change).await {
+        tracing::warn!(error = %causes(&error), "{}", contracts::log::USAGE_NOT_STORED);
     }
 }

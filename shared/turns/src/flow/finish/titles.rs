@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use agent::{
     context::check_route,
-    model::{Model, Observer, price::cost, price_list::list_price, providers::Providers, route::Route},
+    model::{
+        CallMeter, Model, Observer, price::cost, price_list::list_price, providers::Providers, route::Route,
+    },
     title,
 };
 use contracts::{
@@ -90,7 +92,8 @@ impl<D: Deps, M: Model> Titler<D, M> {
         let Some(claimed) = self.claim(&turn).await? else { return Ok(()) };
 
         let mut on_text = |_: &str| {};
-        let mut observer = Observer::new(&mut on_text);
+        let meter = CallMeter::new(request.input_tokens());
+        let mut observer = Observer::new(&mut on_text).with_meter(meter.clone());
         let reply = self.model.reply(&request, MAX_WAIT, &mut observer).await;
         let title = match reply {
             Ok(reply) => title::title_from(&reply),
@@ -99,7 +102,8 @@ impl<D: Deps, M: Model> Titler<D, M> {
                 None
             }
         };
-        let used = (observer.usage, observer.usage.and_then(|usage| cost(prices.as_ref(), &usage)));
+        let metered = meter.usage().unwrap_or_default();
+        let used = (metered, cost(prices.as_ref(), &metered.usage));
         let usage = UsageEntry::of_title(&claimed, &turn, &model, used, self.deps.host().now());
         self.conclude(&claimed, title.as_deref(), &usage).await
     }

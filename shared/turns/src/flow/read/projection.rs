@@ -8,7 +8,10 @@ use protocol::{
     detail::{ModeChange, Report},
     id::TurnKey,
     session::Session,
-    transition::finalize::{finalize, project},
+    transition::{
+        finalize::{finalize, project},
+        spend,
+    },
     turn::{State, Turn},
 };
 
@@ -74,7 +77,9 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
             State::Running { .. } | State::AwaitingTools { .. } => Ok(None),
             State::Settled(_) => {
                 let evidence = TurnEvidence::load(&self.store, &self.payloads, &turn).await?;
-                let finalized = finalize(session, &turn, evidence.summary().as_ref());
+                // What the turn has spent so far, if its attempt may still tell more.
+                let shown = if spend::is_open(&turn) { spend::sealed(&turn) } else { turn.clone() };
+                let finalized = finalize(session, &shown, evidence.summary().as_ref());
                 Ok(finalized.ok().map(|finalized| Projection {
                     session: finalized.session,
                     turn,

@@ -96,9 +96,13 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
         deps: &'a D,
         models: Models<'a>,
         owned: &'a OwnedTurn,
-        AttemptStart { request, recovery_point: RecoveryPoint { spec, state } }: AttemptStart<'_>,
+        AttemptStart { request, recovery_point: RecoveryPoint { spec, mut state } }: AttemptStart<'_>,
         stream: &'a Writer,
     ) -> Self {
+        if let Some(lost) = &owned.lost {
+            state.totals.add_lost_calls(lost);
+        }
+        owned.spending.record(&state.totals, &spec);
         Self {
             deps,
             models,
@@ -181,15 +185,18 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
         watch::ensure_owned(self.deps, self.owned).await?;
         self.stream.status(turn, round, Phase::Thinking);
         self.raw_payloads.append(&mut self.long_values);
+        let meter = self.owned.spending.begin_call(&mut self.state.totals, &self.spec, &request);
         let beside = join(
             step_record::store(self.deps, self.owned, &self.spec, &self.state, self.already_recorded),
             optional_files::store(self.deps.payloads(), &self.raw_payloads),
         );
         let capture = self.spec.store_raw_payloads;
         let (reply, mut call) =
-            ModelCall::run(self.deps, self.owned, (&request, capture), (self.stream, round), beside).await;
+            ModelCall::run(self.deps, self.owned, (&request, capture, meter), (self.stream, round), beside)
+                .await;
         let before = budget_check::used(&self.state.totals, &self.spec);
         let info = call.record(turn, &self.spec, &mut self.state.totals);
+        self.owned.spending.record(&self.state.totals, &self.spec);
         self.last_call = budget_check::used(&self.state.totals, &self.spec).beyond(before);
         let captured = call.raw_payloads.take();
         self.raw_payloads =

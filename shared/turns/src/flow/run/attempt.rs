@@ -2,12 +2,7 @@
 
 use std::{convert::Infallible, pin::pin};
 
-use agent::outcome::Response;
-use contracts::error::causes;
-use futures::future::{Either, join, select};
-use protocol::id::TurnKey;
-
-use crate::checkpoint::CHECKPOINT_INTERVAL;
+use crate::checkpoint::{CHECKPOINT_INTERVAL, Checkpoint};
 use crate::flow::{
     finish::{replay, settle},
     owned_turn::OwnedTurn,
@@ -25,6 +20,9 @@ use crate::{
     refusal::Refusal,
     stream::Writer,
 };
+use agent::outcome::Response;
+use contracts::error::causes;
+use futures::future::{Either, join, select};
 
 /// Works on a turn while the lease holds, and responds with the turn's final outcome, whoever decided it.
 pub(crate) async fn run(
@@ -55,7 +53,7 @@ pub(crate) async fn run(
             Ok(join(settled, optional_files::store(deps.payloads(), &optional_files)).await.0)
         });
         let lease = pin!(keep_lease(deps, owned));
-        let checkpoints = pin!(write_checkpoints(deps, &owned.turn.key, stream));
+        let checkpoints = pin!(write_checkpoints(deps, owned, stream));
         let keep = select(lease, checkpoints);
         // The lease is polled before the work each time, so no model call begins under an expired lease. That
         // includes the first call, if the write that won the turn took that long.
@@ -67,12 +65,18 @@ pub(crate) async fn run(
     match result {
         Ok(answer) => answer,
         // Nothing was decided: the turn stays as it is, and the same request continues it.
-        Err(Interruption::Unavailable(error)) => Err(error.into()),
+        Err(Interruption::Unavailable(error)) => {
+            if let Ok(Some(stored)) = deps.store().turn(&owned.turn.key).await {
+                settle::record_spent(deps, owned, &stored).await;
+            }
+            Err(error.into())
+        }
         // The turn is lost. Leaving the block above dropped the work before anything is awaited here. That ends
         // the model call, so it costs nothing further.
         Err(Interruption::OwnershipLost) => {
-            let stored = deps.store().turn(&owned.turn.key).await?;
-            replay::replay_stored(deps, stored.ok_or(Refusal::TurnNotFound)?, stream).await
+            let stored = deps.store().turn(&owned.turn.key).await?.ok_or(Refusal::TurnNotFound)?;
+            settle::record_spent(deps, owned, &stored).await;
+            replay::replay_stored(deps, stored, stream).await
         }
     }
 }
@@ -99,16 +103,17 @@ async fn while_storing_files<T>(deps: &impl Deps, stream: &Writer, work: impl Fu
 }
 
 /// Writes a checkpoint every second while the model streams. Text whose checkpoint fails is part of the next one.
-async fn write_checkpoints(deps: &impl Deps, turn: &TurnKey, stream: &Writer) -> Infallible {
+async fn write_checkpoints(deps: &impl Deps, owned: &OwnedTurn, stream: &Writer) -> Infallible {
     if !stream.is_streamed() {
         return std::future::pending().await;
     }
     let mut saved = None;
     loop {
         deps.host().sleep(CHECKPOINT_INTERVAL).await;
-        let Some(checkpoint) = stream.checkpoint(turn, saved, deps.host().now()) else {
+        let Some(checkpoint) = stream.checkpoint(&owned.turn.key, saved, deps.host().now()) else {
             continue;
         };
+        let checkpoint = Checkpoint { spent: owned.spending.if_killed(), ..checkpoint };
         match deps.store().put_checkpoint(&checkpoint).await {
             Ok(()) => saved = Some(checkpoint.end),
             Err(error) => {

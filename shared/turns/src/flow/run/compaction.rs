@@ -59,9 +59,13 @@ pub(super) async fn compact(
     let max_wait = MAX_WAIT.min(owned.time_left(deps) / 4);
     let (host, mut on_text) = (deps.host(), |_: &str| {});
     let started = host.monotonic();
-    let mut observer = Observer::new(&mut on_text).with_raw_payloads(spec.store_raw_payloads);
+    let meter = owned.spending.begin_call(&mut state.totals, spec, &request);
+    let mut observer =
+        Observer::new(&mut on_text).with_raw_payloads(spec.store_raw_payloads).with_meter(meter);
     let reply = deps.model().reply(&request, max_wait, &mut observer).await;
-    state.totals.add_model_call(observer.usage, host.monotonic().saturating_sub(started), None);
+    let duration = host.monotonic().saturating_sub(started);
+    state.totals.add_model_call(observer.meter.usage(), duration, None);
+    owned.spending.record(&state.totals, spec);
     let summary = match reply {
         Ok(reply) => compaction::summary_from(reply),
         Err(error) => {

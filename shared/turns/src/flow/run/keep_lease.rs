@@ -19,14 +19,20 @@ use crate::ports::{Clock, Deps, Timer};
 /// client yields after each millisecond of reading, and answers are filtered in steps. So the work can't starve it,
 /// dropping the attempt drops it, and simulations need no extra tasks.
 pub(super) async fn keep_lease(deps: &impl Deps, owned: &OwnedTurn) {
-    let OwnedTurn { turn, lease, scope, .. } = owned;
+    let OwnedTurn { turn, lease, scope, spending, .. } = owned;
     let (host, timing) = (deps.host(), deps.timing());
+    // The head of a turn that was taken over doesn't count this attempt's call yet.
+    let mut pause = match turn.takeovers {
+        0 => timing.renewal_interval(),
+        _ => timing.ownership_check_interval.min(timing.renewal_interval()),
+    };
     loop {
         let left = lease.remaining(host);
         if left.is_zero() {
             return;
         }
-        host.sleep(timing.renewal_interval().min(left)).await;
+        host.sleep(pause.min(left)).await;
+        pause = timing.renewal_interval();
         let requested = host.monotonic();
         let by = timing.lease.min(scope.deadline.saturating_sub(requested));
         if lease.remaining(host).is_zero() || by.is_zero() {
@@ -35,6 +41,7 @@ pub(super) async fn keep_lease(deps: &impl Deps, owned: &OwnedTurn) {
         let Ok(change) = renew(turn, host.now().after(by)) else {
             return;
         };
+        let change = change.with_spent(spending.if_killed());
         // The lease bounds the write, because each try may hang for as long as the adapter allows. Otherwise a holder
         // that waits for an unreachable table would continue, and pay, under an expired lease.
         let renewal = pin!(write::turn(deps, &change));

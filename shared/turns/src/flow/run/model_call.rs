@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use agent::{
     attempt::{Totals, TurnSpec, millis},
-    model::{Error, Model, Observer, RawPayloads, Reply, Request},
+    model::{CallMeter, Error, Model, Observer, RawPayloads, Reply, Request},
     tool::rounds::ModelCallInfo,
 };
-use contracts::{Timestamp, stream::Phase, usage::Usage};
+use contracts::{Timestamp, stream::Phase};
 use futures::future::join;
-use protocol::turn::Turn;
+use protocol::{spent::MeteredUsage, turn::Turn};
 
 use crate::flow::owned_turn::OwnedTurn;
 use crate::{
@@ -35,7 +35,7 @@ pub(super) struct ModelCall {
     requested_at: Timestamp,
     duration: Duration,
     first_text: Option<Duration>,
-    usage: Option<Usage>,
+    usage: Option<MeteredUsage>,
 }
 
 impl ModelCall {
@@ -43,7 +43,7 @@ impl ModelCall {
     pub(super) async fn run(
         deps: &impl AgentDeps,
         owned: &OwnedTurn,
-        (request, captures_raw_payloads): (&Request, bool),
+        (request, captures_raw_payloads, meter): (&Request, bool, CallMeter),
         (stream, round): (&Writer, u32),
         beside: impl Future,
     ) -> (Result<Reply, Error>, Self) {
@@ -61,12 +61,14 @@ impl ModelCall {
             Some(pause) => stream.retrying(turn, round, pause),
             None => stream.status(turn, round, Phase::Thinking),
         };
-        let mut observer =
+        let observer =
             Observer::new(&mut on_text).with_pauses(&mut on_pause).with_raw_payloads(captures_raw_payloads);
+        let mut observer = observer.with_meter(meter);
         let reply = deps.model().reply(request, owned.time_left(deps), &mut observer);
         let timed = async { (reply.await, host.monotonic().saturating_sub(started)) };
         let ((reply, duration), _) = join(timed, beside).await;
-        let Observer { usage, has_output, failed_response_id, raw: raw_payloads, failure, .. } = observer;
+        let usage = observer.meter.usage();
+        let Observer { has_output, failed_response_id, raw: raw_payloads, failure, .. } = observer;
         let call = Self {
             written,
             has_output,
@@ -89,7 +91,7 @@ impl ModelCall {
             attempt_number: turn.takeovers.saturating_add(1),
             requested_at: self.requested_at,
             duration_ms: millis(self.duration),
-            usage: self.usage,
+            usage: self.usage.map(|metered| metered.usage),
             number: totals.model_calls,
             has_raw_payloads: spec.store_raw_payloads,
             has_long_values: true,

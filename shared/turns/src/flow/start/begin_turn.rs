@@ -6,6 +6,7 @@ use protocol::{
     budget::Subjects,
     change::{Commit, TurnChange},
     session::Session,
+    spent::Spent,
     transition::begin::{self, Setup, Snapshot},
     turn::Turn,
 };
@@ -17,6 +18,7 @@ use crate::flow::{
     retrieval::excerpts::{join_search, retrieve},
     start::{
         closing,
+        expected_call::expected_call,
         initial_step::{InitialInputs, TurnSettings, initial_step},
         mode_normalization::PreparedRetrieval,
         setup::{self, ResolvedTurn},
@@ -45,7 +47,12 @@ impl<D: AgentDeps> TurnStart<'_, D> {
         let ResolvedTurn { effective, setup, mode, sources, warnings } = resolved.await?;
         let (org, scope) = (&submission.key.session.org, request.rag_scope.as_slice());
         let retrieval = Box::pin(retrieve(deps, self.question.as_ref(), org, scope, sources.as_ref()));
-        let committed = Box::pin(self.commit_begin(before, open, &setup, inline_request));
+        let chain = match &setup.rerun {
+            Some(rerun) => rerun.parent.chain.clone(),
+            None => before.and_then(|session| session.chain.clone()),
+        };
+        let expected = expected_call(&effective, self.catalog(), &mode, &setup, chain.as_ref(), request);
+        let committed = Box::pin(self.commit_begin(before, open, &setup, inline_request, expected));
         // Nothing is streamed before the turn exists, so a refusal until then keeps its HTTP status.
         let on_search = |(commit, _): &(Commit, Lease)| {
             if let Some(change) = commit.turns.first() {
@@ -91,6 +98,7 @@ impl<D: AgentDeps> TurnStart<'_, D> {
         open: Option<Turn>,
         setup: &Setup,
         inline_request: Option<String>,
+        expected: Spent,
     ) -> Result<Option<(Commit, Lease)>, Refusal> {
         let (deps, submission) = (self.deps, self.submission);
         let (closing, closed) = match (before, open) {
@@ -109,6 +117,7 @@ impl<D: AgentDeps> TurnStart<'_, D> {
         let meters = self.reservation.get().map(|reservation| reservation.meters.clone()).unwrap_or_default();
         let commit = begin::begin(before, closing, submission, setup, attempt, newcomer, host.now(), timing)
             .with_meters(meters)
+            .with_spent(expected)
             .with_inline_request(inline_request);
         if let WriteOutcome::Superseded(_) = write::commit(deps, &commit).await? {
             return Ok(None);

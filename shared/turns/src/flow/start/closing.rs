@@ -1,17 +1,25 @@
 //! Closes a session's open turn within the transaction that starts the next one.
 
+use std::time::Duration;
+
 use futures::future::try_join;
 use protocol::{
     session::Session,
-    transition::begin::Closing,
+    transition::{
+        begin::Closing,
+        spend::{self, Seal},
+    },
     turn::{State, Turn},
 };
 
 use crate::flow::{
     finish::{evidence::TurnEvidence, finalize},
-    meter, stored_request,
+    meter, stored_request, write,
 };
-use crate::ports::{Clock, Deps, Unavailable};
+use crate::ports::{Clock, Deps, Reads, Timer, Unavailable};
+
+/// The interval at which a start looks whether the attempt of an ended turn has told what it spent.
+const SPENT_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Prepares the closing of the session's open turn: stores everything that must exist before the commit, and
 /// returns the closing and its evidence. None if the turn changed meanwhile.
@@ -20,6 +28,9 @@ pub(super) async fn prepare(
     session: &Session,
     open: &Turn,
 ) -> Result<Option<(Closing, TurnEvidence)>, Unavailable> {
+    if !seal(deps, open).await? {
+        return Ok(None);
+    }
     let (store, payloads) = (deps.store(), deps.payloads());
     let object = stored_request::payload(open);
     let published = stored_request::load_and_publish(store, payloads, &object);
@@ -35,4 +46,27 @@ pub(super) async fn prepare(
         }
     }
     Ok(Some((closing, evidence)))
+}
+
+/// Makes the figure of an ended turn final, so that it can be closed: waits for its attempt, which notices the end within
+/// about a second, and else seals the estimate. False if the head changed, so that the start has to decide again.
+async fn seal(deps: &impl Deps, open: &Turn) -> Result<bool, Unavailable> {
+    let grace = deps.timing().short_usage_grace;
+    let mut turn = open.clone();
+    loop {
+        match spend::seal(&turn, deps.host().now(), grace) {
+            Seal::None => return Ok(turn == *open),
+            Seal::Wait => {
+                deps.host().sleep(SPENT_POLL_INTERVAL).await;
+                match deps.store().turn(&open.key).await? {
+                    Some(stored) => turn = stored,
+                    None => return Ok(false),
+                }
+            }
+            Seal::Write(change) => {
+                write::turn(deps, &change).await?;
+                return Ok(false);
+            }
+        }
+    }
 }

@@ -4,6 +4,7 @@ mod begin_turn;
 mod claim;
 mod closing;
 mod contexts;
+mod expected_call;
 mod initial_step;
 mod lost_ancestor;
 mod mode_normalization;

@@ -1,17 +1,19 @@
 //! Resumes a suspended turn with the results of its client tools.
 
 use agent::{
-    attempt::RecoveryPoint,
+    attempt::{RecoveryPoint, Totals},
     outcome::Response,
+    text::estimate_tokens,
     tool::result_validation::{self, Mismatch},
 };
 use bytes::Bytes;
-use contracts::ToolContinuation;
+use contracts::{ToolContinuation, response::ToolOutcome};
 use futures::future::{join, try_join};
 use protocol::{
     Caller,
     id::SessionKey,
     payload::{Kind, Payload},
+    spent::Spent,
     transition::{resume::resume, settle},
     turn::{EndReason, Settlement, State, Turn, Verdict},
 };
@@ -156,6 +158,18 @@ impl<D: AgentDeps> Resumption<'_, D> {
         }
     }
 
+    /// Returns what the turn will have spent if its next model call is cut off: with the conversation so far, and these
+    /// results.
+    fn expected_call(&self, step: &RecoveryPoint) -> Spent {
+        let results = self.request.tool_results.iter().map(|result| match &result.outcome {
+            ToolOutcome::ResultJson(text) | ToolOutcome::ErrorMessage(text) => text.len(),
+        });
+        let bytes = u64::try_from(results.fold(0, usize::saturating_add)).unwrap_or(u64::MAX);
+        let totals = &step.state.totals;
+        let next_input_tokens = totals.context_tokens.saturating_add(estimate_tokens(bytes)).max(1);
+        Totals { next_input_tokens, ..totals.clone() }.spent(&step.spec.route)
+    }
+
     /// Stores matching results and takes the turn; none if another writer was first.
     async fn accept(
         &self,
@@ -171,6 +185,7 @@ impl<D: AgentDeps> Resumption<'_, D> {
         let Ok(change) = resume(turn, attempt, results, host.now(), timing) else {
             return Ok(None);
         };
+        let change = change.with_spent(Some(self.expected_call(&step)));
         // Boxed: few orgs limit concurrent turns.
         let rejoined = Box::pin(meter::rejoin(self.deps, turn));
         let (written, ()) = join(write::turn(self.deps, &change), rejoined).await;

@@ -11,7 +11,7 @@ use protocol::{
 use crate::flow::{
     finish::{
         announcement::announce,
-        outcomes, salvage,
+        outcomes, partial_answer, partial_work, salvage,
         steps::{self, LatestStep},
         transition,
     },
@@ -55,13 +55,17 @@ pub(crate) async fn take_over(
         return Ok(None);
     }
     let lease = Lease::starting_at(requested, timing);
-    let owned = OwnedTurn::new(fence.after, lease, scope);
+    let mut owned = OwnedTurn::new(fence.after, lease, scope);
     let State::Running { stage, .. } = &owned.turn.state else {
         return Ok(None);
     };
     let Some((writer, outcome)) = outcomes::find(deps.payloads(), &owned.turn.key, stage).await? else {
-        let outcome = steps::latest(deps.payloads(), &owned.turn).await?;
-        let step = outcome.map(|LatestStep { recorded, step }| {
+        let latest = steps::latest(deps.payloads(), &owned.turn);
+        let (latest, checkpoint) =
+            join(latest, partial_answer::last_checkpoint(deps.store(), &owned.turn)).await;
+        let latest = latest?;
+        owned.lost = partial_work::spent_so_far(dead, latest.as_ref(), checkpoint.as_ref());
+        let step = latest.map(|LatestStep { recorded, step }| {
             owned.set_recorded(recorded);
             step
         });

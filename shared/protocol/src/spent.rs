@@ -1,0 +1,86 @@
+//! Spending of a turn on model calls so far, as its head shows it while no outcome object does.
+//!
+//! A provider tells the usage of a call at its end. A call that is cut off has none, so its usage is estimated: the
+//! request as composed, and the output as received. Every figure covers the whole turn up to its time. Of several
+//! figures of a turn, the greatest is the latest.
+
+use contracts::Usage;
+use serde::{Deserialize, Serialize};
+
+use crate::cost::Cost;
+
+/// Token counts, and the part of them that is estimated.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct MeteredUsage {
+    /// The counts, as the provider told them or estimated.
+    pub usage: Usage,
+    /// The estimated part of the total tokens. Zero if the provider told all of them.
+    pub estimated_tokens: u64,
+}
+
+/// Spending of a turn so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Spent {
+    /// The tokens.
+    pub usage: Usage,
+    /// The estimated part of the total tokens.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub estimated_tokens: u64,
+    /// The number of model calls, one in flight included.
+    pub model_calls: u32,
+    /// The cost. Absent without prices.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cost: Option<Cost>,
+    /// The model of the last call.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub model: Option<String>,
+    /// True if no attempt will tell a later figure: the last one stopped and told this one, or it is dead.
+    #[serde(skip)]
+    pub is_final: bool,
+}
+
+impl MeteredUsage {
+    /// Creates counts that the provider told.
+    #[must_use]
+    pub fn told(usage: Usage) -> Self {
+        Self { usage, estimated_tokens: 0 }
+    }
+
+    /// Creates estimated counts.
+    #[must_use]
+    pub fn estimated(prompt_tokens: u64, completion_tokens: u64) -> Self {
+        let total_tokens = prompt_tokens.saturating_add(completion_tokens);
+        let usage = Usage { prompt_tokens, completion_tokens, total_tokens, ..Usage::default() };
+        Self { usage, estimated_tokens: total_tokens }
+    }
+
+    /// Adds other counts.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            usage: self.usage.saturating_add(other.usage),
+            estimated_tokens: self.estimated_tokens.saturating_add(other.estimated_tokens),
+        }
+    }
+}
+
+impl Spent {
+    /// Returns the later of two figures of the same turn, which is the greater one.
+    #[must_use]
+    pub fn later(self, other: Self) -> Self {
+        let rank = |spent: &Self| (spent.usage.total_tokens, spent.model_calls);
+        if rank(&other) > rank(&self) { other } else { self }
+    }
+
+    /// Marks the figure as the last one of its turn.
+    #[must_use]
+    pub fn into_final(self) -> Self {
+        Self { is_final: true, ..self }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
+}
