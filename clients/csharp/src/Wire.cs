@@ -500,6 +500,13 @@ namespace Aptix.Wire
         [JsonProperty("Errors")]
         public List<string> Errors { get; set; }
 
+        /// <summary>
+        /// Estimated part of the total tokens: of a call that was cut off, or whose provider doesn't report usage. Absent if
+        /// there is none.
+        /// </summary>
+        [JsonProperty("EstimatedTokens")]
+        public long? EstimatedTokens { get; set; }
+
         /// <summary>URL of the full answer. Completed turns only.</summary>
         [JsonProperty("FullAgentAnswerUrl")]
         public string FullAgentAnswerUrl { get; set; }
@@ -597,7 +604,7 @@ namespace Aptix.Wire
         [JsonProperty("ToolRounds")]
         public long? ToolRounds { get; set; }
 
-        /// <summary>Token usage. Present once the turn has ended, if the provider reports it.</summary>
+        /// <summary>Token usage. Present once the turn has ended, if it called a model.</summary>
         [JsonProperty("Usage")]
         public Usage Usage { get; set; }
 
@@ -3054,6 +3061,13 @@ namespace Aptix.Wire
         /// <summary>Cost per currency.</summary>
         [JsonProperty("Costs")]
         public List<Cost> Costs { get; set; }
+
+        /// <summary>
+        /// Estimated part of <c>TotalTokens</c>: of calls that were cut off, or whose provider doesn't report usage. Absent if
+        /// there is none.
+        /// </summary>
+        [JsonProperty("EstimatedTokens")]
+        public long? EstimatedTokens { get; set; }
 
         /// <summary>Day, or id of the user, agent or model. Absent for the total, and for turns that no model answered.</summary>
         [JsonProperty("Key")]

@@ -149,6 +149,8 @@ class AgentSessionTurn(WireModel):
     """Cost of the tokens. Absent without prices."""
     error_code: ErrorCode | None = Field(default=None, alias="ErrorCode")
     """Error code of a failed turn. Absent otherwise, and in records of earlier versions."""
+    estimated_tokens: int | None = Field(default=None, alias="EstimatedTokens")
+    """Estimated part of the total tokens: of a call that was cut off, or whose provider doesn't report usage. Absent if there is none."""
     full_agent_answer_url: str | None = Field(default=None, alias="FullAgentAnswerUrl")
     """URL of the full answer. Completed turns only."""
     instruction_summary_truncated: bool | None = Field(default=None, alias="InstructionSummaryTruncated")
@@ -184,7 +186,7 @@ class AgentSessionTurn(WireModel):
     tool_rounds: int | None = Field(default=None, alias="ToolRounds")
     """Number of rounds of tool calls. Absent if there were none."""
     usage: Usage | None = Field(default=None, alias="Usage")
-    """Token usage. Present once the turn has ended, if the provider reports it."""
+    """Token usage. Present once the turn has ended, if it called a model."""
 
 
 class AgentSessionTurnSummary(WireModel):
