@@ -216,23 +216,22 @@ async fn gc(arguments: Gc) -> Result<(), Failure> {
 
 async fn index(arguments: Index) -> Result<ExitCode, Failure> {
     let mut signals = ShutdownSignals::listen()?;
+    // Watching ends with a signal, and only so.
+    let interrupted = if arguments.watch { ExitCode::SUCCESS } else { ExitCode::from(INTERRUPTED) };
     let open = async {
         let (request, options) = arguments.into_request().await?;
         Ok::<_, Failure>((request, Target::open(options).await?))
     };
     let (request, target) = tokio::select! {
         opened = open => opened?,
-        () = signals.wait() => return Ok(ExitCode::from(INTERRUPTED)),
+        () = signals.wait() => return Ok(interrupted),
     };
     let result = tokio::select! {
         result = sources::index(&target, &request) => Some(result),
         () = signals.wait() => None,
     };
     target.close().await;
-    let Some(summary) = result else {
-        // Watching ends with a signal, and only so.
-        return Ok(if request.watch { ExitCode::SUCCESS } else { ExitCode::from(INTERRUPTED) });
-    };
+    let Some(summary) = result else { return Ok(interrupted) };
     print(&format!("{}\n", summary?))?;
     Ok(ExitCode::SUCCESS)
 }

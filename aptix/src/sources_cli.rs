@@ -136,7 +136,7 @@ pub(crate) struct Index {
     force: bool,
     /// Keep running and index changes
     #[arg(long)]
-    watch: bool,
+    pub(crate) watch: bool,
     #[command(flatten)]
     indexing: IndexingArgs,
     #[command(flatten)]

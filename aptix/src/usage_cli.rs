@@ -89,7 +89,7 @@ fn grouping(report: &UsageReport) -> &'static str {
     report.by.name()
 }
 
-fn row(key: String, group: &UsageGroup) -> [String; 9] {
+fn row(key: String, group: &UsageGroup) -> [String; 10] {
     let costs: Vec<String> =
         group.costs.iter().map(|cost| format!("{} {}", cost.amount, cost.currency)).collect();
     let usage = &group.usage;

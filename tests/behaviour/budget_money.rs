@@ -208,7 +208,7 @@ async fn allowed_turns_without_a_price_are_counted_by_every_reader() {
     assert_eq!((of_model(UNPRICED), of_model("scripted")), (json!(1), json!(0)));
     let csv = op.raw(Method::GET, &format!("{USAGE}?by=model"), &[("accept", "text/csv")], Vec::new()).await;
     assert!(
-        csv.text.lines().any(|line| line.starts_with("\"house-model\"") && line.ends_with(",\"\",1")),
+        csv.text.lines().any(|line| line.starts_with("\"house-model\"") && line.ends_with(",\"\",1,0")),
         "{}",
         csv.text
     );
@@ -242,9 +242,9 @@ async fn budget_that_warns_names_the_model_that_it_cannot_count() {
 fn example(guide: &str, member: &str) -> Value {
     let path = format!("{}/../docs/guides/{guide}.md", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).expect("a guide");
-    let blocks =
+    let mut blocks =
         text.split("```json").skip(1).filter_map(|rest| rest.split_once('\n')?.1.split("```").next());
-    let found = blocks.filter(|block| block.contains(&format!("\"{member}\""))).next();
+    let found = blocks.find(|block| block.contains(&format!("\"{member}\"")));
     serde_json::from_str(found.expect("an example")).expect("JSON")
 }
 

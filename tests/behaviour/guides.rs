@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     export::operator,
-    support::{Answer, Client, System, declaring, options, turn},
+    support::{Answer, Client, System, declaring, turn},
 };
 
 /// Blocks that can't run here: page, beginning of the block, and why.

@@ -40,9 +40,12 @@ async fn planted_secrets_are_listed_and_never_embedded() {
     let told = system.index(folder.path(), "acme").await;
     assert!(told.starts_with("2 files indexed, 0 unchanged, 0 deleted, 4 skipped"), "{told}");
     assert!(told.contains("may hold a secret: 4. Index one with --allow-secret PATH."), "{told}");
-    for refused in
-        ["prod.env (name *.env)", "scripts/deploy.sh (github-pat in line 3)", "renamed.txt", "train.ipynb"]
-    {
+    for refused in [
+        "prod.env (name *.env)",
+        "scripts/deploy.sh (secret-setting in line 3)",
+        "renamed.txt",
+        "train.ipynb",
+    ] {
         assert!(told.contains(&format!("\n  {refused}")), "{refused}: {told}");
     }
     assert!(!told.contains(&token()), "{told}");

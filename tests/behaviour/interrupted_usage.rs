@@ -17,7 +17,7 @@ use crate::{
 const ENDLESS: &str = "Write [[script: pace 10ms; words 3000]]";
 
 /// The number of streams that are cancelled at the same time.
-const CONCURRENT: usize = 6;
+const CONCURRENT: usize = 4;
 
 /// Returns the total of a report once it has this many turns.
 async fn total(system: &System, turns: u64) -> Value {
@@ -37,7 +37,15 @@ async fn charges(system: &System, replies: usize) -> Vec<Charge> {
 }
 
 async fn cancel(client: &Client, turn: &Value) {
-    client.post(&format!("{}/cancel", turn_path(turn)), String::new()).await.result();
+    loop {
+        let answer = client.post(&format!("{}/cancel", turn_path(turn)), String::new()).await;
+        // Every process may be busy with a stream.
+        if answer.status != 429 {
+            answer.result();
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// Streams an endless turn, cancels it after this long, and reads the stream to its end.

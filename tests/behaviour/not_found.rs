@@ -10,6 +10,8 @@ use crate::client_tools::results;
 use crate::session_edits::{edit, session_of};
 use crate::support::{Answer, Client, System, session_path, turn, workspace_turn};
 
+/// The most tries of a comparison of calls.
+const TRIES: usize = 4;
 const UNKNOWN: &str = "0123456789abcdef0123456789abcdef";
 const ASKS: &str = "Read [[script: call workspace_read_file {\"path\":\"a\"}; then; say \"Read.\"]]";
 
@@ -79,7 +81,7 @@ fn operations() -> Vec<(Method, String, String)> {
 
 /// Returns everything of an answer but the ids of its request and its time.
 fn shape(answer: &Answer) -> (u16, &str, Vec<(String, String)>) {
-    let is_own = |name: &str| !matches!(name, "date" | "x-request-id" | "x-correlation-id");
+    let is_own = |name: &str| name != "date" && !name.ends_with("id");
     let headers = answer.headers.iter().filter(|(name, _)| is_own(name.as_str()));
     let headers = headers.map(|(name, value)| (name.to_string(), format!("{value:?}")));
     (answer.status, &answer.text, headers.collect())
@@ -114,15 +116,24 @@ async fn alike(
         if names < least || names == Names::Nothing {
             continue;
         }
-        // What a process caches is read by the first of them.
-        ask(client, &operation, nobodys).await;
-        calls();
-        let found = ask(client, &operation, hidden).await;
-        let calls_of_hidden = calls();
-        let never = ask(client, &operation, nobodys).await;
-        assert_eq!(found.status, 404, "{what}: {}: {}", operation.2, found.text);
-        assert_eq!(shape(&never), shape(&found), "{what}: {}", operation.2);
-        assert_eq!(calls(), calls_of_hidden, "{what}: {}", operation.2);
+        // A process that starts reads what it caches, so equal calls may need another try.
+        for try_number in 0..TRIES {
+            calls();
+            let found = ask(client, &operation, hidden).await;
+            let calls_of_hidden = calls();
+            let never = ask(client, &operation, nobodys).await;
+            let calls_of_unknown = calls();
+            assert_eq!(found.status, 404, "{what}: {}: {}", operation.2, found.text);
+            assert_eq!(shape(&never), shape(&found), "{what}: {}", operation.2);
+            if calls_of_hidden == calls_of_unknown {
+                break;
+            }
+            assert!(
+                try_number + 1 < TRIES,
+                "{what}: {}: {calls_of_hidden:?} {calls_of_unknown:?}",
+                operation.2
+            );
+        }
     }
 }
 

@@ -149,8 +149,8 @@ async fn usage_as_csv_and_in_the_terminal_equals_the_report() {
     assert_eq!(
         &lines[1..],
         [
-            format!("\"ada\",2,1,2,{ada_ms},120,12,132,40,0,0,\"0.0002 EUR; 0.00004 USD\",0"),
-            format!("\"bob\",2,1,2,{bob_ms},2,1,3,0,0,0,\"0.000012 USD\",0"),
+            format!("\"ada\",2,1,2,{ada_ms},120,12,132,40,0,0,\"0.0002 EUR; 0.00004 USD\",0,0"),
+            format!("\"bob\",2,1,2,{bob_ms},2,1,3,0,0,0,\"0.000012 USD\",0,0"),
             String::new()
         ]
     );
@@ -169,7 +169,7 @@ async fn usage_as_csv_and_in_the_terminal_equals_the_report() {
     let row = table.lines().find(|line| line.starts_with("other-model")).unwrap();
     assert_eq!(
         row.split_whitespace().collect::<Vec<_>>(),
-        ["other-model", "1", "1", &model_ms, "ms", "100", "10", "110", "0.0002", "EUR"]
+        ["other-model", "1", "1", &model_ms, "ms", "100", "10", "110", "0", "0.0002", "EUR"]
     );
     assert!(run(&["--from", "2026-01-01", "--to", "2026-01-02"]).await.contains("2026-01-01 to 2026-01-02"));
 }

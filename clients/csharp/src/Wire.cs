@@ -501,8 +501,8 @@ namespace Aptix.Wire
         public List<string> Errors { get; set; }
 
         /// <summary>
-        /// Estimated part of the total tokens: of a call that was cut off, or whose provider doesn't report usage. Absent if
-        /// there is none.
+        /// Estimated part of the total tokens: of a call that was cut off, or whose provider doesn't report usage. Absent
+        /// if there is none.
         /// </summary>
         [JsonProperty("EstimatedTokens")]
         public long? EstimatedTokens { get; set; }

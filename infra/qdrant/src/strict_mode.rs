@@ -97,10 +97,16 @@ fn check_condition(
 fn needed(field: &wire::FieldCondition) -> Vec<Index> {
     use wire::r#match::MatchValue;
     let mut needed = match field.r#match.as_ref().and_then(|of| of.match_value.as_ref()) {
-        Some(MatchValue::Keyword(_) | MatchValue::Prefix(_) | MatchValue::Substring(_)) => vec![Index::Keyword],
-        Some(MatchValue::Keywords(of) | MatchValue::ExceptKeywords(of)) if of.strings.is_empty() => Vec::new(),
+        Some(MatchValue::Keyword(_) | MatchValue::Prefix(_) | MatchValue::Substring(_)) => {
+            vec![Index::Keyword]
+        }
+        Some(MatchValue::Keywords(of) | MatchValue::ExceptKeywords(of)) if of.strings.is_empty() => {
+            Vec::new()
+        }
         Some(MatchValue::Keywords(_) | MatchValue::ExceptKeywords(_)) => vec![Index::Keyword],
-        Some(MatchValue::Integers(of) | MatchValue::ExceptIntegers(of)) if of.integers.is_empty() => Vec::new(),
+        Some(MatchValue::Integers(of) | MatchValue::ExceptIntegers(of)) if of.integers.is_empty() => {
+            Vec::new()
+        }
         Some(MatchValue::Integer(_) | MatchValue::Integers(_) | MatchValue::ExceptIntegers(_)) => {
             vec![Index::Integer]
         }

@@ -22,8 +22,9 @@ use qdrant_client::qdrant::{
     DeletePointsBuilder, Distance, FieldType, Filter, Fusion, GetPointsBuilder, Modifier, NamedVectors,
     PointStruct, PointsIdsList, PrefetchQueryBuilder, Query, QueryPointsBuilder, Range,
     RecommendPointsBuilder, ScrollPointsBuilder, SparseVectorParamsBuilder, SparseVectorsConfigBuilder,
-    StrictModeConfigBuilder, TextIndexParamsBuilder, TokenizerType, UpsertPointsBuilder, Value, Vector, VectorInput,
-    VectorParamsBuilder, VectorsConfigBuilder, point_id::PointIdOptions, value::Kind, vectors_config::Config,
+    StrictModeConfigBuilder, TextIndexParamsBuilder, TokenizerType, UpsertPointsBuilder, Value, Vector,
+    VectorInput, VectorParamsBuilder, VectorsConfigBuilder, point_id::PointIdOptions, value::Kind,
+    vectors_config::Config,
 };
 use qdrant_client::{Payload, Qdrant, QdrantError};
 use tempfile::TempDir;

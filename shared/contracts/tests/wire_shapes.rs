@@ -92,7 +92,6 @@ fn full_final() -> Final {
         ],
         user_warnings: vec!["Retrieval was skipped.".to_owned()],
         usage: Some(usage()),
-        estimated_tokens: Some(100),
         ..bare_final()
     }
 }
@@ -148,6 +147,7 @@ fn turn() -> AgentSessionTurn {
             was_too_large_to_send: false,
         }],
         usage: Some(usage()),
+        estimated_tokens: Some(100),
         cost: Some(cost()),
         client_tool_ms: Some(1_250),
         server_tool_ms: Some(30),

@@ -32,6 +32,9 @@ pub struct Spent {
     /// The cost. Absent without prices.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cost: Option<Cost>,
+    /// True if the cost lacks tokens of a model without a price.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub cost_is_partial: bool,
     /// The model of the last call.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub model: Option<String>,

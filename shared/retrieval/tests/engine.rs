@@ -74,7 +74,7 @@ async fn engines() -> Vec<Engine> {
 async fn embedded() -> Option<Engine> {
     let test = std::env::current_exe().unwrap();
     let name = format!("embedded-qdrant{}", std::env::consts::EXE_SUFFIX);
-    let built = test.ancestors().nth(3)?.join("qdrant/debug").join(name);
+    let built = test.ancestors().nth(2)?.join(name);
     let folder = tempfile::tempdir().unwrap();
     let started = Command::new(built)
         .arg(folder.path())
@@ -175,10 +175,10 @@ async fn index_chunks_in(
     strict_mode: Option<StrictModeConfig>,
 ) -> Retriever<ApiKey, ApiKey> {
     let connection = Connection::<ApiKey>::new(&engine.url, None, QdrantTimeouts::INDEXER).unwrap();
-    let create = |qdrant: Clients| async move {
+    let create = |qdrant: Clients| {
         let request = collection::create_request(name, 3);
         let request = CreateCollection { strict_mode_config: strict_mode.clone(), ..request };
-        qdrant.collections().create(request).await
+        async move { qdrant.collections().create(request).await }
     };
     connection.call(create).await.unwrap();
     for index in collection::index_requests(name) {

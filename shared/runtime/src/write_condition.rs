@@ -122,15 +122,16 @@ mod tests {
 
     #[test]
     fn condition_without_a_meaning_is_refused() {
-        for lines in [
-            &[(IF_MATCH, b"".as_slice())][..],
+        let refused: [&[(HeaderName, &[u8])]; 7] = [
+            &[(IF_MATCH, b"")],
             &[(IF_MATCH, b" , ")],
             &[(IF_MATCH, b"\xff")],
             &[(IF_MATCH, b"*, \"a\"")],
             &[(IF_NONE_MATCH, b"\"a\"")],
             &[(IF_NONE_MATCH, b"")],
             &[(IF_MATCH, b"*"), (IF_NONE_MATCH, b"*")],
-        ] {
+        ];
+        for lines in refused {
             assert_eq!(read(lines), None, "{lines:?}");
         }
     }

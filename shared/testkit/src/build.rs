@@ -59,7 +59,7 @@ pub fn org() -> OrgId {
 #[must_use]
 pub fn org_budgets() -> contracts::request::Budgets {
     let budgets = br#"{"Budgets": [
-        {"Id": "month", "Scope": "org", "Window": "month", "Unit": "tokens", "Limit": 10000},
+        {"Id": "month", "Scope": "org", "Window": "month", "Unit": "tokens", "Limit": 10000000},
         {"Id": "day", "Scope": "user", "Window": "day", "Unit": "turns", "Limit": 1000},
         {"Id": "now", "Scope": "org", "Window": "concurrent", "Unit": "turns", "Limit": 100}
     ]}"#;

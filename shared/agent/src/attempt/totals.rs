@@ -156,6 +156,7 @@ impl Totals {
             estimated_tokens: all.estimated_tokens,
             model_calls: all.model_calls,
             cost: all.cost(route.prices.as_ref()),
+            cost_is_partial: all.cost_is_partial(route.prices.as_ref()),
             model: Some(route.model.clone()).filter(|_| all.model_calls > 0),
             is_final: false,
         }
@@ -173,6 +174,7 @@ impl Totals {
             },
         }
     }
+
     /// True if [`cost`](Self::cost) lacks tokens of a model without a price.
     #[must_use]
     pub fn cost_is_partial(&self, prices: Option<&Prices>) -> bool {

@@ -55,7 +55,11 @@ pub fn finalize(
     }
     Ok(Finalization {
         usage: (!turn.is_imported).then(|| UsageEntry::new(session, turn, settlement, &report)),
-        session: if purged { accounted(session) } else { roll_up(session, turn, settlement, outcome, &report) },
+        session: if purged {
+            accounted(session)
+        } else {
+            roll_up(session, turn, settlement, outcome, &report)
+        },
         turn: TurnChange {
             condition: Condition::same_owner(turn),
             after: Turn { due: None, state: State::Finalized(settlement.clone()), ..turn.clone() },
@@ -133,6 +137,7 @@ fn with_spent(report: Report, spent: &Spent) -> Report {
         estimated_tokens: spent.estimated_tokens,
         model_calls: Some(spent.model_calls),
         cost: spent.cost.clone(),
+        cost_is_partial: spent.cost_is_partial,
         model: report.model.or_else(|| spent.model.clone()),
         ..report
     }

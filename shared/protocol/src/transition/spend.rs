@@ -47,12 +47,12 @@ pub enum Seal {
 }
 
 /// Decides whether the figure of a settled turn has to be sealed before the turn is finalized. Its attempt has `grace`
-/// from the end on to tell it.
+/// from the end on to tell it; none if it is zero, whatever the clocks say.
 #[must_use]
 pub fn seal(turn: &Turn, now: Timestamp, grace: Duration) -> Seal {
     match &turn.state {
         State::Settled(Settlement { at, .. }) if is_open(turn) => {
-            if now < at.after(grace) {
+            if !grace.is_zero() && now < at.after(grace) {
                 return Seal::Wait;
             }
             let condition = Condition::Unsealed { attempt: turn.attempt.clone() };

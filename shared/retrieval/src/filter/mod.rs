@@ -81,7 +81,6 @@ pub fn filters(org: &OrgId, scope: &[RagCondition], hints: &[Hint], keys: &Filte
             operator => {
                 payload_conditions.push(PayloadCondition::equals(&key, condition));
                 // An equal text has the same words, if it has any.
-                let has_words = |value: &RagValue| matches!(value, RagValue::Text(text) if text.contains(char::is_alphanumeric));
                 match operator {
                     RagOperator::Equals if accepts_words && condition.values.iter().all(has_words) => {
                         base.must.push(Filter::should(any_of(&key, condition, &keys.texts)).into());
@@ -95,11 +94,10 @@ pub fn filters(org: &OrgId, scope: &[RagCondition], hints: &[Hint], keys: &Filte
     }
     let hints = hints.iter().filter_map(|hint| {
         let key = key_path(&hint.key)?;
-        let is_text = keys.texts.contains(&key);
-        let needed = if is_text { PayloadSchemaType::Text } else { PayloadSchemaType::Keyword };
-        let hint = match is_text {
-            true => Condition::matches_text(key.clone(), hint.value.clone()),
-            false => exact_match(&key, &hint.value),
+        let (needed, hint) = if keys.texts.contains(&key) {
+            (PayloadSchemaType::Text, Condition::matches_text(key.clone(), hint.value.clone()))
+        } else {
+            (PayloadSchemaType::Keyword, exact_match(&key, &hint.value))
         };
         keys.accept(&key, std::iter::once(needed)).then_some(hint)
     });
@@ -160,6 +158,11 @@ fn any_of(key: &str, condition: &RagCondition, texts: &BTreeSet<String>) -> Vec<
     }
     any.extend(flags.into_iter().map(|flag| Condition::matches(key, flag)));
     any
+}
+
+/// Returns true for a text that a word search can find.
+fn has_words(value: &RagValue) -> bool {
+    matches!(value, RagValue::Text(text) if text.contains(char::is_alphanumeric))
 }
 
 /// Returns the types of indexes by which the database compares a condition's values: texts by their words, or as a whole.

@@ -71,6 +71,7 @@ fn turn(state: State) -> Turn {
             estimated_tokens: 120,
             model_calls: 2,
             cost: Some(Cost { amount: Amount::from_micros(1_250), currency: "USD".to_owned() }),
+            cost_is_partial: true,
             model: Some("gpt-5".to_owned()),
             is_final: matches!(state, State::Finalized(_)),
         }),

@@ -25,7 +25,8 @@ pub(crate) async fn hold(deps: &impl Deps, turn: &Turn, report: &Report, reserve
 
 async fn raise(deps: &impl Deps, turn: &Turn, report: &Report, reserved: Amounts) -> Result<(), Unavailable> {
     let budgets = deps.store().budgets(&turn.key.session.org).await?;
-    let used = Amounts::of_turn(report, budgets.currency.as_deref());
+    // Turns without a price are only counted, not limited.
+    let used = Amounts { unpriced: 0, ..Amounts::of_turn(report, budgets.currency.as_deref()) };
     if used.beyond(reserved) == Amounts::default() {
         return Ok(());
     }

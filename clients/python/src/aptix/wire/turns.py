@@ -150,7 +150,9 @@ class AgentSessionTurn(WireModel):
     error_code: ErrorCode | None = Field(default=None, alias="ErrorCode")
     """Error code of a failed turn. Absent otherwise, and in records of earlier versions."""
     estimated_tokens: int | None = Field(default=None, alias="EstimatedTokens")
-    """Estimated part of the total tokens: of a call that was cut off, or whose provider doesn't report usage. Absent if there is none."""
+    """Estimated part of the total tokens: of a call that was cut off, or whose provider doesn't report usage. Absent
+    if there is none.
+    """
     full_agent_answer_url: str | None = Field(default=None, alias="FullAgentAnswerUrl")
     """URL of the full answer. Completed turns only."""
     instruction_summary_truncated: bool | None = Field(default=None, alias="InstructionSummaryTruncated")

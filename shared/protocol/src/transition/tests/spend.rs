@@ -69,6 +69,6 @@ fn greater_figure_of_an_ended_turn_counts() {
         let finalized = finalize::finalize(&session, &ended, Some(&outcome)).unwrap();
         assert_eq!(finalized.result.report.usage, Some(expected));
         assert_eq!(finalized.session.usage, expected);
-        assert_eq!(finalized.usage.amounts.usage, expected);
+        assert_eq!(finalized.usage.unwrap().amounts.usage, expected);
     }
 }

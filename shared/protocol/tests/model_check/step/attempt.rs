@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use contracts::Usage;
 use protocol::{
     change::{Condition, TurnChange},
     id::AttemptId,
@@ -125,7 +126,10 @@ impl Step<'_> {
     /// Tells what the turn has spent, if it was ended meanwhile, and answers from the stored head.
     pub(super) fn tell_spent(&mut self, stored: &Arc<Turn>, attempt: &AttemptId) {
         let calls = self.state.model_calls[usize::from(number(&stored.key.turn))];
-        let spent = Spent { model_calls: calls.into(), ..Spent::default() };
+        // Figures cover the whole turn, so also what an outcome object tells.
+        let told = u64::from(stored.outcome_writer().is_some());
+        let usage = Usage { prompt_tokens: told, ..Usage::default() };
+        let spent = Spent { usage, model_calls: calls.into(), ..Spent::default() };
         match spend::record(stored, attempt, spent) {
             Ok(mut change) => {
                 if self.is_disabled(Rule::SpentIsFinalOnce) {

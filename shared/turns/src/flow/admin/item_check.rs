@@ -21,6 +21,7 @@ use protocol::{
     detail::{FallbackAttempt, Feedback, ModeChange, ModeChangePosition, Participant, Report, RequestDetail},
     id::AttemptId,
     session::{Session, SolutionContext},
+    spent::Spent,
     turn::{MAX_TAKEOVERS, State, Turn},
 };
 
@@ -236,6 +237,7 @@ impl<'a> ItemCheck<'a> {
             ended_by: _,
             last_step,
             checkpoint: _,
+            spent,
             // See `meters_of`.
             meters: _,
             is_imported: _,
@@ -259,6 +261,7 @@ impl<'a> ItemCheck<'a> {
             self.figure("LastStep.Step", step.step, MAX_CALLS)?;
             self.attempt("LastStep.By", &step.attempt)?;
         }
+        spent.as_ref().map_or(Ok(()), |spent| self.spent(spent))?;
         let settlement = match state {
             State::Settled(settlement) => settlement,
             State::Finalized(settlement) if due.is_none() => settlement,
@@ -319,6 +322,8 @@ impl<'a> ItemCheck<'a> {
             // Only the id of a response continues a chain, and an import takes none along.
             chain_expires: _,
             usage,
+            estimated_tokens,
+            context_tokens,
             cost,
             cost_is_partial: _,
             last_raw_payload,
@@ -351,6 +356,8 @@ impl<'a> ItemCheck<'a> {
         self.text("PartialAnswer.Text", partial, MAX_LONG_CHARS)?;
         received_at.map_or(Ok(()), |received| self.time("ReceivedAt", received))?;
         usage.map_or(Ok(()), |usage| self.usage(usage))?;
+        self.figure("EstimatedTokens", *estimated_tokens, MAX_TOKENS)?;
+        self.figure("ContextTokens", *context_tokens, MAX_TOKENS)?;
         cost.as_ref().map_or(Ok(()), |cost| self.cost(cost))?;
         for (member, number) in
             [("LastRawPayload", last_raw_payload), ("ModelCalls", model_calls), ("ToolRounds", tool_rounds)]
@@ -378,6 +385,16 @@ impl<'a> ItemCheck<'a> {
         }
         self.texts("Warnings", warnings, MAX_LONG_CHARS)?;
         self.texts("Errors", errors, MAX_LONG_CHARS)
+    }
+
+    fn spent(&self, spent: &Spent) -> Result<(), Fault> {
+        let Spent { usage, estimated_tokens, model_calls, cost, cost_is_partial: _, model, is_final: _ } =
+            spent;
+        self.usage(*usage)?;
+        self.figure("Spent.EstimatedTokens", *estimated_tokens, MAX_TOKENS)?;
+        self.figure("Spent.ModelCalls", *model_calls, MAX_CALLS)?;
+        cost.as_ref().map_or(Ok(()), |cost| self.cost(cost))?;
+        self.text("Spent.Model", model.as_deref().unwrap_or_default(), MAX_PROVIDER_CHARS)
     }
 
     fn usage(&self, usage: Usage) -> Result<(), Fault> {

@@ -67,7 +67,8 @@ impl<D: Deps> Finalizer<D> {
 
 /// Makes a turn terminal if it is settled. Returns true if this call did it.
 pub(crate) async fn finalize_turn(deps: &impl Deps, key: &TurnKey) -> Result<bool, Unavailable> {
-    let mut tries = 0;
+    let (host, grace) = (deps.host(), deps.timing().usage_grace);
+    let (mut tries, started) = (0, host.monotonic());
     while tries < MAX_TRIES {
         let (session, turn, request) = deps.store().session_and_record(key).await?;
         let (Some(session), Some(turn)) = (session, turn) else {
@@ -76,10 +77,13 @@ pub(crate) async fn finalize_turn(deps: &impl Deps, key: &TurnKey) -> Result<boo
         let State::Settled(_) = turn.state else {
             return Ok(false);
         };
-        match spend::seal(&turn, deps.host().now(), deps.timing().usage_grace) {
+        // The clock of whoever ended the turn may differ, so the wait is bounded by this process's own, too.
+        let has_waited = host.monotonic().saturating_sub(started) >= grace;
+        let left = if has_waited { Duration::ZERO } else { grace };
+        match spend::seal(&turn, host.now(), left) {
             Seal::None => {}
             Seal::Wait => {
-                deps.host().sleep(SPENT_POLL_INTERVAL).await;
+                host.sleep(SPENT_POLL_INTERVAL).await;
                 continue;
             }
             Seal::Write(change) => {

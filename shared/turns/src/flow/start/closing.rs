@@ -52,9 +52,12 @@ pub(super) async fn prepare(
 /// about a second, and else seals the estimate. False if the head changed, so that the start has to decide again.
 async fn seal(deps: &impl Deps, open: &Turn) -> Result<bool, Unavailable> {
     let grace = deps.timing().short_usage_grace;
-    let mut turn = open.clone();
+    let (mut turn, started) = (open.clone(), deps.host().monotonic());
     loop {
-        match spend::seal(&turn, deps.host().now(), grace) {
+        // The clock of whoever ended the turn may differ, so the wait is bounded by this process's own, too.
+        let has_waited = deps.host().monotonic().saturating_sub(started) >= grace;
+        let left = if has_waited { Duration::ZERO } else { grace };
+        match spend::seal(&turn, deps.host().now(), left) {
             Seal::None => return Ok(turn == *open),
             Seal::Wait => {
                 deps.host().sleep(SPENT_POLL_INTERVAL).await;
