@@ -19,7 +19,7 @@ use serde_json::Value;
 use source::{code, modules, paths_from, rust_files};
 
 /// The longest Rust file, in lines.
-const MAX_LINES: usize = 500;
+const MAX_LINES: usize = 800;
 
 /// The crates that each crate may depend on. A new crate has to be added here.
 const ALLOWED: &[(&str, &[&str])] = &[
@@ -258,7 +258,7 @@ fn modules_of_a_crate_form_no_circle() {
 }
 
 #[test]
-fn files_have_at_most_500_lines() {
+fn files_have_at_most_800_lines() {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let files = rust_files(root);
     assert!(files.len() > 500, "only {} files were found", files.len());
