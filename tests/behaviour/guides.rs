@@ -244,7 +244,7 @@ impl Reader {
         let headers: Vec<_> = headers.into_iter().filter(|(name, _)| *name != "authorization").collect();
         let answer =
             client.raw(curl.method.clone(), &curl.path, &headers, curl.body.clone().into_bytes()).await;
-        let result = answer.text.lines().filter_map(|line| line.strip_prefix("data: ")).last();
+        let result = answer.text.lines().filter_map(|line| line.strip_prefix("data: ")).next_back();
         let envelope: Value = serde_json::from_str(result.unwrap_or(&answer.text)).unwrap_or_default();
         let is_successful = envelope.get("Successful").is_none_or(|successful| *successful == true);
         assert!(answer.status == 200 && is_successful, "{page}: {curl:?}\n{}", answer.text);

@@ -77,7 +77,7 @@
  *   Status: EntityHeader, StatusReason?: string, ErrorCode?: string, StatusTimeStamp: string, Mode: string, InstructionSummary: string, InstructionSummaryTruncated?: boolean,
  *   FullInstructionUrl: string, AgentAnswerSummary?: string, AgentAnswerSummaryTruncated?: boolean, FullAgentAnswerUrl?: string,
  *   PartialAnswerSummary?: string, PartialAnswerSummaryTruncated?: boolean, Warnings: string[], Errors: string[],
- *   Usage?: Usage, Cost?: Cost, ClientToolMs?: number, [member: string]: unknown,
+ *   Usage?: Usage, EstimatedTokens?: number, Cost?: Cost, ClientToolMs?: number, [member: string]: unknown,
  * }} SessionTurn
  *
  * A step of a turn: a reply of the model and the results of its calls. The OpenAPI document lists all members.

@@ -42,8 +42,8 @@ impl SearchTerms {
 pub fn add_terms(text: &str, terms: &mut BTreeSet<String>) {
     for segment in FoldedText::new(text).runs().flat_map(segments) {
         let is_spaced = segment.first().is_some_and(|first| is_spaced(*first));
-        let lengths = if is_spaced { 1..=segment.len().min(MAX_PREFIX_CHARS) } else { 1..=0 };
-        let prefixes = lengths.map(|length| prefix(segment, length));
+        let longest = if is_spaced { segment.len().min(MAX_PREFIX_CHARS) } else { 0 };
+        let prefixes = (1..=longest).map(|length| prefix(segment, length));
         let unspaced = if is_spaced { &[][..] } else { segment };
         for term in prefixes.chain(unspaced.iter().map(char::to_string)).chain(pairs(unspaced)) {
             if terms.len() >= MAX_TERMS {
