@@ -167,7 +167,7 @@ async fn unreadable_service_response_is_in_no_log_and_no_response() {
     stream::iter(cases)
         .for_each_concurrent(4, async |((port, more), status)| {
             let url = unreadable_service(status).await;
-            // A turn whose outcome can't be stored ends 20 s before its function.
+            // A turn whose outcome can't be stored ends about 10 s before its function.
             let mut options = Options { timeout: Some(Duration::from_secs(25)), ..options() };
             let settings = more.iter().copied().chain([(*port, url.as_str())]);
             options.environment.extend(settings.map(|(name, value)| (name.to_owned(), value.to_owned())));

@@ -1,10 +1,10 @@
 //! Settles a turn: stores its outcome, decides the turn by it, and announces it.
 
-use std::time::Duration;
+use std::{pin::pin, time::Duration};
 
 use agent::outcome::{Outcome, Response, answer::File};
 use contracts::error::causes;
-use futures::future::{join, join3, try_join_all};
+use futures::future::{Either, join, join3, select, try_join_all};
 use protocol::{
     change::PartialWork,
     transition::{settle, spend},
@@ -76,8 +76,9 @@ pub(crate) async fn settle(
 /// How long a failing outcome is stored again. A client waits meanwhile.
 const RETRIED_FOR: Duration = Duration::from_secs(60);
 
-/// Stores the answer's files, then the outcome object that refers to them (I10). Retries for a minute, if the lease
-/// allows.
+/// Stores the answer's files, then the outcome object that refers to them (I10). Retries for a minute, but leaves a
+/// quarter of the owner's last lease to the write that ends the turn. A slow try would use that up too, and the turn would
+/// wait for a takeover.
 async fn store_outcome(
     deps: &impl Deps,
     owned: &OwnedTurn,
@@ -85,19 +86,31 @@ async fn store_outcome(
     files: &[File],
 ) -> Result<(), Unavailable> {
     let (payloads, host) = (deps.payloads(), deps.host());
-    let until = host.monotonic().saturating_add(RETRIED_FOR);
+    let owned_until = owned.scope.deadline.saturating_sub(deps.timing().stop_margin);
+    let left = owned_until.saturating_sub(host.monotonic());
+    let mut over = pin!(host.sleep(RETRIED_FOR.min(left * 3 / 4)));
     loop {
-        let stored = async {
+        let store = pin!(async {
             try_join_all(files.iter().map(|file| payloads.put_file(file))).await?;
             outcomes::store(payloads, &owned.turn, outcome).await
-        };
-        let stored = stored.await;
-        let pause = host.jitter(Duration::from_secs(1));
-        match stored {
-            Err(_) if host.monotonic() < until && owned.lease.remaining(host) > pause => {
-                host.sleep(pause).await
+        });
+        let failed = match select(store, over).await {
+            Either::Left((Ok(()), _)) => return Ok(()),
+            Either::Left((Err(error), still)) => {
+                over = still;
+                error
             }
-            stored => return stored,
+            Either::Right(_) => {
+                return Err(Unavailable { what: "the payload store", source: "no reply in time".into() });
+            }
+        };
+        let pause = host.jitter(Duration::from_secs(1));
+        if owned.lease.remaining(host) <= pause {
+            return Err(failed);
+        }
+        match select(pin!(host.sleep(pause)), over).await {
+            Either::Left(((), still)) => over = still,
+            Either::Right(_) => return Err(failed),
         }
     }
 }
