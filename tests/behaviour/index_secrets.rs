@@ -5,6 +5,9 @@ use std::fs;
 use crate::indexing::write;
 use crate::support::System;
 
+#[path = "../../shared/indexing/src/secrets/planted.rs"]
+mod planted;
+
 /// A token of a provider, put together so that no scanner reports this file.
 fn token() -> String {
     ["ghp", "_", &"A1b2C3d4E5f6".repeat(3)].concat()
@@ -51,6 +54,30 @@ async fn planted_secrets_are_listed_and_never_embedded() {
     assert!(!told.contains(&token()), "{told}");
     let stored = system.stored().await;
     assert!(stored.contains("renew_lease") && !stored.contains(&token()), "{stored}");
+}
+
+#[tokio::test]
+async fn sixty_planted_secrets_are_listed_and_none_is_stored() {
+    let system = System::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let files: Vec<(String, String)> = [(7, "a"), (11, "b")]
+        .into_iter()
+        .flat_map(|(seed, below)| {
+            planted::planted(seed).into_iter().map(move |(path, text)| (format!("{below}/{path}"), text))
+        })
+        .chain([("plain.txt".to_owned(), "Some notes.\n".to_owned())])
+        .collect();
+    write(
+        folder.path(),
+        &files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect::<Vec<_>>(),
+    );
+    let told = system.index(folder.path(), "acme").await;
+    assert!(told.starts_with("1 files indexed, 0 unchanged, 0 deleted, 60 skipped"), "{told}");
+    for (path, _) in files.iter().filter(|(path, _)| path != "plain.txt") {
+        assert!(told.contains(&format!("\n  {path} (")), "{path}: {told}");
+    }
+    let points = system.points("sources").await;
+    assert_eq!(points.len(), 1, "{points:?}");
 }
 
 #[tokio::test]

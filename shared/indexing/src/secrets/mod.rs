@@ -6,6 +6,8 @@
 mod catalog;
 mod finding;
 mod path_set;
+#[cfg(test)]
+mod planted;
 mod rule;
 #[cfg(test)]
 mod tests;
