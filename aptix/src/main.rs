@@ -132,7 +132,7 @@ async fn run_command(command: Command) -> Result<ExitCode, Failure> {
         Command::Budgets { command } => print(&budgets_cli::run(command).await?)?,
         Command::Usage(arguments) => print(&usage_cli::run(arguments).await?)?,
         Command::Bench(arguments) => bench(arguments).await?,
-        Command::Openapi { openapi_version: OpenapiVersion::V3_1 } => print(&local::docs::openapi()?)?,
+        Command::Openapi { openapi_version: OpenapiVersion::V3_1 } => print(&openapi::yaml()?)?,
         Command::Openapi { openapi_version: OpenapiVersion::V3_0 } => print(&openapi::json_3_0()?)?,
         Command::Completions { shell } => print(&completions(shell)?)?,
         Command::Man { folder } => write_man_pages(&folder)?,

@@ -1,22 +1,25 @@
-"""Generates `src/Wire.cs`, `src/Operations.cs` and `src/Errors.cs` from `infra/openapi-3.0.json`.
+"""Generates `src/Wire.cs`, `src/Operations.cs` and `src/Errors.cs` from `aptix openapi --openapi-version 3.0`.
 
 They are the types of the API, a method for each operation that returns JSON or streams a turn, and the members of an
 exception.
 
 python3 generate_wire.py          # writes the files
 python3 generate_wire.py --check  # fails if a file is out of date
+
+`APTIX_PROGRAM` names the program. Without it, cargo builds and runs it.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-DOCUMENT = HERE.parent.parent / "infra" / "openapi-3.0.json"
 TARGET = HERE / "src"
 
 #: Schemas of events, by the event's name. The client reads them from a stream.
@@ -425,9 +428,16 @@ def constants(name: str, values: list[str]) -> str:
     return text + "    }\n"
 
 
+def document() -> Any:
+    """Returns the OpenAPI 3.0 document."""
+    program = os.environ.get("APTIX_PROGRAM")
+    command = [program] if program else ["cargo", "run", "--locked", "--quiet", "--package", "aptix", "--"]
+    return json.loads(subprocess.check_output([*command, "openapi", "--openapi-version", "3.0"], cwd=HERE))
+
+
 def main() -> None:
     """Writes or checks the files."""
-    generator = Generator(json.loads(DOCUMENT.read_text(encoding="utf-8")))
+    generator = Generator(document())
     for name, text in {
         "Wire.cs": generator.wire(),
         "Operations.cs": generator.operations(),

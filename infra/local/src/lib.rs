@@ -20,7 +20,7 @@ pub mod dead_letters;
 mod demo;
 mod discovery;
 mod disk_space;
-pub mod docs;
+mod docs;
 mod endpoints;
 mod environment;
 mod error;

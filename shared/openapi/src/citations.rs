@@ -6,23 +6,21 @@ use crate::{document, down_conversion::down_convert};
 /// The prefixes of citations.
 const PREFIXES: [&str; 7] = ["AGN-", "DD-", "IDX-", "TUL-", "\u{a7}", concat!("ruling", ": "), "docs/"];
 
-/// The beginning of the text. Tools that skip generated files look for this mark at the beginning of a line.
-const GENERATED_MARK: &str = concat!(
-    "{\n  \"x-comment\":\n",
-    "    \"@generated from the contract by `cargo run -p aptix -- openapi --openapi-version 3.0`; don't edit it.\","
-);
+/// First line of the file in the repository. Tools that skip generated files look for the mark.
+const HEADER: &str = "# @generated from the contract by `cargo run -p aptix -- openapi > infra/openapi.yaml`; don't edit it.\n";
 
 /// The OpenAPI document can't be serialized.
 #[derive(Debug, thiserror::Error)]
 #[error("can't serialize the OpenAPI document: {0}")]
 pub struct SerializeError(String);
 
-/// Returns the document as YAML.
+/// Returns the document as YAML, as stored in `infra/openapi.yaml`.
 ///
 /// # Errors
 /// If serialization fails.
 pub fn yaml() -> Result<String, SerializeError> {
-    document().to_yaml().map(|text| strip_citations(&text)).map_err(|error| SerializeError(error.to_string()))
+    let yaml = document().to_yaml().map_err(|error| SerializeError(error.to_string()))?;
+    Ok(format!("{HEADER}{}", strip_citations(&yaml)))
 }
 
 /// Returns the document as JSON.
@@ -40,8 +38,7 @@ pub fn json() -> Result<String, SerializeError> {
 pub fn json_3_0() -> Result<String, SerializeError> {
     let serialize_error = |error: serde_json::Error| SerializeError(error.to_string());
     let document = serde_json::from_str(&json()?).map_err(serialize_error)?;
-    let text = serde_json::to_string_pretty(&down_convert(document)).map_err(serialize_error)?;
-    Ok(format!("{}\n", text.replacen('{', GENERATED_MARK, 1)))
+    serde_json::to_string_pretty(&down_convert(document)).map(|text| text + "\n").map_err(serialize_error)
 }
 
 /// Removes citations in parentheses from the text. No citation has a character that JSON or YAML escapes.

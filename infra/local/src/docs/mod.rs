@@ -13,8 +13,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use openapi::SerializeError;
 
-/// First line of the file in the repository.
-const HEADER: &str = "# @generated from the contract by `cargo run -p aptix -- openapi > infra/openapi.yaml`; don't edit it.\n";
 /// The page, without the document.
 const PAGE: &str = include_str!("page.html");
 /// Files that the page loads.
@@ -30,15 +28,6 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
                       trusted-types 'none'";
 
-/// Returns the document as stored in `infra/openapi.yaml`.
-///
-/// # Errors
-/// Fails if it can't be written as YAML.
-pub fn openapi() -> Result<String, SerializeError> {
-    let yaml = openapi::yaml()?;
-    Ok(format!("{HEADER}{yaml}"))
-}
-
 /// Returns the page with the document embedded.
 fn page() -> Result<String, SerializeError> {
     let json = openapi::json()?;
@@ -49,7 +38,7 @@ fn page() -> Result<String, SerializeError> {
 /// A document that the first request generates, since most local clouds are never asked for one.
 type Document = LazyLock<Result<String, SerializeError>>;
 
-static YAML: Document = LazyLock::new(openapi);
+static YAML: Document = LazyLock::new(openapi::yaml);
 static JSON_3_0: Document = LazyLock::new(openapi::json_3_0);
 static HTML: Document = LazyLock::new(page);
 
