@@ -1,5 +1,4 @@
-//! The OpenAPI document: its examples hold, every operation is served,
-//! and what is served is documented; and `template.yaml` deploys the paths of the contract.
+//! The OpenAPI document: its examples hold, every operation is served, and what is served is documented.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,7 +11,7 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use aws_lambda_events::sqs::SqsEvent;
-use contracts::{AgentExecuteRequest, ErrorCode, ToolContinuation, paths};
+use contracts::{AgentExecuteRequest, ErrorCode, ToolContinuation, operations, paths};
 use lambda_http::{RequestExt, request::LambdaRequest};
 use local::{Cloud, Options, token::Identity};
 use protocol::queue_message::FinalizeMessage;
@@ -28,7 +27,7 @@ fn document() -> Value {
 }
 
 /// Every operation as (method, path, what the document says).
-fn operations(document: &Value) -> Vec<(String, String, Value)> {
+fn documented(document: &Value) -> Vec<(String, String, Value)> {
     let paths = document["paths"].as_object().unwrap().iter();
     paths
         .flat_map(|(path, item)| {
@@ -42,7 +41,7 @@ fn operations(document: &Value) -> Vec<(String, String, Value)> {
 fn openapi_3_0_has_every_operation_and_suits_generators() {
     let plain: Value = serde_json::from_str(&openapi::json_3_0().unwrap()).unwrap();
     let names = |document: &Value| {
-        let names = operations(document).into_iter().map(|(method, path, _)| (method, path));
+        let names = documented(document).into_iter().map(|(method, path, _)| (method, path));
         names.collect::<BTreeSet<_>>()
     };
     assert_eq!(names(&plain), names(&document()));
@@ -82,11 +81,11 @@ fn references_and_links_have_targets() {
     for reference in references {
         assert!(document.pointer(&reference[1..]).is_some(), "{reference}");
     }
-    let ids: BTreeSet<_> = operations(&document)
+    let ids: BTreeSet<_> = documented(&document)
         .iter()
         .map(|(_, _, operation)| operation["operationId"].clone().to_string())
         .collect();
-    assert_eq!(ids.len(), operations(&document).len());
+    assert_eq!(ids.len(), documented(&document).len());
     visit(&document, &mut |name, value| {
         if name == "operationId" {
             assert!(ids.contains(&value.to_string()), "{value}");
@@ -105,31 +104,6 @@ fn visit(value: &Value, see: &mut impl FnMut(&str, &Value)) {
     }
 }
 
-/// The paths that `template.yaml` deploys.
-fn deployed() -> BTreeSet<String> {
-    let template: yaml_serde::Value = yaml_serde::from_str(&file("template.yaml")).unwrap();
-    let resources = template["Resources"].as_mapping().unwrap().values();
-    let events = resources.filter_map(|resource| resource["Properties"]["Events"].as_mapping());
-    let apis = events.flat_map(|events| events.values()).filter(|event| event["Type"] == "Api");
-    apis.map(|event| event["Properties"]["Path"].as_str().unwrap().to_owned()).collect()
-}
-
-#[test]
-fn template_deploys_exactly_the_paths_of_the_contract() {
-    let payloads = paths::PAYLOADS.strip_suffix("{proxy+}").unwrap();
-    let of_contract = paths::ALL.map(|path| if path.starts_with(payloads) { paths::PAYLOADS } else { path });
-    // The other API has a document of its own, which is OpenAI's.
-    let of_contract: BTreeSet<_> =
-        of_contract.into_iter().chain([paths::OPENAI]).map(str::to_owned).collect();
-    assert_eq!(deployed(), of_contract);
-}
-
-#[test]
-fn documented_paths_are_in_the_contract() {
-    let documented: BTreeSet<_> = operations(&document()).into_iter().map(|(_, path, _)| path).collect();
-    assert_eq!(documented, paths::ALL.map(str::to_owned).into());
-}
-
 /// Codes that no operation answers with, and why. A code that comes into use leaves this list.
 const NOT_OF_AN_OPERATION: [ErrorCode; 2] = [
     // No operation: no such path, or not with this method.
@@ -139,7 +113,7 @@ const NOT_OF_AN_OPERATION: [ErrorCode; 2] = [
 
 #[test]
 fn error_codes_are_documented_where_they_can_occur() {
-    let documented: BTreeSet<_> = openapi::error_codes().into_iter().flat_map(|(_, codes)| codes).collect();
+    let documented: BTreeSet<_> = operations::all().flat_map(|operation| operation.errors.concat()).collect();
     let expected: BTreeSet<_> =
         ErrorCode::ALL.iter().copied().filter(|code| !NOT_OF_AN_OPERATION.contains(code)).collect();
     assert_eq!(documented, expected);
@@ -197,13 +171,15 @@ fn request_examples_are_the_bodies_of_the_sample_events() {
     assert_eq!(content(paths::TOOL_RESULTS)["examples"]["toolResults"]["value"], bodies[1]);
 }
 
-/// The path with something in place of each parameter.
+/// The path with a value in place of each parameter.
 fn filled(path: &str) -> String {
-    let hash = "0".repeat(64);
-    [("{SessionId}", "s1"), ("{TurnId}", "t1"), ("{Hash}", hash.as_str()), ("{Name}", "a.txt")]
-        .iter()
-        .chain(&[("{ContextId}", "a1"), ("{Version}", "1")])
-        .fold(path.to_owned(), |path, (name, value)| path.replace(name, value))
+    let segments = path.split('/').map(|segment| match segment {
+        "{Hash}" => "0".repeat(64),
+        "{Version}" => "1".to_owned(),
+        parameter if parameter.starts_with('{') => "a1".to_owned(),
+        literal => literal.to_owned(),
+    });
+    segments.collect::<Vec<_>>().join("/")
 }
 
 #[tokio::test]
@@ -219,7 +195,7 @@ async fn documented_operations_are_served_and_others_get_the_envelope() {
         let body: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap_or_default();
         (status, body["Errors"][0]["ErrorCode"].as_str().unwrap_or_default().to_owned())
     };
-    for (method, path, operation) in operations(&document()) {
+    for (method, path, operation) in documented(&document()) {
         let (status, code) = call(&method, &filled(&path)).await;
         assert!(!["RouteNotFound", "MethodNotAllowed"].contains(&code.as_str()), "{method} {path}: {code}");
         let documented = operation["responses"].as_object().unwrap();

@@ -2,10 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that can't go on has failed")]
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    process::Command,
-};
+use std::collections::BTreeSet;
 
 use yaml_serde::Value;
 
@@ -271,48 +268,4 @@ fn each_function_gets_the_settings_it_reads() {
         let given: BTreeSet<String> = shared.union(&variables(&function)).cloned().collect();
         assert_eq!(given, reads, "{name}");
     }
-}
-
-#[test]
-fn cargo_lambda_routes_match_the_gateway() {
-    let metadata = Command::new(env!("CARGO"))
-        .args(["metadata", "--no-deps", "--format-version", "1"])
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
-        .output()
-        .unwrap();
-    let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout).unwrap();
-    let mut table = BTreeSet::new();
-    for (path, functions) in metadata["metadata"]["lambda"]["watch"]["router"].as_object().unwrap() {
-        let path = path.replace("{*proxy}", "{proxy+}");
-        let mut note = |method: &str, function: &serde_json::Value| {
-            table.insert((path.clone(), method.to_owned(), function.as_str().unwrap().to_owned()));
-        };
-        match functions {
-            serde_json::Value::Array(several) => {
-                several.iter().for_each(|one| note(one["method"].as_str().unwrap(), &one["function"]))
-            }
-            // Every method, so of a path that takes one.
-            function => note("any", function),
-        }
-    }
-    let template = template();
-    let mut deployed: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
-    for (_, resource) in template["Resources"].as_mapping().unwrap() {
-        let Some(events) = resource["Properties"]["Events"].as_mapping() else { continue };
-        let binary = resource["Metadata"]["BuildProperties"]["Binary"].as_str().unwrap();
-        for event in events.values().filter(|event| event["Type"] == "Api") {
-            let text = |name: &str| event["Properties"][name].as_str().unwrap().to_owned();
-            deployed.entry(text("Path")).or_default().push((text("Method"), binary.to_owned()));
-        }
-    }
-    let deployed: BTreeSet<_> = deployed
-        .into_iter()
-        .flat_map(|(path, routes)| {
-            let alone = routes.len() == 1;
-            routes.into_iter().map(move |(method, function)| {
-                (path.clone(), if alone { "any".to_owned() } else { method }, function)
-            })
-        })
-        .collect();
-    assert_eq!(table, deployed);
 }

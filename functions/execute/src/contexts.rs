@@ -2,30 +2,27 @@
 //! same of conversation contexts and modes: changes by operators and agent editors. Modes have no rollouts.
 
 use agent::context::{ContextKind, Rollout};
-use axum::{
-    Extension, Router,
-    extract::State,
-    routing::{post, put},
-};
+use axum::{Extension, Router, extract::State};
 use contracts::{
-    paths::ContextPaths,
+    operations::contexts::ContextOperations,
     read::Context,
     request::{ContextText, RollbackRequest, RolloutRequest},
 };
 use runtime::{
-    AuthenticatedCaller, CachePolicy, IfNoneMatch, Reply, WriteCondition, path::ContextPath,
+    AuthenticatedCaller, CachePolicy, IfNoneMatch, OperationRoutes, Reply, WriteCondition, path::ContextPath,
     request_body::JsonBody,
 };
 use service::app::{App, error_reply};
 use turns::flow::{Precondition, context_id};
 
 /// Returns the routes of a kind of contexts.
-pub(crate) fn routes(paths: ContextPaths, kind: ContextKind) -> Router<App> {
+pub(crate) fn routes(operations: &ContextOperations, kind: ContextKind) -> Router<App> {
     let router = Router::new()
-        .route(paths.context, put(put_context).delete(delete_context))
-        .route(paths.rollback, post(roll_back));
-    let router = match paths.rollout {
-        Some(rollout) => router.route(rollout, put(roll_out)),
+        .serve(&operations.put, put_context)
+        .serve(&operations.delete, delete_context)
+        .serve(&operations.roll_back, roll_back);
+    let router = match &operations.roll_out {
+        Some(operation) => router.serve(operation, roll_out),
         None => router,
     };
     router.layer(Extension(kind))

@@ -21,13 +21,9 @@ mod set_org_settings;
 use std::process::ExitCode;
 
 use agent::context::ContextKind;
-use axum::{
-    Router,
-    middleware::from_fn,
-    routing::{patch, post, put},
-};
-use contracts::paths;
-use runtime::refuse_conditions;
+use axum::Router;
+use contracts::operations::{self, contexts as kinds};
+use runtime::OperationRoutes;
 use service::app::App;
 
 /// Serves invocations until the Lambda service stops the process. Logs a failure to start.
@@ -38,38 +34,28 @@ pub fn run() -> ExitCode {
 async fn serve() -> Result<(), lambda_http::Error> {
     let app = App::start().await?;
     let response_mode = app.response_mode;
-    let routes = unconditional_routes().merge(conditional_routes());
-    let routes = if app.serves_openai_api { routes.merge(openai::routes()) } else { routes };
+    let routes = if app.serves_openai_api { routes().merge(openai::routes()) } else { routes() };
     runtime::api::serve(routes.with_state(app), response_mode).await
 }
 
-/// Returns the routes without a precondition, which they refuse.
-fn unconditional_routes() -> Router<App> {
+fn routes() -> Router<App> {
     Router::new()
-        .route(paths::EXECUTE, post(run_turn::run_turn))
-        .route(paths::IMPORT, post(import_sessions::import_sessions))
-        .route(paths::CANCEL.template(), post(cancel_turn::cancel_turn))
-        .route(paths::ABANDON.template(), post(end_turn::abandon))
-        .route(paths::SETTLE.template(), post(end_turn::settle))
-        .route(paths::RERUN.template(), post(rerun_turn::rerun_turn))
-        .route(paths::FEEDBACK.template(), put(give_feedback::give_feedback))
-        .route(paths::FORK.template(), post(fork_session::fork_session))
-        .route_layer(from_fn(refuse_conditions))
-}
-
-/// Returns the routes that change a resource with an entity tag, which a precondition may name.
-fn conditional_routes() -> Router<App> {
-    Router::new()
-        .route(paths::BUDGETS, put(set_budgets::set_budgets))
-        .route(paths::ORG_SETTINGS, put(set_org_settings::set_org_settings))
-        .route(
-            paths::SESSION.template(),
-            patch(change_session::change_session).delete(delete_session::delete_session),
-        )
-        .route(paths::RESTORE.template(), post(restore_session::restore_session))
-        .route(paths::QUARANTINE.template(), post(quarantine_session::quarantine))
-        .route(paths::RELEASE.template(), post(quarantine_session::release))
-        .merge(contexts::routes(paths::AGENTS, ContextKind::Agent))
-        .merge(contexts::routes(paths::CONVERSATION_CONTEXTS, ContextKind::Conversation))
-        .merge(contexts::routes(paths::MODES, ContextKind::Mode))
+        .serve(&operations::EXECUTE_TURN, run_turn::run_turn)
+        .serve(&operations::IMPORT_SESSIONS, import_sessions::import_sessions)
+        .serve(&operations::CANCEL_TURN, cancel_turn::cancel_turn)
+        .serve(&operations::ABANDON_TURN, end_turn::abandon)
+        .serve(&operations::SETTLE_TURN, end_turn::settle)
+        .serve(&operations::RERUN_TURN, rerun_turn::rerun_turn)
+        .serve(&operations::GIVE_FEEDBACK, give_feedback::give_feedback)
+        .serve(&operations::FORK_SESSION, fork_session::fork_session)
+        .serve(&operations::SET_BUDGETS, set_budgets::set_budgets)
+        .serve(&operations::SET_ORG_SETTINGS, set_org_settings::set_org_settings)
+        .serve(&operations::CHANGE_SESSION, change_session::change_session)
+        .serve(&operations::DELETE_SESSION, delete_session::delete_session)
+        .serve(&operations::RESTORE_SESSION, restore_session::restore_session)
+        .serve(&operations::QUARANTINE_SESSION, quarantine_session::quarantine)
+        .serve(&operations::RELEASE_SESSION, quarantine_session::release)
+        .merge(contexts::routes(&kinds::AGENTS, ContextKind::Agent))
+        .merge(contexts::routes(&kinds::CONVERSATION_CONTEXTS, ContextKind::Conversation))
+        .merge(contexts::routes(&kinds::MODES, ContextKind::Mode))
 }

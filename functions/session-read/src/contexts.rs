@@ -2,10 +2,10 @@
 //! and agent editors.
 
 use agent::context::ContextKind;
-use axum::{Extension, Router, extract::State, routing::get};
-use contracts::paths::ContextPaths;
+use axum::{Extension, Router, extract::State};
+use contracts::operations::contexts::ContextOperations;
 use runtime::{
-    AuthenticatedCaller, CachePolicy, IfNoneMatch, Reply,
+    AuthenticatedCaller, CachePolicy, IfNoneMatch, OperationRoutes, Reply,
     path::ContextPath,
     query::{ListScope, Query},
 };
@@ -17,12 +17,12 @@ use crate::{
 };
 
 /// Returns the routes of a kind of contexts.
-pub(crate) fn routes(paths: ContextPaths, kind: ContextKind) -> Router<App> {
+pub(crate) fn routes(operations: &ContextOperations, kind: ContextKind) -> Router<App> {
     Router::new()
-        .route(paths.list, get(list))
-        .route(paths.context, get(context))
-        .route(paths.versions, get(versions))
-        .route(paths.version, get(version))
+        .serve(&operations.list, list)
+        .serve(&operations.read, context)
+        .serve(&operations.versions, versions)
+        .serve(&operations.version, version)
         .layer(Extension(kind))
 }
 

@@ -17,8 +17,9 @@ mod usage;
 use std::process::ExitCode;
 
 use agent::context::ContextKind;
-use axum::{Router, routing::get};
-use contracts::paths;
+use axum::Router;
+use contracts::operations::{self, contexts as kinds};
+use runtime::OperationRoutes;
 
 /// Serves invocations until the Lambda service stops the process. Logs a failure to start.
 pub fn run() -> ExitCode {
@@ -34,31 +35,31 @@ async fn serve() -> Result<(), lambda_http::Error> {
 
 fn routes() -> Router<app::App> {
     Router::new()
-        .route(paths::SESSIONS, get(sessions::list))
-        .route(paths::SEARCH, get(sessions::search))
-        .route(paths::SESSION.template(), get(sessions::session))
-        .route(paths::BUDGETS, get(usage::budgets))
-        .route(paths::BUDGET_USE, get(usage::budget_use))
-        .route(paths::ORG_SETTINGS, get(org_settings::org_settings))
-        .route(paths::USAGE, get(usage::report))
-        .route(paths::EXPORT, get(exports::all))
-        .route(paths::SESSION_EXPORT.template(), get(exports::session))
-        .route(paths::PURGE.template(), get(sessions::purge))
-        .route(paths::MODE_HISTORY.template(), get(sessions::mode_history))
-        .route(paths::TURNS.template(), get(turns::list))
-        .route(paths::LAST_TURN.template(), get(turns::last))
-        .route(paths::TURN.template(), get(turns::turn))
-        .route(paths::SUMMARY.template(), get(turns::summary))
-        .route(paths::STEPS.template(), get(turns::steps))
-        .route(paths::RECORDS.template(), get(turns::records))
-        .route(paths::FEEDBACK.template(), get(turns::feedback))
-        .route(paths::STREAM.template(), get(stream::stream))
-        .route(paths::INSTRUCTION.template(), get(payloads::instruction))
-        .route(paths::ANSWER.template(), get(payloads::answer))
-        .route(paths::MODEL_REQUEST.template(), get(payloads::model_request))
-        .route(paths::MODEL_RESPONSE.template(), get(payloads::model_response))
-        .route(paths::FILE.template(), get(payloads::file))
-        .merge(contexts::routes(paths::AGENTS, ContextKind::Agent))
-        .merge(contexts::routes(paths::CONVERSATION_CONTEXTS, ContextKind::Conversation))
-        .merge(contexts::routes(paths::MODES, ContextKind::Mode))
+        .serve(&operations::LIST_SESSIONS, sessions::list)
+        .serve(&operations::SEARCH_SESSIONS, sessions::search)
+        .serve(&operations::READ_SESSION, sessions::session)
+        .serve(&operations::READ_BUDGETS, usage::budgets)
+        .serve(&operations::READ_BUDGET_USE, usage::budget_use)
+        .serve(&operations::READ_ORG_SETTINGS, org_settings::org_settings)
+        .serve(&operations::READ_USAGE, usage::report)
+        .serve(&operations::EXPORT_SESSIONS, exports::all)
+        .serve(&operations::EXPORT_SESSION, exports::session)
+        .serve(&operations::READ_PURGE, sessions::purge)
+        .serve(&operations::READ_MODE_HISTORY, sessions::mode_history)
+        .serve(&operations::LIST_TURNS, turns::list)
+        .serve(&operations::READ_LAST_TURN, turns::last)
+        .serve(&operations::READ_TURN, turns::turn)
+        .serve(&operations::READ_TURN_SUMMARY, turns::summary)
+        .serve(&operations::READ_TURN_STEPS, turns::steps)
+        .serve(&operations::READ_TURN_RECORDS, turns::records)
+        .serve(&operations::READ_FEEDBACK, turns::feedback)
+        .serve(&operations::STREAM_TURN, stream::stream)
+        .serve(&operations::READ_INSTRUCTION, payloads::instruction)
+        .serve(&operations::READ_ANSWER, payloads::answer)
+        .serve(&operations::READ_MODEL_REQUEST, payloads::model_request)
+        .serve(&operations::READ_MODEL_RESPONSE, payloads::model_response)
+        .serve(&operations::READ_FILE, payloads::file)
+        .merge(contexts::routes(&kinds::AGENTS, ContextKind::Agent))
+        .merge(contexts::routes(&kinds::CONVERSATION_CONTEXTS, ContextKind::Conversation))
+        .merge(contexts::routes(&kinds::MODES, ContextKind::Mode))
 }

@@ -6,8 +6,9 @@ mod submit_results;
 
 use std::process::ExitCode;
 
-use axum::{Router, middleware::from_fn, routing::post};
-use contracts::paths;
+use axum::Router;
+use contracts::operations::SUBMIT_TOOL_RESULTS;
+use runtime::OperationRoutes;
 use service::app::App;
 
 /// Serves invocations until the Lambda service stops the process. Logs a failure to start.
@@ -18,8 +19,6 @@ pub fn run() -> ExitCode {
 async fn serve() -> Result<(), lambda_http::Error> {
     let app = App::start().await?;
     let response_mode = app.response_mode;
-    let routes = Router::new()
-        .route(paths::TOOL_RESULTS, post(submit_results::submit_results))
-        .route_layer(from_fn(runtime::refuse_conditions));
+    let routes = Router::new().serve(&SUBMIT_TOOL_RESULTS, submit_results::submit_results);
     runtime::api::serve(routes.with_state(app), response_mode).await
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use contracts::operations;
+
 /// One of the Lambda functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Function {
@@ -15,6 +17,16 @@ pub enum Function {
     TurnFinalizer,
     /// Identifies the caller from the token of an OpenID Connect provider.
     Authorizer,
+}
+
+impl From<operations::Function> for Function {
+    fn from(function: operations::Function) -> Self {
+        match function {
+            operations::Function::Execute => Self::Execute,
+            operations::Function::ToolContinuation => Self::ToolContinuation,
+            operations::Function::SessionRead => Self::SessionRead,
+        }
+    }
 }
 
 impl Function {

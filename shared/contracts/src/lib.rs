@@ -14,6 +14,7 @@ pub mod invoke_result;
 pub mod json_bytes;
 pub mod log;
 pub mod non_empty;
+pub mod operations;
 pub mod paths;
 pub mod read;
 pub mod request;

@@ -1,5 +1,4 @@
-//! The paths of the API. Routers, the local gateway, the OpenAPI document and links use these constants. A test
-//! compares them with `template.yaml`.
+//! The paths of the API that links and callers fill. Each is that of an operation ([`crate::operations`]).
 //!
 //! A path is a template with its parameters in braces, and the types below fill them in. Deliberately absent:
 //! methods, and the function that handles a path.
@@ -25,245 +24,88 @@ pub use crate::id::RESERVED;
 use crate::{
     hash::FileAddress,
     id::{SessionId, TurnId},
+    operations::{self, contexts::ContextOperations},
 };
 
 /// The start of every path.
 pub const PREFIX: &str = "/api/ai/agent/";
 /// Runs a user turn or submits tool results.
-pub const EXECUTE: &str = "/api/ai/agent/execute";
+pub const EXECUTE: &str = operations::EXECUTE_TURN.path;
 /// Submits tool results.
-pub const TOOL_RESULTS: &str = "/api/ai/agent/tool-results";
+pub const TOOL_RESULTS: &str = operations::SUBMIT_TOOL_RESULTS.path;
 /// Lists sessions.
-pub const SESSIONS: &str = "/api/ai/agent/sessions";
+pub const SESSIONS: &str = operations::LIST_SESSIONS.path;
 /// Searches sessions.
-pub const SEARCH: &str = "/api/ai/agent/search";
+pub const SEARCH: &str = operations::SEARCH_SESSIONS.path;
 /// Exports the sessions of an org.
-pub const EXPORT: &str = "/api/ai/agent/export";
+pub const EXPORT: &str = operations::EXPORT_SESSIONS.path;
 /// Imports sessions.
-pub const IMPORT: &str = "/api/ai/agent/import";
+pub const IMPORT: &str = operations::IMPORT_SESSIONS.path;
 /// The usage of an org or a user.
-pub const USAGE: &str = "/api/ai/agent/usage";
+pub const USAGE: &str = operations::READ_USAGE.path;
 /// The budgets of an org.
-pub const BUDGETS: &str = "/api/ai/agent/budgets";
+pub const BUDGETS: &str = operations::READ_BUDGETS.path;
 /// The use of budgets.
-pub const BUDGET_USE: &str = "/api/ai/agent/budgets/use";
+pub const BUDGET_USE: &str = operations::READ_BUDGET_USE.path;
 /// The settings of an org.
-pub const ORG_SETTINGS: &str = "/api/ai/agent/org-settings";
+pub const ORG_SETTINGS: &str = operations::READ_ORG_SETTINGS.path;
 /// One session.
-pub const SESSION: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}");
+pub const SESSION: SessionPath = SessionPath(operations::READ_SESSION.path);
 /// Restores a deleted session.
-pub const RESTORE: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/restore");
+pub const RESTORE: SessionPath = SessionPath(operations::RESTORE_SESSION.path);
 /// Quarantines a session, for operators.
-pub const QUARANTINE: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/quarantine");
+pub const QUARANTINE: SessionPath = SessionPath(operations::QUARANTINE_SESSION.path);
 /// Releases a session from its quarantine, for operators.
-pub const RELEASE: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/release");
+pub const RELEASE: SessionPath = SessionPath(operations::RELEASE_SESSION.path);
 /// The progress of a session's purge.
-pub const PURGE: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/purge");
+pub const PURGE: SessionPath = SessionPath(operations::READ_PURGE.path);
 /// The mode changes of a session.
-pub const MODE_HISTORY: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/mode-history");
+pub const MODE_HISTORY: SessionPath = SessionPath(operations::READ_MODE_HISTORY.path);
 /// Exports a session.
-pub const SESSION_EXPORT: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/export");
+pub const SESSION_EXPORT: SessionPath = SessionPath(operations::EXPORT_SESSION.path);
 /// Forks a session.
-pub const FORK: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/fork");
+pub const FORK: SessionPath = SessionPath(operations::FORK_SESSION.path);
 /// The newest turn of a session.
-pub const LAST_TURN: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/turns/last");
+pub const LAST_TURN: SessionPath = SessionPath(operations::READ_LAST_TURN.path);
 /// The turns of a session.
-pub const TURNS: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/turns");
+pub const TURNS: SessionPath = SessionPath(operations::LIST_TURNS.path);
 /// One turn.
-pub const TURN: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}");
+pub const TURN: TurnPath = TurnPath(operations::READ_TURN.path);
 /// The summary of a turn.
-pub const SUMMARY: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/summary");
+pub const SUMMARY: TurnPath = TurnPath(operations::READ_TURN_SUMMARY.path);
 /// The steps of a turn.
-pub const STEPS: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/steps");
+pub const STEPS: TurnPath = TurnPath(operations::READ_TURN_STEPS.path);
 /// The stored state of a turn, for operators.
-pub const RECORDS: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/records");
+pub const RECORDS: TurnPath = TurnPath(operations::READ_TURN_RECORDS.path);
 /// The event stream of a turn.
-pub const STREAM: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/stream");
+pub const STREAM: TurnPath = TurnPath(operations::STREAM_TURN.path);
 /// Cancels a turn.
-pub const CANCEL: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/cancel");
+pub const CANCEL: TurnPath = TurnPath(operations::CANCEL_TURN.path);
 /// Ends a turn as abandoned, for operators.
-pub const ABANDON: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/abandon");
+pub const ABANDON: TurnPath = TurnPath(operations::ABANDON_TURN.path);
 /// Settles an overdue turn, for operators.
-pub const SETTLE: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/settle");
+pub const SETTLE: TurnPath = TurnPath(operations::SETTLE_TURN.path);
 /// Reruns a turn.
-pub const RERUN: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/rerun");
+pub const RERUN: TurnPath = TurnPath(operations::RERUN_TURN.path);
 /// The feedback on a turn.
-pub const FEEDBACK: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/feedback");
+pub const FEEDBACK: TurnPath = TurnPath(operations::READ_FEEDBACK.path);
 /// The full request of a turn.
-pub const INSTRUCTION: TurnPath =
-    TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/instruction");
+pub const INSTRUCTION: TurnPath = TurnPath(operations::READ_INSTRUCTION.path);
 /// The full answer of a turn.
-pub const ANSWER: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/answer");
+pub const ANSWER: TurnPath = TurnPath(operations::READ_ANSWER.path);
 /// A request that was sent to the model provider.
-pub const MODEL_REQUEST: TurnPath =
-    TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/llm-request");
+pub const MODEL_REQUEST: TurnPath = TurnPath(operations::READ_MODEL_REQUEST.path);
 /// A response of the model provider.
-pub const MODEL_RESPONSE: TurnPath =
-    TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/llm-response");
+pub const MODEL_RESPONSE: TurnPath = TurnPath(operations::READ_MODEL_RESPONSE.path);
 /// A file that an answer refers to.
-pub const FILE: FilePath =
-    FilePath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/files/{Hash}/{Name}");
-
+pub const FILE: FilePath = FilePath(operations::READ_FILE.path);
 /// Agent contexts.
-pub const AGENTS: ContextPaths = ContextPaths {
-    list: "/api/ai/agent/agents",
-    context: "/api/ai/agent/agents/{ContextId}",
-    versions: "/api/ai/agent/agents/{ContextId}/versions",
-    version: "/api/ai/agent/agents/{ContextId}/versions/{Version}",
-    rollback: "/api/ai/agent/agents/{ContextId}/rollback",
-    rollout: Some(AGENT_ROLLOUT),
-};
-/// Rolls a version of an agent context out.
-pub const AGENT_ROLLOUT: &str = "/api/ai/agent/agents/{ContextId}/rollout";
+pub const AGENTS: ContextPaths = ContextPaths::of(&operations::contexts::AGENTS);
 /// Conversation contexts.
-pub const CONVERSATION_CONTEXTS: ContextPaths = ContextPaths {
-    list: "/api/ai/agent/conversation-contexts",
-    context: "/api/ai/agent/conversation-contexts/{ContextId}",
-    versions: "/api/ai/agent/conversation-contexts/{ContextId}/versions",
-    version: "/api/ai/agent/conversation-contexts/{ContextId}/versions/{Version}",
-    rollback: "/api/ai/agent/conversation-contexts/{ContextId}/rollback",
-    rollout: Some(CONVERSATION_CONTEXT_ROLLOUT),
-};
-/// Rolls a version of a conversation context out.
-pub const CONVERSATION_CONTEXT_ROLLOUT: &str = "/api/ai/agent/conversation-contexts/{ContextId}/rollout";
+pub const CONVERSATION_CONTEXTS: ContextPaths =
+    ContextPaths::of(&operations::contexts::CONVERSATION_CONTEXTS);
 /// Modes.
-pub const MODES: ContextPaths = ContextPaths {
-    list: "/api/ai/agent/modes",
-    context: "/api/ai/agent/modes/{ModeKey}",
-    versions: "/api/ai/agent/modes/{ModeKey}/versions",
-    version: "/api/ai/agent/modes/{ModeKey}/versions/{Version}",
-    rollback: "/api/ai/agent/modes/{ModeKey}/rollback",
-    rollout: None,
-};
-
-/// Every path.
-pub const ALL: [&str; 52] = [
-    EXECUTE,
-    TOOL_RESULTS,
-    SESSIONS,
-    SEARCH,
-    EXPORT,
-    IMPORT,
-    USAGE,
-    BUDGETS,
-    BUDGET_USE,
-    ORG_SETTINGS,
-    SESSION.0,
-    RESTORE.0,
-    QUARANTINE.0,
-    RELEASE.0,
-    PURGE.0,
-    MODE_HISTORY.0,
-    SESSION_EXPORT.0,
-    FORK.0,
-    TURNS.0,
-    LAST_TURN.0,
-    TURN.0,
-    SUMMARY.0,
-    STEPS.0,
-    RECORDS.0,
-    STREAM.0,
-    CANCEL.0,
-    ABANDON.0,
-    SETTLE.0,
-    RERUN.0,
-    FEEDBACK.0,
-    INSTRUCTION.0,
-    ANSWER.0,
-    MODEL_REQUEST.0,
-    MODEL_RESPONSE.0,
-    FILE.0,
-    AGENTS.list,
-    AGENTS.context,
-    AGENTS.versions,
-    AGENTS.version,
-    AGENTS.rollback,
-    AGENT_ROLLOUT,
-    CONVERSATION_CONTEXTS.list,
-    CONVERSATION_CONTEXTS.context,
-    CONVERSATION_CONTEXTS.versions,
-    CONVERSATION_CONTEXTS.version,
-    CONVERSATION_CONTEXTS.rollback,
-    CONVERSATION_CONTEXT_ROLLOUT,
-    MODES.list,
-    MODES.context,
-    MODES.versions,
-    MODES.version,
-    MODES.rollback,
-];
-
-/// The query parameters that a request accepts, by method and path template. Other requests accept none.
-#[must_use]
-pub fn query_parameters(method: &str, template: &str) -> &'static [&'static str] {
-    match (method, template) {
-        ("GET", SESSIONS) => &[
-            "userId",
-            "includeDeleted",
-            "status",
-            "mode",
-            "category",
-            "from",
-            "to",
-            "pageSize",
-            "continuationToken",
-        ],
-        ("GET", SEARCH) => &[
-            "q",
-            "userId",
-            "includeDeleted",
-            "status",
-            "mode",
-            "category",
-            "from",
-            "to",
-            "pageSize",
-            "continuationToken",
-        ],
-        ("GET", EXPORT) => &[
-            "payloads",
-            "userId",
-            "includeDeleted",
-            "status",
-            "mode",
-            "category",
-            "from",
-            "to",
-            "continuationToken",
-        ],
-        ("POST", IMPORT) => &["ids"],
-        ("GET", USAGE) => &["by", "userId", "from", "to"],
-        ("GET", BUDGET_USE) => &["userId"],
-        ("GET", template) if template == SESSION_EXPORT.0 => &["payloads"],
-        ("GET", template) if template == SESSION.0 => &["order", "pageSize", "continuationToken"],
-        ("DELETE", template) if template == SESSION.0 => &["purge"],
-        ("GET", template) if template == TURNS.0 => {
-            &["userId", "status", "mode", "from", "to", "order", "pageSize", "continuationToken"]
-        }
-        ("GET", template) if template == LAST_TURN.0 => &["status"],
-        ("GET", template) if template == STEPS.0 => &["pageSize", "continuationToken"],
-        ("GET", template) if template == FEEDBACK.0 => &["pageSize", "continuationToken"],
-        ("GET", template) if template == MODE_HISTORY.0 => &["pageSize", "continuationToken"],
-        ("GET", template) if template == MODEL_REQUEST.0 || template == MODEL_RESPONSE.0 => {
-            &["inline", "round"]
-        }
-        ("GET", template) if TURN_PAYLOADS.contains(&template) => &["inline"],
-        ("GET", template) if CONTEXT_LISTS.contains(&template) => &["pageSize", "continuationToken"],
-        _ => &[],
-    }
-}
-
-/// The paths of a turn's individual payloads.
-const TURN_PAYLOADS: [&str; 3] = [INSTRUCTION.0, ANSWER.0, FILE.0];
-
-/// The paths of lists of contexts and of their versions.
-const CONTEXT_LISTS: [&str; 6] = [
-    AGENTS.list,
-    AGENTS.versions,
-    CONVERSATION_CONTEXTS.list,
-    CONVERSATION_CONTEXTS.versions,
-    MODES.list,
-    MODES.versions,
-];
+pub const MODES: ContextPaths = ContextPaths::of(&operations::contexts::MODES);
 
 /// Every payload of a turn, as API Gateway routes it. `{proxy+}` matches the rest of a path.
 pub const PAYLOADS: &str = "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/{proxy+}";
@@ -328,6 +170,20 @@ pub struct ContextPaths {
 }
 
 impl ContextPaths {
+    const fn of(kind: &ContextOperations) -> Self {
+        Self {
+            list: kind.list.path,
+            context: kind.read.path,
+            versions: kind.versions.path,
+            version: kind.version.path,
+            rollback: kind.roll_back.path,
+            rollout: match &kind.roll_out {
+                Some(rollout) => Some(rollout.path),
+                None => None,
+            },
+        }
+    }
+
     /// Returns the path of a context.
     #[must_use]
     pub fn context(self, id: &str) -> String {

@@ -162,7 +162,7 @@ impl EventId {
 
     /// The id as a number.
     #[must_use]
-    pub fn get(self) -> u64 {
+    pub const fn get(self) -> u64 {
         self.0
     }
 }

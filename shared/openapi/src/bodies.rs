@@ -11,10 +11,12 @@ use utoipa::openapi::{
 use crate::{
     closed_schemas::{NO_OTHER_MEMBERS, require_input},
     examples,
-    operations::Body,
 };
-use contracts::request::limits::{
-    MAX_ARTIFACTS, MAX_BODY_BYTES, MAX_IMAGES, MAX_INSTRUCTION_CHARS, MAX_SOLUTION_CONTEXT_CHARS,
+use contracts::{
+    operations::Body,
+    request::limits::{
+        MAX_ARTIFACTS, MAX_BODY_BYTES, MAX_IMAGES, MAX_INSTRUCTION_CHARS, MAX_SOLUTION_CONTEXT_CHARS,
+    },
 };
 
 const HINTS: [&str; 3] = ["WorkspaceId", "Repo", "Language"];

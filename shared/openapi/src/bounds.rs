@@ -6,7 +6,7 @@ use utoipa::openapi::{
     schema::{Array, Object},
 };
 
-use crate::NamedSchema;
+use contracts::operations::NamedSchema;
 use contracts::request::limits::{
     MAX_ARTIFACTS, MAX_BUDGET_ID_CHARS, MAX_BUDGETS, MAX_CATEGORY_CHARS, MAX_CONDITIONS,
     MAX_DESCRIPTION_CHARS, MAX_DISABLED, MAX_ERROR_MESSAGE_CHARS, MAX_FILE_BYTES, MAX_IMAGES,

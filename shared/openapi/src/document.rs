@@ -3,18 +3,14 @@
 use utoipa::openapi::{
     Components, ComponentsBuilder, Info, InfoBuilder, License, LicenseBuilder, OpenApi, OpenApiBuilder, Ref,
     RefOr, SecurityRequirement, Server, ServerBuilder,
-    path::{Operation, OperationBuilder, Parameter, PathItem, Paths},
+    path::{HttpMethod, Operation, OperationBuilder, Parameter, PathItem, Paths},
     security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
     server::ServerVariableBuilder,
     tag::{Tag, TagBuilder},
 };
 
-use crate::{
-    bodies, error_groups,
-    operations::{self, Row, TAGS},
-    parameters::{EVERY_OPERATION, Param},
-    responses, schemas,
-};
+use crate::{bodies, parameters, responses, schemas};
+use contracts::operations::{self, Method, Operation as Row, Parameter as RowParameter, TAGS};
 
 const BEARER: &str = "bearerAuth";
 
@@ -33,7 +29,7 @@ const DESCRIPTION: &str = "Run turns of AI agents and read their sessions.\n\nEv
 pub fn document() -> OpenApi {
     let mut paths = Paths::new();
     for row in operations::all() {
-        let item = PathItem::new(row.method.clone(), operation(row));
+        let item = PathItem::new(http_method(row.method), operation(row));
         match paths.paths.get_mut(row.path) {
             Some(there) => there.merge_operations(item),
             None => {
@@ -51,9 +47,19 @@ pub fn document() -> OpenApi {
         .build()
 }
 
+fn http_method(method: Method) -> HttpMethod {
+    match method {
+        Method::Get => HttpMethod::Get,
+        Method::Put => HttpMethod::Put,
+        Method::Post => HttpMethod::Post,
+        Method::Delete => HttpMethod::Delete,
+        Method::Patch => HttpMethod::Patch,
+    }
+}
+
 fn operation(row: &Row) -> Operation {
-    let parameters = row.parameters.iter().chain([&EVERY_OPERATION]).map(|takes| {
-        RefOr::<Parameter>::Ref(Ref::new(format!("#/components/parameters/{}", takes.parameter().name)))
+    let parameters = row.parameters.iter().chain([&RowParameter::CORRELATION_ID]).map(|parameter| {
+        RefOr::<Parameter>::Ref(Ref::new(format!("#/components/parameters/{}", parameter.name)))
     });
     let mut operation = OperationBuilder::new()
         .operation_id(Some(row.id))
@@ -69,16 +75,16 @@ fn operation(row: &Row) -> Operation {
 
 fn components() -> Components {
     let mut all = ComponentsBuilder::new().schemas_from_iter(schemas()).security_scheme(BEARER, bearer());
-    let takes = operations::all().flat_map(|row| row.parameters).copied().chain([EVERY_OPERATION]);
-    for parameter in takes.map(Param::parameter) {
-        all = all.parameter(parameter.name.clone(), parameter);
+    let of_operations = operations::all().flat_map(|row| row.parameters);
+    for parameter in of_operations.chain([&RowParameter::CORRELATION_ID]) {
+        all = all.parameter(parameter.name, parameters::parameter(parameter));
     }
     for (name, header) in responses::headers() {
         all = all.header(name, header);
     }
     let used = |code: &str| {
         operations::all().any(|row| {
-            let statuses = error_groups::by_status(row.errors);
+            let statuses = row.error_codes();
             statuses.values().any(|codes| matches!(codes.as_slice(), [only] if only.as_str() == code))
         })
     };

@@ -10,7 +10,7 @@ use utoipa::{
     },
 };
 
-use crate::NamedSchema;
+use contracts::operations::NamedSchema;
 use contracts::{
     error::{Error, ErrorCode},
     invoke_result::{InvokeResult, Warning},

@@ -14,10 +14,8 @@ mod closed_schemas;
 mod document;
 mod down_conversion;
 mod envelopes;
-mod error_groups;
 mod examples;
 mod nullability;
-mod operations;
 mod parameters;
 mod request_schemas;
 mod responses;
@@ -28,80 +26,57 @@ pub use request_schemas::AgentExecuteRequestSchema;
 
 use utoipa::{
     ToSchema,
-    openapi::{Object, ObjectBuilder, RefOr, Schema, schema::AdditionalProperties},
+    openapi::{Object, ObjectBuilder, Schema, schema::AdditionalProperties},
 };
 
 use contracts::{
-    AgentExecuteResponse, BudgetUseReport, ContentHash, ErrorCode, FileAddress,
-    read::{
-        AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, Context,
-        ContextVersion, ExportLine, FoundSession, ListResponse, ModeChange, PayloadAnswer, PurgeReport,
-        SessionDeletion, SessionExport, SessionImport, TurnFeedback, TurnRecords, TurnStep, UsageGroup,
-        UsageReport,
-    },
-    request::{Budgets, OrgSettings},
+    AgentExecuteResponse, ContentHash, ErrorCode, FileAddress,
+    operations::{self, NamedSchema, ResponseKind, Schema as ContractSchema},
+    read::PayloadAnswer,
     stream,
 };
 
-/// A schema and its name in `components`.
-type NamedSchema = (String, RefOr<Schema>);
+/// Schemas of responses that no row names: those of several kinds of responses, of the stream, and of members whose
+/// type is a string.
+const OTHERS: [ContractSchema; 6] = [
+    ContractSchema::of::<stream::Delta>("StreamDelta"),
+    ContractSchema::of::<stream::Reset>("StreamReset"),
+    ContractSchema::of::<stream::Status>("StreamStatus"),
+    ContractSchema::of::<ErrorCode>("ErrorCode"),
+    ContractSchema::of::<ContentHash>("ContentHash"),
+    ContractSchema::of::<FileAddress>("FileAddress"),
+];
 
 /// Returns every named schema of the contract, for `components`.
 #[must_use]
-pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
-    fn enveloped<T: ToSchema>(name: &str, all: &mut Vec<NamedSchema>) {
-        all.push((envelopes::envelope_name(name), envelopes::success(name).into()));
-        named::<T>(name, all);
+pub fn schemas() -> Vec<NamedSchema> {
+    let mut all = Vec::new();
+    for operation in operations::all() {
+        let (result, is_enveloped) = match operation.response {
+            ResponseKind::Json(result) | ResponseKind::Cacheable(result) | ResponseKind::Report(result) => {
+                (result, true)
+            }
+            ResponseKind::Turn => (ContractSchema::of::<AgentExecuteResponse>("AgentExecuteResponse"), true),
+            ResponseKind::Link => (ContractSchema::of::<PayloadAnswer>("PayloadAnswer"), true),
+            ResponseKind::Document(result) | ResponseKind::Lines(result) => (result, false),
+            ResponseKind::Stream => continue,
+        };
+        if is_enveloped {
+            all.push((envelopes::envelope_name(result.name), envelopes::success(result.name).into()));
+        }
+        (result.collect)(result.name, &mut all);
     }
+    envelopes::failure(&mut all);
+    for other in OTHERS {
+        (other.collect)(other.name, &mut all);
+    }
+    // Responses omit absent members and never write null. Requests, below, may use null.
+    all.iter_mut().for_each(|(_, schema)| nullability::remove_optional_null(schema));
 
     fn named<T: ToSchema>(name: &str, all: &mut Vec<NamedSchema>) {
         all.push((name.to_owned(), T::schema()));
         T::schemas(all);
     }
-
-    let mut all = Vec::new();
-    enveloped::<AgentExecuteResponse>("AgentExecuteResponse", &mut all);
-    enveloped::<AgentSession>("AgentSession", &mut all);
-    // The list of sessions existed first, so the name of its schema doesn't mention sessions.
-    enveloped::<ListResponse<AgentSessionSummary>>("ListResponse", &mut all);
-    enveloped::<AgentSessionSummary>("AgentSessionSummary", &mut all);
-    enveloped::<ListResponse<ModeChange>>("ModeHistory", &mut all);
-    named::<ModeChange>("ModeChange", &mut all);
-    enveloped::<ListResponse<AgentSessionTurnSummary>>("TurnList", &mut all);
-    enveloped::<AgentSessionTurn>("AgentSessionTurn", &mut all);
-    enveloped::<AgentSessionTurnSummary>("AgentSessionTurnSummary", &mut all);
-    enveloped::<ListResponse<TurnStep>>("StepList", &mut all);
-    named::<TurnStep>("TurnStep", &mut all);
-    enveloped::<TurnRecords>("TurnRecords", &mut all);
-    enveloped::<TurnFeedback>("TurnFeedback", &mut all);
-    enveloped::<ListResponse<TurnFeedback>>("FeedbackList", &mut all);
-    enveloped::<ListResponse<FoundSession>>("SearchResults", &mut all);
-    named::<FoundSession>("FoundSession", &mut all);
-    enveloped::<PayloadAnswer>("PayloadAnswer", &mut all);
-    enveloped::<SessionImport>("SessionImport", &mut all);
-    named::<SessionExport>("SessionExport", &mut all);
-    named::<ExportLine>("ExportLine", &mut all);
-    named::<stream::Delta>("StreamDelta", &mut all);
-    named::<stream::Reset>("StreamReset", &mut all);
-    named::<stream::Status>("StreamStatus", &mut all);
-    enveloped::<SessionDeletion>("SessionDeletion", &mut all);
-    enveloped::<PurgeReport>("PurgeReport", &mut all);
-    enveloped::<UsageReport>("UsageReport", &mut all);
-    enveloped::<Budgets>("Budgets", &mut all);
-    enveloped::<BudgetUseReport>("BudgetUseReport", &mut all);
-    enveloped::<OrgSettings>("OrgSettings", &mut all);
-    named::<UsageGroup>("UsageGroup", &mut all);
-    enveloped::<Context>("Context", &mut all);
-    enveloped::<ListResponse<Context>>("ContextList", &mut all);
-    enveloped::<ContextVersion>("ContextVersion", &mut all);
-    enveloped::<ListResponse<ContextVersion>>("ContextVersionList", &mut all);
-    envelopes::failure(&mut all);
-    named::<ErrorCode>("ErrorCode", &mut all);
-    named::<ContentHash>("ContentHash", &mut all);
-    named::<FileAddress>("FileAddress", &mut all);
-    // Responses omit absent members and never write null. Requests, below, may use null.
-    all.iter_mut().for_each(|(_, schema)| nullability::remove_optional_null(schema));
-
     named::<AgentExecuteRequestSchema>("AgentExecuteRequest", &mut all);
     named::<request_schemas::RerunRequest>("RerunRequest", &mut all);
     named::<request_schemas::ForkRequest>("ForkRequest", &mut all);
@@ -123,11 +98,4 @@ fn context_content() -> Object {
     let description = "An agent context, a conversation context or a mode.";
     let any = AdditionalProperties::FreeForm(true);
     ObjectBuilder::new().description(Some(description)).additional_properties(Some(any)).build()
-}
-
-/// Returns the ids of the operations and the error codes of each.
-#[must_use]
-pub fn error_codes() -> Vec<(&'static str, Vec<ErrorCode>)> {
-    let of = |row: &operations::Row| error_groups::by_status(row.errors).into_values().flatten().collect();
-    operations::all().map(|row| (row.id, of(row))).collect()
 }

@@ -8,13 +8,12 @@ use utoipa::openapi::{
     schema::{SchemaType, Type},
 };
 
-use crate::{
-    envelopes,
-    error_groups::{self, GATEWAY},
-    examples,
-    operations::{Link, ResponseKind, Row},
+use crate::{envelopes, examples};
+use contracts::{
+    error::{ErrorCode, Retry},
+    operations::{GATEWAY, Link, Operation, ResponseKind, Schema as ContractSchema},
+    stream::MEDIA_TYPE,
 };
-use contracts::{error::ErrorCode, stream::MEDIA_TYPE};
 
 const JSON: &str = "application/json";
 const JSON_LINES: &str = "application/jsonl";
@@ -29,24 +28,26 @@ const GATEWAY_REQUEST_ID: &str = "GatewayRequestId";
 const CORRELATION_ID: &str = "CorrelationId";
 const RETRY_AFTER: &str = "RetryAfter";
 
-pub(crate) fn for_operation(row: &Row) -> Responses {
-    let mut all = success_responses(row);
-    for (status, codes) in error_groups::by_status(row.errors) {
-        all = all.response(status.to_string(), failure_response(row, &codes));
+pub(crate) fn for_operation(operation: &Operation) -> Responses {
+    let mut all = success_responses(operation);
+    for (status, codes) in operation.error_codes() {
+        all = all.response(status.to_string(), failure_response(operation, &codes));
     }
     all.build()
 }
 
-fn success_responses(row: &Row) -> ResponsesBuilder {
+fn success_responses(operation: &Operation) -> ResponsesBuilder {
     let all = ResponsesBuilder::new();
-    let ok = with_links(response_builder("The result."), row.links);
-    match row.response {
-        ResponseKind::Json(result) => all.response("200", ok.content(JSON, envelope_content(result, None))),
+    let ok = with_links(response_builder("The result."), operation.links);
+    match operation.response {
+        ResponseKind::Json(result) => {
+            all.response("200", ok.content(JSON, envelope_content(result.name, None)))
+        }
         ResponseKind::Cacheable(result) => {
             let cacheable = |response: ResponseBuilder| {
                 response.header("ETag", etag()).header("Cache-Control", cache_control())
             };
-            all.response("200", cacheable(ok.content(JSON, envelope_content(result, None))))
+            all.response("200", cacheable(ok.content(JSON, envelope_content(result.name, None))))
                 .response("304", cacheable(response_builder(NOT_MODIFIED)))
         }
         ResponseKind::Turn => {
@@ -60,7 +61,7 @@ fn success_responses(row: &Row) -> ResponsesBuilder {
         }
         ResponseKind::Report(result) => {
             let rows = text("A header line and one line per group (RFC 4180), for `Accept: text/csv`.");
-            let ok = ok.content(JSON, envelope_content(result, None));
+            let ok = ok.content(JSON, envelope_content(result.name, None));
             all.response("200", ok.content(CSV, Content::new(Some(rows))))
         }
         ResponseKind::Document(schema) => {
@@ -99,9 +100,9 @@ fn success_responses(row: &Row) -> ResponsesBuilder {
 }
 
 /// The response for a status. One with a single code is a component that operations share.
-fn failure_response(row: &Row, codes: &[ErrorCode]) -> RefOr<Response> {
+fn failure_response(operation: &Operation, codes: &[ErrorCode]) -> RefOr<Response> {
     let as_text =
-        matches!(row.response, ResponseKind::Turn) && !codes.iter().all(|code| GATEWAY.contains(code));
+        matches!(operation.response, ResponseKind::Turn) && !codes.iter().all(|code| GATEWAY.contains(code));
     match codes {
         [only] if !as_text => Ref::from_response_name(only.as_str()).into(),
         _ => error_response(codes, as_text).into(),
@@ -114,7 +115,7 @@ pub(crate) fn shared_responses() -> impl Iterator<Item = (&'static str, Response
 }
 
 fn error_response(codes: &[ErrorCode], as_text: bool) -> Response {
-    let mut response = response_builder(&error_groups::description(codes))
+    let mut response = response_builder(&description(codes))
         .content(JSON, Content::new(Some(envelopes::failure_with_codes(codes))));
     if as_text {
         let line = text("The errors on one line: `Code: message`, joined by `; `.");
@@ -132,6 +133,20 @@ fn error_response(codes: &[ErrorCode], as_text: bool) -> Response {
     response.build()
 }
 
+/// Describes the codes of a status, with their meaning and retry advice.
+fn description(codes: &[ErrorCode]) -> String {
+    let line = |code: &ErrorCode| format!("- `{code}`: {}{}", code.summary(), advice(*code));
+    codes.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn advice(code: ErrorCode) -> &'static str {
+    match code.retry() {
+        Retry::Never => "",
+        Retry::SameRequest => " Send the same request again later.",
+        Retry::NewTurn => " Send the same input again under a new `TurnId`.",
+    }
+}
+
 fn response_builder(description: &str) -> ResponseBuilder {
     ResponseBuilder::new()
         .description(description)
@@ -147,8 +162,8 @@ fn envelope_content(result: &str, examples: Option<examples::Examples>) -> Conte
         .build()
 }
 
-fn document_content(schema: &str) -> Content {
-    ContentBuilder::new().schema(Some(Ref::from_schema_name(schema))).build()
+fn document_content(schema: ContractSchema) -> Content {
+    ContentBuilder::new().schema(Some(Ref::from_schema_name(schema.name))).build()
 }
 
 fn content_disposition() -> Header {

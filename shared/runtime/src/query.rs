@@ -1,6 +1,6 @@
 //! Reads query strings for every route.
 //!
-//! The contract lists the parameters of each route ([`paths::query_parameters`]). Unknown and repeated parameters are
+//! The contract lists the parameters of each operation ([`operations`]). Unknown and repeated parameters are
 //! rejected by name before anything else happens. [`Query`] deserializes the values into types that validate themselves.
 
 use std::{collections::BTreeSet, fmt::Display};
@@ -10,7 +10,11 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use contracts::{Error, ErrorCode, paths};
+use contracts::{
+    Error, ErrorCode,
+    operations::{self, Operation},
+    paths,
+};
 use http::{Uri, request::Parts};
 use percent_encoding::percent_decode_str;
 use serde::{
@@ -29,8 +33,14 @@ pub async fn reject_unknown_params(request: Request, next: Next) -> Response {
     let path = request.extensions().get::<MatchedPath>();
     // The other API checks its parameters itself, with errors in its own shape.
     let path = path.filter(|path| !path.as_str().starts_with(paths::OPENAI_PREFIX));
-    let takes = path.map(|path| paths::query_parameters(request.method().as_str(), path.as_str()));
-    let faults = takes.map(|takes| faults(request.uri(), takes)).unwrap_or_default();
+    // Most requests have no query, and need no look at the table.
+    let path = path.filter(|_| request.uri().query().is_some());
+    let faults = path.map(|path| {
+        let operation = operations::find(request.method().as_str(), path.as_str());
+        let takes: Vec<&str> = operation.into_iter().flat_map(Operation::query).collect();
+        faults(request.uri(), &takes)
+    });
+    let faults = faults.unwrap_or_default();
     match faults.is_empty() {
         true => next.run(request).await,
         false => Reply::errors(faults).into_response(),

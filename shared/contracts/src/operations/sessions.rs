@@ -1,37 +1,38 @@
 //! Operations on sessions, with the tag `Sessions`.
 
-use contracts::paths;
-use utoipa::openapi::path::HttpMethod;
-
-use super::row::{Body, Link, ResponseKind, Row};
-use crate::{
+use super::{
     error_groups::{
         ANYWHERE, BODY, CLOSED, DELETED, FORK, IMPORT, PRECONDITION, QUARANTINED, SESSION, VERSION,
     },
-    parameters::Param,
+    operation::{Body, Link, Method, Operation, ResponseKind, Schema, operations},
+    parameters::Parameter,
+};
+use crate::read::{
+    AgentSession, AgentSessionSummary, ExportLine, FoundSession, PurgeReport, SessionDeletion, SessionExport,
+    SessionImport,
 };
 
-pub(super) const OPERATIONS: &[Row] = &[
-    Row {
+operations![
+    FORK_SESSION = Operation {
         id: "forkSession",
-        method: HttpMethod::Post,
-        path: paths::FORK.template(),
+        method: Method::Post,
+        path: "/api/ai/agent/sessions/{SessionId}/fork",
         tag: "Sessions",
         summary: "Fork a session",
         description: "Creates a session that continues from a completed turn of this session. The model knows \
             everything up to that turn, and the earlier turns stay in this session. Category, contexts, hints \
             and the solution context are copied from this session's current state; the mode is that at the end \
             of the turn. The client chooses `SessionId`, which makes the request idempotent.",
-        parameters: &[Param::Session],
+        parameters: &[Parameter::SESSION],
         body: Some(Body::Json("ForkRequest")),
-        response: ResponseKind::Json("AgentSession"),
+        response: ResponseKind::Json(Schema::of::<AgentSession>("AgentSession")),
         links: &[],
         errors: &[ANYWHERE, BODY, FORK, CLOSED],
     },
-    Row {
+    LIST_SESSIONS = Operation {
         id: "listSessions",
-        method: HttpMethod::Get,
-        path: paths::SESSIONS,
+        method: Method::Get,
+        path: "/api/ai/agent/sessions",
         tag: "Sessions",
         summary: "List sessions",
         description: "Returns the sessions of the caller's org, or those that one user owns or takes part in, \
@@ -39,28 +40,28 @@ pub(super) const OPERATIONS: &[Row] = &[
             omitted, and deleted sessions are omitted unless requested. A session with activity between two \
             page requests moves to the front.",
         parameters: &[
-            Param::User,
-            Param::IncludeDeleted,
-            Param::Status,
-            Param::Mode,
-            Param::Category,
-            Param::From,
-            Param::To,
-            Param::PageSize,
-            Param::ContinuationToken,
+            Parameter::USER,
+            Parameter::INCLUDE_DELETED,
+            Parameter::STATUS,
+            Parameter::MODE,
+            Parameter::CATEGORY,
+            Parameter::FROM,
+            Parameter::TO,
+            Parameter::PAGE_SIZE,
+            Parameter::CONTINUATION_TOKEN,
         ],
         body: None,
-        response: ResponseKind::Json("ListResponse"),
+        response: ResponseKind::Json(Schema::list::<AgentSessionSummary>("ListResponse")),
         links: &[Link {
             operation: "readSession",
             parameters: &[("SessionId", "$response.body#/Result/Items/0/Id")],
         }],
         errors: &[ANYWHERE],
     },
-    Row {
+    SEARCH_SESSIONS = Operation {
         id: "searchSessions",
-        method: HttpMethod::Get,
-        path: paths::SEARCH,
+        method: Method::Get,
+        path: "/api/ai/agent/search",
         tag: "Sessions",
         summary: "Search sessions",
         description: "Returns sessions of the caller's org, or of one user, whose name, description or turns \
@@ -73,41 +74,41 @@ pub(super) const OPERATIONS: &[Row] = &[
             from the index, a turn is found once it has ended, and a warning is returned if the index is \
             unavailable.",
         parameters: &[
-            Param::Query,
-            Param::User,
-            Param::IncludeDeleted,
-            Param::Status,
-            Param::Mode,
-            Param::Category,
-            Param::From,
-            Param::To,
-            Param::PageSize,
-            Param::ContinuationToken,
+            Parameter::QUERY,
+            Parameter::USER,
+            Parameter::INCLUDE_DELETED,
+            Parameter::STATUS,
+            Parameter::MODE,
+            Parameter::CATEGORY,
+            Parameter::FROM,
+            Parameter::TO,
+            Parameter::PAGE_SIZE,
+            Parameter::CONTINUATION_TOKEN,
         ],
         body: None,
-        response: ResponseKind::Json("SearchResults"),
+        response: ResponseKind::Json(Schema::list::<FoundSession>("SearchResults")),
         links: &[Link {
             operation: "readSession",
             parameters: &[("SessionId", "$response.body#/Result/Items/0/Session/Id")],
         }],
         errors: &[ANYWHERE],
     },
-    Row {
+    READ_SESSION = Operation {
         id: "readSession",
-        method: HttpMethod::Get,
-        path: paths::SESSION.template(),
+        method: Method::Get,
+        path: "/api/ai/agent/sessions/{SessionId}",
         tag: "Sessions",
         summary: "Read a session",
         description: "Returns a session with its turns in order, 100 per page by default.",
         parameters: &[
-            Param::Session,
-            Param::Order,
-            Param::PageSize,
-            Param::ContinuationToken,
-            Param::IfNoneMatch,
+            Parameter::SESSION,
+            Parameter::ORDER,
+            Parameter::PAGE_SIZE,
+            Parameter::CONTINUATION_TOKEN,
+            Parameter::IF_NONE_MATCH,
         ],
         body: None,
-        response: ResponseKind::Cacheable("AgentSession"),
+        response: ResponseKind::Cacheable(Schema::of::<AgentSession>("AgentSession")),
         links: &[Link {
             operation: "readTurn",
             parameters: &[
@@ -117,26 +118,26 @@ pub(super) const OPERATIONS: &[Row] = &[
         }],
         errors: &[ANYWHERE, SESSION],
     },
-    Row {
+    CHANGE_SESSION = Operation {
         id: "changeSession",
-        method: HttpMethod::Patch,
-        path: paths::SESSION.template(),
+        method: Method::Patch,
+        path: "/api/ai/agent/sessions/{SessionId}",
         tag: "Sessions",
         summary: "Update a session",
         description: "Changes the name, the description, the category or the visibility of a session, or pins it \
             to versions of its contexts. Members that are absent stay unchanged. Anyone who can see a session \
             may change its name, description and category; only its owner and operators may change its \
             visibility, and only operators and agent editors its versions. Returns the session's summary.",
-        parameters: &[Param::Session, Param::IfMatch],
+        parameters: &[Parameter::SESSION, Parameter::IF_MATCH],
         body: Some(Body::Json("SessionEdit")),
-        response: ResponseKind::Json("AgentSessionSummary"),
+        response: ResponseKind::Json(Schema::of::<AgentSessionSummary>("AgentSessionSummary")),
         links: &[],
         errors: &[ANYWHERE, BODY, SESSION, CLOSED, VERSION, PRECONDITION],
     },
-    Row {
+    DELETE_SESSION = Operation {
         id: "deleteSession",
-        method: HttpMethod::Delete,
-        path: paths::SESSION.template(),
+        method: Method::Delete,
+        path: "/api/ai/agent/sessions/{SessionId}",
         tag: "Sessions",
         summary: "Delete a session",
         description: "Deletes a session and cancels its open turn. From then on the session accepts no turns \
@@ -146,104 +147,104 @@ pub(super) const OPERATIONS: &[Row] = &[
             all data of the session is permanently deleted in the background. From then on reads return a 404, \
             the session's id accepts no more turns, and `readPurge` reports the progress. Database items and \
             every version of the objects are deleted; responses that the model provider stores expire there.",
-        parameters: &[Param::Session, Param::Purge, Param::IfMatch],
+        parameters: &[Parameter::SESSION, Parameter::PURGE, Parameter::IF_MATCH],
         body: None,
-        response: ResponseKind::Json("SessionDeletion"),
+        response: ResponseKind::Json(Schema::of::<SessionDeletion>("SessionDeletion")),
         links: &[Link {
             operation: "restoreSession",
             parameters: &[("SessionId", "$response.body#/Result/Id")],
         }],
         errors: &[ANYWHERE, SESSION, QUARANTINED, PRECONDITION],
     },
-    Row {
+    READ_PURGE = Operation {
         id: "readPurge",
-        method: HttpMethod::Get,
-        path: paths::PURGE.template(),
+        method: Method::Get,
+        path: "/api/ai/agent/sessions/{SessionId}/purge",
         tag: "Sessions",
         summary: "Read the progress of a purge",
         description: "Reports what has been deleted so far, by kind, and whether data may remain. For the \
             session's owner and operators; a 404 for other callers, and for a session that was not purged. A \
             purge takes at least 15 minutes, because functions that were running when it began may still write \
             data.",
-        parameters: &[Param::Session],
+        parameters: &[Parameter::SESSION],
         body: None,
-        response: ResponseKind::Json("PurgeReport"),
+        response: ResponseKind::Json(Schema::of::<PurgeReport>("PurgeReport")),
         links: &[],
         errors: &[ANYWHERE, SESSION],
     },
-    Row {
+    RESTORE_SESSION = Operation {
         id: "restoreSession",
-        method: HttpMethod::Post,
-        path: paths::RESTORE.template(),
+        method: Method::Post,
+        path: "/api/ai/agent/sessions/{SessionId}/restore",
         tag: "Sessions",
         summary: "Restore a deleted session",
         description: "Undoes the deletion of a session. For its owner and operators. A session that is not \
             deleted stays unchanged. No body is needed.",
-        parameters: &[Param::Session, Param::IfMatch],
+        parameters: &[Parameter::SESSION, Parameter::IF_MATCH],
         body: None,
-        response: ResponseKind::Json("AgentSessionSummary"),
+        response: ResponseKind::Json(Schema::of::<AgentSessionSummary>("AgentSessionSummary")),
         links: &[Link {
             operation: "readSession",
             parameters: &[("SessionId", "$response.body#/Result/Id")],
         }],
         errors: &[ANYWHERE, SESSION, PRECONDITION],
     },
-    Row {
+    QUARANTINE_SESSION = Operation {
         id: "quarantineSession",
-        method: HttpMethod::Post,
-        path: paths::QUARANTINE.template(),
+        method: Method::Post,
+        path: "/api/ai/agent/sessions/{SessionId}/quarantine",
         tag: "Sessions",
         summary: "Quarantine a session",
         description: "Closes a session until `releaseSession`: it accepts no turns, tool results, feedback or \
             changes, and can't be forked, deleted or purged. Its open turn is cancelled. Everyone who \
             could read the session still can, and `QuarantinedDate` marks it. Quarantining it again changes \
             nothing. For operators. No body is needed.",
-        parameters: &[Param::Session, Param::IfMatch],
+        parameters: &[Parameter::SESSION, Parameter::IF_MATCH],
         body: None,
-        response: ResponseKind::Json("AgentSessionSummary"),
+        response: ResponseKind::Json(Schema::of::<AgentSessionSummary>("AgentSessionSummary")),
         links: &[Link {
             operation: "releaseSession",
             parameters: &[("SessionId", "$response.body#/Result/Id")],
         }],
         errors: &[ANYWHERE, SESSION, DELETED, PRECONDITION],
     },
-    Row {
+    RELEASE_SESSION = Operation {
         id: "releaseSession",
-        method: HttpMethod::Post,
-        path: paths::RELEASE.template(),
+        method: Method::Post,
+        path: "/api/ai/agent/sessions/{SessionId}/release",
         tag: "Sessions",
         summary: "Release a quarantined session",
         description: "Ends the quarantine of a session, which accepts turns and changes again. A session that \
             is not quarantined stays unchanged. For operators. No body is needed.",
-        parameters: &[Param::Session, Param::IfMatch],
+        parameters: &[Parameter::SESSION, Parameter::IF_MATCH],
         body: None,
-        response: ResponseKind::Json("AgentSessionSummary"),
+        response: ResponseKind::Json(Schema::of::<AgentSessionSummary>("AgentSessionSummary")),
         links: &[Link {
             operation: "readSession",
             parameters: &[("SessionId", "$response.body#/Result/Id")],
         }],
         errors: &[ANYWHERE, SESSION, PRECONDITION],
     },
-    Row {
+    EXPORT_SESSION = Operation {
         id: "exportSession",
-        method: HttpMethod::Get,
-        path: paths::SESSION_EXPORT.template(),
+        method: Method::Get,
+        path: "/api/ai/agent/sessions/{SessionId}/export",
         tag: "Sessions",
         summary: "Export a session",
         description: "Exports everything that the API shows of a session as one document: its turns, their \
             feedback, and the full requests and answers with their files. The document is streamed without an \
             envelope; if it is not valid JSON, it was truncated. An operator's export also holds the data that \
             an import needs.",
-        parameters: &[Param::Session, Param::Payloads],
+        parameters: &[Parameter::SESSION, Parameter::PAYLOADS],
         body: None,
-        response: ResponseKind::Document("SessionExport"),
+        response: ResponseKind::Document(Schema::of::<SessionExport>("SessionExport")),
         links: &[],
         errors: &[ANYWHERE, SESSION],
     },
-    Row {
+    EXPORT_SESSIONS = Operation {
         id: "exportSessions",
-        method: HttpMethod::Get,
-        path: paths::EXPORT,
+        method: Method::Get,
+        path: "/api/ai/agent/export",
         tag: "Sessions",
         summary: "Export the sessions of an org",
         description: "Exports sessions as JSON Lines. For operators. Each line is the document of one session, \
@@ -252,25 +253,25 @@ pub(super) const OPERATIONS: &[Row] = &[
             ends with a link to its own export (`RemainderUrl`). The last line marks the end and holds the \
             token to continue with. Without that line the export is truncated.",
         parameters: &[
-            Param::Payloads,
-            Param::User,
-            Param::IncludeDeleted,
-            Param::Status,
-            Param::Mode,
-            Param::Category,
-            Param::From,
-            Param::To,
-            Param::ContinuationToken,
+            Parameter::PAYLOADS,
+            Parameter::USER,
+            Parameter::INCLUDE_DELETED,
+            Parameter::STATUS,
+            Parameter::MODE,
+            Parameter::CATEGORY,
+            Parameter::FROM,
+            Parameter::TO,
+            Parameter::CONTINUATION_TOKEN,
         ],
         body: None,
-        response: ResponseKind::Lines("ExportLine"),
+        response: ResponseKind::Lines(Schema::of::<ExportLine>("ExportLine")),
         links: &[],
         errors: &[ANYWHERE],
     },
-    Row {
+    IMPORT_SESSIONS = Operation {
         id: "importSessions",
-        method: HttpMethod::Post,
-        path: paths::IMPORT,
+        method: Method::Post,
+        path: "/api/ai/agent/import",
         tag: "Sessions",
         summary: "Import sessions",
         description: "Imports an operator's export with inline payloads: the document of one session, or lines \
@@ -278,9 +279,9 @@ pub(super) const OPERATIONS: &[Row] = &[
             it returned before. Everything is validated before anything is written, and no read shows a \
             session before it is complete. Repeating an import changes nothing, and resumes one that was \
             interrupted. A different session with the same id is a conflict.",
-        parameters: &[Param::Ids],
+        parameters: &[Parameter::IDS],
         body: Some(Body::Exports),
-        response: ResponseKind::Json("SessionImport"),
+        response: ResponseKind::Json(Schema::of::<SessionImport>("SessionImport")),
         links: &[Link {
             operation: "readSession",
             parameters: &[("SessionId", "$response.body#/Result/Sessions/0/Id")],

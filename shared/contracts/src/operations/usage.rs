@@ -1,19 +1,21 @@
 //! Usage, budgets and settings of an org, with the tag `Usage`.
 
-use contracts::paths;
-use utoipa::openapi::path::HttpMethod;
-
-use super::row::{Body, ResponseKind, Row};
-use crate::{
+use super::{
     error_groups::{ANYWHERE, BODY, PRECONDITION},
-    parameters::Param,
+    operation::{Body, Method, Operation, ResponseKind, Schema, operations},
+    parameters::Parameter,
+};
+use crate::{
+    budget_use::BudgetUseReport,
+    read::UsageReport,
+    request::{Budgets, OrgSettings},
 };
 
-pub(super) const OPERATIONS: &[Row] = &[
-    Row {
+operations![
+    READ_USAGE = Operation {
         id: "readUsage",
-        method: HttpMethod::Get,
-        path: paths::USAGE,
+        method: Method::Get,
+        path: "/api/ai/agent/usage",
         tag: "Usage",
         summary: "Report usage",
         description: "Returns turns, model calls, tokens and costs of the turns that ended in a range of days, by \
@@ -21,29 +23,29 @@ pub(super) const OPERATIONS: &[Row] = &[
         `from` and `to` name the first and the last day by any time in it, in UTC. Without `to` the range ends \
         today, and without `from` it has 30 days. It has at most 366 days. A turn counts about a second after \
         it ended, and usage is stored for 800 days.",
-        parameters: &[Param::By, Param::User, Param::From, Param::To],
+        parameters: &[Parameter::BY, Parameter::USER, Parameter::FROM, Parameter::TO],
         body: None,
-        response: ResponseKind::Report("UsageReport"),
+        response: ResponseKind::Report(Schema::of::<UsageReport>("UsageReport")),
         links: &[],
         errors: &[ANYWHERE],
     },
-    Row {
+    READ_BUDGETS = Operation {
         id: "readBudgets",
-        method: HttpMethod::Get,
-        path: paths::BUDGETS,
+        method: Method::Get,
+        path: "/api/ai/agent/budgets",
         tag: "Usage",
         summary: "Read budgets",
         description: "Returns the budgets of the caller's org. The `ETag` identifies their content. For operators.",
-        parameters: &[Param::IfNoneMatch],
+        parameters: &[Parameter::IF_NONE_MATCH],
         body: None,
-        response: ResponseKind::Cacheable("Budgets"),
+        response: ResponseKind::Cacheable(Schema::of::<Budgets>("Budgets")),
         links: &[],
         errors: &[ANYWHERE],
     },
-    Row {
+    SET_BUDGETS = Operation {
         id: "setBudgets",
-        method: HttpMethod::Put,
-        path: paths::BUDGETS,
+        method: Method::Put,
+        path: "/api/ai/agent/budgets",
         tag: "Usage",
         summary: "Replace budgets",
         description: "Replaces the budgets of the caller's org, which take effect within ten seconds. For \
@@ -52,55 +54,55 @@ pub(super) const OPERATIONS: &[Row] = &[
             running turn fails with `TurnOverBudget` before its next model call. A budget of money is refused \
             while an agent in its scope has no price in `Currency`, and refuses turns of such models with \
             `ForbiddenByPolicy`, unless its `Unpriced` is `allow`. The same budgets again change nothing.",
-        parameters: &[Param::IfMatch, Param::IfNoneMatch],
+        parameters: &[Parameter::IF_MATCH, Parameter::IF_NONE_MATCH],
         body: Some(Body::Json("Budgets")),
-        response: ResponseKind::Json("Budgets"),
+        response: ResponseKind::Json(Schema::of::<Budgets>("Budgets")),
         links: &[],
         errors: &[ANYWHERE, BODY, PRECONDITION],
     },
-    Row {
+    READ_BUDGET_USE = Operation {
         id: "readBudgetUse",
-        method: HttpMethod::Get,
-        path: paths::BUDGET_USE,
+        method: Method::Get,
+        path: "/api/ai/agent/budgets/use",
         tag: "Usage",
         summary: "Report the use of budgets",
         description: "Returns what the meters of the budgets count in their current windows: what ended turns used, \
             and what is reserved for others. Operators get the budgets of their org, with the 20 users and agents \
             who used most, or with `userId` those of one user. Others get the budgets that limit each user. A user \
             or agent is listed once a turn of theirs has ended in the window.",
-        parameters: &[Param::User],
+        parameters: &[Parameter::USER],
         body: None,
-        response: ResponseKind::Json("BudgetUseReport"),
+        response: ResponseKind::Json(Schema::of::<BudgetUseReport>("BudgetUseReport")),
         links: &[],
         errors: &[ANYWHERE],
     },
-    Row {
+    READ_ORG_SETTINGS = Operation {
         id: "readOrgSettings",
-        method: HttpMethod::Get,
-        path: paths::ORG_SETTINGS,
+        method: Method::Get,
+        path: "/api/ai/agent/org-settings",
         tag: "Usage",
         summary: "Read the org's settings",
         description: "Returns the settings of the caller's org, which are empty before the first change. The `ETag` \
             identifies their content. For operators.",
-        parameters: &[Param::IfNoneMatch],
+        parameters: &[Parameter::IF_NONE_MATCH],
         body: None,
-        response: ResponseKind::Cacheable("OrgSettings"),
+        response: ResponseKind::Cacheable(Schema::of::<OrgSettings>("OrgSettings")),
         links: &[],
         errors: &[ANYWHERE],
     },
-    Row {
+    SET_ORG_SETTINGS = Operation {
         id: "setOrgSettings",
-        method: HttpMethod::Put,
-        path: paths::ORG_SETTINGS,
+        method: Method::Put,
+        path: "/api/ai/agent/org-settings",
         tag: "Usage",
         summary: "Replace the org's settings",
         description: "Replaces the settings of the caller's org, which take effect within a minute. `Policy` lists \
             what turns may use, and `Disabled` stops new turns of the org, or of users, agents and models. A turn \
             that isn't allowed is refused with `ForbiddenByPolicy` or `DisabledByOperator` before it is stored. \
             Turns that have started may finish. The same settings again change nothing. For operators.",
-        parameters: &[Param::IfMatch, Param::IfNoneMatch],
+        parameters: &[Parameter::IF_MATCH, Parameter::IF_NONE_MATCH],
         body: Some(Body::Json("OrgSettings")),
-        response: ResponseKind::Json("OrgSettings"),
+        response: ResponseKind::Json(Schema::of::<OrgSettings>("OrgSettings")),
         links: &[],
         errors: &[ANYWHERE, BODY, PRECONDITION],
     },

@@ -1,63 +1,94 @@
 //! Operations on contexts and modes, with the tag `Agents`. All kinds have the same operations, but modes have no rollouts.
 
-use contracts::paths;
-use utoipa::openapi::path::HttpMethod;
-
-use super::row::{Body, Link, ResponseKind, Row};
-use crate::{
+use super::{
     error_groups::{AGENT, ANYWHERE, BODY, CONVERSATION, MODE, PRECONDITION, VERSION},
-    parameters::Param,
+    operation::{Body, Link, Method, Operation, ResponseKind, Schema},
+    parameters::Parameter,
 };
+use crate::read::{Context, ContextVersion};
 
-/// Defines the operations of a kind: its paths, its error, its name in texts, the ids of its operations, its path parameter,
-/// a built-in one, and what follows from a deletion.
+/// The operations on a kind of contexts.
+#[derive(Debug, Clone, Copy)]
+pub struct ContextOperations {
+    /// Lists the contexts of the org.
+    pub list: Operation,
+    /// Reads a context.
+    pub read: Operation,
+    /// Creates or replaces a context.
+    pub put: Operation,
+    /// Deletes a context.
+    pub delete: Operation,
+    /// Lists the versions of a context.
+    pub versions: Operation,
+    /// Reads a version of a context.
+    pub version: Operation,
+    /// Rolls a context back.
+    pub roll_back: Operation,
+    /// Rolls a version of a context out. `None` for a kind without rollouts.
+    pub roll_out: Option<Operation>,
+}
+
+impl ContextOperations {
+    /// Returns every operation.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Operation> {
+        [&self.list, &self.read, &self.put, &self.delete, &self.versions, &self.version, &self.roll_back]
+            .into_iter()
+            .chain(&self.roll_out)
+    }
+}
+
+/// The operations of every kind.
+pub(super) const KINDS: [&ContextOperations; 3] = [&AGENTS, &CONVERSATION_CONTEXTS, &MODES];
+
+/// Defines the operations of a kind: the path of its list, its error, its name in texts, the ids of its operations, its
+/// path parameter, a built-in one, what follows from a deletion, and its rollout.
 macro_rules! operations {
     (
-        $paths:expr, $not_found:expr, $one:literal, $many:literal,
+        $base:literal, $not_found:expr, $one:literal, $many:literal,
         $list:literal, $read:literal, $put:literal, $delete:literal, $versions:literal, $version:literal,
         $roll_back:literal, $param:expr, $param_name:literal,
-        $built_in:literal, $deleted:literal
+        $built_in:literal, $deleted:literal, $roll_out:expr
     ) => {
-        &[
-            Row {
+        ContextOperations {
+            list: Operation {
                 id: $list,
-                method: HttpMethod::Get,
-                path: $paths.list,
+                method: Method::Get,
+                path: $base,
                 tag: "Agents",
                 summary: concat!("List ", $many),
                 description: concat!(
                     "Returns the ", $many, " of the caller's org by id, without their contents. Those that ship \
                     with the service and that the org has not replaced come last. For operators and agent editors."
                 ),
-                parameters: &[Param::PageSize, Param::ContinuationToken],
+                parameters: &[Parameter::PAGE_SIZE, Parameter::CONTINUATION_TOKEN],
                 body: None,
-                response: ResponseKind::Json("ContextList"),
+                response: ResponseKind::Json(Schema::list::<Context>("ContextList")),
                 links: &[Link {
                     operation: $read,
                     parameters: &[($param_name, "$response.body#/Result/Items/0/Id")],
                 }],
                 errors: &[ANYWHERE],
             },
-            Row {
+            read: Operation {
                 id: $read,
-                method: HttpMethod::Get,
-                path: $paths.context,
+                method: Method::Get,
+                path: concat!($base, "/{", $param_name, "}"),
                 tag: "Agents",
                 summary: concat!("Read ", $one),
                 description: concat!(
                     "Returns ", $one, " of the caller's org with its content, or else the built-in one, such as \
                     `", $built_in, "`. The `ETag` identifies version and content. For operators and agent editors."
                 ),
-                parameters: &[$param, Param::IfNoneMatch],
+                parameters: &[$param, Parameter::IF_NONE_MATCH],
                 body: None,
-                response: ResponseKind::Cacheable("Context"),
+                response: ResponseKind::Cacheable(Schema::of::<Context>("Context")),
                 links: &[],
                 errors: &[ANYWHERE, $not_found],
             },
-            Row {
+            put: Operation {
                 id: $put,
-                method: HttpMethod::Put,
-                path: $paths.context,
+                method: Method::Put,
+                path: concat!($base, "/{", $param_name, "}"),
                 tag: "Agents",
                 summary: concat!("Write ", $one),
                 description: concat!(
@@ -65,98 +96,100 @@ macro_rules! operations {
                     member. Every change is a new version; the same content again changes nothing. Turns see the \
                     change within a minute. For operators and agent editors."
                 ),
-                parameters: &[$param, Param::IfMatch, Param::IfNoneMatch],
+                parameters: &[$param, Parameter::IF_MATCH, Parameter::IF_NONE_MATCH],
                 body: Some(Body::Context),
-                response: ResponseKind::Json("Context"),
+                response: ResponseKind::Json(Schema::of::<Context>("Context")),
                 links: &[],
                 errors: &[ANYWHERE, BODY, PRECONDITION],
             },
-            Row {
+            delete: Operation {
                 id: $delete,
-                method: HttpMethod::Delete,
-                path: $paths.context,
+                method: Method::Delete,
+                path: concat!($base, "/{", $param_name, "}"),
                 tag: "Agents",
                 summary: concat!("Delete ", $one),
                 description: concat!(
                     "Deletes ", $one, " and returns what it was. Its versions stay, and a rollback restores it. ",
                     $deleted, " For operators and agent editors."
                 ),
-                parameters: &[$param, Param::IfMatch],
+                parameters: &[$param, Parameter::IF_MATCH],
                 body: None,
-                response: ResponseKind::Json("Context"),
+                response: ResponseKind::Json(Schema::of::<Context>("Context")),
                 links: &[],
                 errors: &[ANYWHERE, $not_found, PRECONDITION],
             },
-            Row {
+            versions: Operation {
                 id: $versions,
-                method: HttpMethod::Get,
-                path: $paths.versions,
+                method: Method::Get,
+                path: concat!($base, "/{", $param_name, "}/versions"),
                 tag: "Agents",
                 summary: concat!("List the versions of ", $one),
                 description: "Returns the versions, newest first, without their contents. A deletion is a version \
                     too. For operators and agent editors.",
-                parameters: &[$param, Param::PageSize, Param::ContinuationToken],
+                parameters: &[$param, Parameter::PAGE_SIZE, Parameter::CONTINUATION_TOKEN],
                 body: None,
-                response: ResponseKind::Json("ContextVersionList"),
+                response: ResponseKind::Json(Schema::list::<ContextVersion>("ContextVersionList")),
                 links: &[],
                 errors: &[ANYWHERE, $not_found],
             },
-            Row {
+            version: Operation {
                 id: $version,
-                method: HttpMethod::Get,
-                path: $paths.version,
+                method: Method::Get,
+                path: concat!($base, "/{", $param_name, "}/versions/{Version}"),
                 tag: "Agents",
                 summary: concat!("Read a version of ", $one),
                 description: "Returns a version with its content. For operators and agent editors.",
-                parameters: &[$param, Param::Version],
+                parameters: &[$param, Parameter::VERSION],
                 body: None,
-                response: ResponseKind::Json("ContextVersion"),
+                response: ResponseKind::Json(Schema::of::<ContextVersion>("ContextVersion")),
                 links: &[],
                 errors: &[ANYWHERE, $not_found, VERSION],
             },
-            Row {
+            roll_back: Operation {
                 id: $roll_back,
-                method: HttpMethod::Post,
-                path: $paths.rollback,
+                method: Method::Post,
+                path: concat!($base, "/{", $param_name, "}/rollback"),
                 tag: "Agents",
                 summary: concat!("Roll ", $one, " back"),
                 description: "Restores the content of an earlier version, as a new version, also of a deleted \
                     one. The content is validated again, because the deployment may have changed. For \
                     operators and agent editors.",
-                parameters: &[$param, Param::IfMatch],
+                parameters: &[$param, Parameter::IF_MATCH],
                 body: Some(Body::Json("RollbackRequest")),
-                response: ResponseKind::Json("Context"),
+                response: ResponseKind::Json(Schema::of::<Context>("Context")),
                 links: &[],
                 errors: &[ANYWHERE, BODY, $not_found, VERSION, PRECONDITION],
             },
-        ]
+            roll_out: $roll_out,
+        }
     };
 }
 
-/// Defines the operation that rolls a version of a kind out: its path, its error, its name in texts, and its id.
+/// Defines the operation that rolls a version of a kind out: its list, its error, its name in texts, and its id.
 macro_rules! roll_out {
-    ($path:expr, $not_found:expr, $one:literal, $roll_out:literal) => {
-        Row {
+    ($base:literal, $not_found:expr, $one:literal, $roll_out:literal) => {
+        Operation {
             id: $roll_out,
-            method: HttpMethod::Put,
-            path: $path,
+            method: Method::Put,
+            path: concat!($base, "/{ContextId}/rollout"),
             tag: "Agents",
             summary: concat!("Roll a version of ", $one, " out"),
             description: "Gives a version to a percentage of the sessions in place of the live content. The \
                 session's id decides, so a session that is in stays in while the percentage grows. Pinned \
                 sessions are never in. Every change of the content ends the rollout. For operators and \
                 agent editors.",
-            parameters: &[Param::Context, Param::IfMatch],
+            parameters: &[Parameter::CONTEXT, Parameter::IF_MATCH],
             body: Some(Body::Json("RolloutRequest")),
-            response: ResponseKind::Json("Context"),
+            response: ResponseKind::Json(Schema::of::<Context>("Context")),
             links: &[],
             errors: &[ANYWHERE, BODY, $not_found, VERSION, PRECONDITION],
         }
     };
 }
 
-pub(super) const AGENTS: &[Row] = operations!(
-    paths::AGENTS,
+/// Operations on agent contexts.
+pub const AGENTS: ContextOperations = operations!(
+    "/api/ai/agent/agents",
     AGENT,
     "an agent",
     "agents",
@@ -167,17 +200,16 @@ pub(super) const AGENTS: &[Row] = operations!(
     "listAgentVersions",
     "readAgentVersion",
     "rollBackAgent",
-    Param::Context,
+    Parameter::CONTEXT,
     "ContextId",
     "default",
-    "Its sessions stay readable and refuse new turns."
+    "Its sessions stay readable and refuse new turns.",
+    Some(roll_out!("/api/ai/agent/agents", AGENT, "an agent", "rollOutAgent"))
 );
 
-pub(super) const AGENT_ROLLOUT: &[Row] =
-    &[roll_out!(paths::AGENT_ROLLOUT, AGENT, "an agent", "rollOutAgent")];
-
-pub(super) const CONVERSATION_CONTEXTS: &[Row] = operations!(
-    paths::CONVERSATION_CONTEXTS,
+/// Operations on conversation contexts.
+pub const CONVERSATION_CONTEXTS: ContextOperations = operations!(
+    "/api/ai/agent/conversation-contexts",
     CONVERSATION,
     "a conversation context",
     "conversation contexts",
@@ -188,21 +220,21 @@ pub(super) const CONVERSATION_CONTEXTS: &[Row] = operations!(
     "listConversationContextVersions",
     "readConversationContextVersion",
     "rollBackConversationContext",
-    Param::Context,
+    Parameter::CONTEXT,
     "ContextId",
     "default",
-    "Its sessions stay readable and refuse new turns."
+    "Its sessions stay readable and refuse new turns.",
+    Some(roll_out!(
+        "/api/ai/agent/conversation-contexts",
+        CONVERSATION,
+        "a conversation context",
+        "rollOutConversationContext"
+    ))
 );
 
-pub(super) const CONVERSATION_CONTEXT_ROLLOUT: &[Row] = &[roll_out!(
-    paths::CONVERSATION_CONTEXT_ROLLOUT,
-    CONVERSATION,
-    "a conversation context",
-    "rollOutConversationContext"
-)];
-
-pub(super) const MODES: &[Row] = operations!(
-    paths::MODES,
+/// Operations on modes.
+pub const MODES: ContextOperations = operations!(
+    "/api/ai/agent/modes",
     MODE,
     "a mode",
     "modes",
@@ -213,8 +245,9 @@ pub(super) const MODES: &[Row] = operations!(
     "listModeVersions",
     "readModeVersion",
     "rollBackMode",
-    Param::ModeKey,
+    Parameter::MODE_KEY,
     "ModeKey",
     "general",
-    "A built-in mode that it replaced applies again. Sessions that are in it go on without its instructions and tools."
+    "A built-in mode that it replaced applies again. Sessions that are in it go on without its instructions and tools.",
+    None
 );

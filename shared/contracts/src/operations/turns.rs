@@ -1,26 +1,24 @@
 //! Operations with the tag `Turns`.
 
-use contracts::paths;
-use utoipa::openapi::path::HttpMethod;
-
-use super::row::{Body, Link, ResponseKind, Row};
-use crate::{
+use super::{
     error_groups::{
         ANYWHERE, BODY, FAILED_TURN, FEEDBACK, QUARANTINED, RERUN, START, TOOL_RESULTS, TURN, USER_TURN,
     },
-    parameters::{self, Param},
+    operation::{Body, Link, Method, Operation, ResponseKind, Schema, operations},
+    parameters::{EXECUTE_HEADERS, Parameter},
 };
+use crate::read::{AgentSessionTurnSummary, TurnFeedback};
 
 const ANSWER_IDS: &[(&str, &str)] =
     &[("SessionId", "$response.body#/Result/SessionId"), ("TurnId", "$response.body#/Result/TurnId")];
 const SUMMARY_IDS: &[(&str, &str)] =
     &[("SessionId", "$response.body#/Result/SessionId"), ("TurnId", "$response.body#/Result/Id")];
 
-pub(super) const OPERATIONS: &[Row] = &[
-    Row {
+operations![
+    EXECUTE_TURN = Operation {
         id: "executeTurn",
-        method: HttpMethod::Post,
-        path: paths::EXECUTE,
+        method: Method::Post,
+        path: "/api/ai/agent/execute",
         tag: "Turns",
         summary: "Run a turn or submit tool results",
         description: "Runs a user turn, or submits tool results if `ToolResults` is present. An unknown \
@@ -34,7 +32,7 @@ pub(super) const OPERATIONS: &[Row] = &[
             `streamTurn`, to resume the stream. Without `Streaming`, an answer that takes longer than four \
             minutes has the status 200 and begins with JSON whitespace, whatever the outcome; check \
             `Successful`.",
-        parameters: parameters::EXECUTE_HEADERS,
+        parameters: EXECUTE_HEADERS,
         body: Some(Body::Execute),
         response: ResponseKind::Turn,
         links: &[
@@ -55,69 +53,69 @@ pub(super) const OPERATIONS: &[Row] = &[
         ],
         errors: &[ANYWHERE, BODY, USER_TURN, START, TOOL_RESULTS, FAILED_TURN],
     },
-    Row {
+    SUBMIT_TOOL_RESULTS = Operation {
         id: "submitToolResults",
-        method: HttpMethod::Post,
-        path: paths::TOOL_RESULTS,
+        method: Method::Post,
+        path: "/api/ai/agent/tool-results",
         tag: "Turns",
         summary: "Submit tool results",
         description: "Submits the results of a turn's client tools and continues the turn. The results must \
             match the calls in count, ids and order. The answer is delivered the way the turn was started: as \
             events if it is streamed. With `Accept: text/plain` it is the text only, as in `executeTurn`.",
-        parameters: &[Param::LastEventId],
+        parameters: &[Parameter::LAST_EVENT_ID],
         body: Some(Body::ToolResults),
         response: ResponseKind::Turn,
         links: &[],
         errors: &[ANYWHERE, BODY, TOOL_RESULTS, FAILED_TURN],
     },
-    Row {
+    CANCEL_TURN = Operation {
         id: "cancelTurn",
-        method: HttpMethod::Post,
-        path: paths::CANCEL.template(),
+        method: Method::Post,
+        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/cancel",
         tag: "Turns",
         summary: "Cancel a turn",
         description: "Cancels an open turn and returns its outcome. A turn that has already ended keeps its \
             outcome, so this request may be repeated. No body is needed.",
-        parameters: &[Param::Session, Param::Turn],
+        parameters: &[Parameter::SESSION, Parameter::TURN],
         body: None,
-        response: ResponseKind::Json("AgentSessionTurnSummary"),
+        response: ResponseKind::Json(Schema::of::<AgentSessionTurnSummary>("AgentSessionTurnSummary")),
         links: &[Link { operation: "readTurn", parameters: SUMMARY_IDS }],
         errors: &[ANYWHERE, TURN],
     },
-    Row {
+    ABANDON_TURN = Operation {
         id: "abandonTurn",
-        method: HttpMethod::Post,
-        path: paths::ABANDON.template(),
+        method: Method::Post,
+        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/abandon",
         tag: "Turns",
         summary: "Abandon a turn",
         description: "Ends an open turn as abandoned, whether or not its work still runs, and returns its outcome. \
             The client is told to send the input as a new turn. A turn that has already ended keeps its outcome. \
             For operators. No body is needed.",
-        parameters: &[Param::Session, Param::Turn],
+        parameters: &[Parameter::SESSION, Parameter::TURN],
         body: None,
-        response: ResponseKind::Json("AgentSessionTurnSummary"),
+        response: ResponseKind::Json(Schema::of::<AgentSessionTurnSummary>("AgentSessionTurnSummary")),
         links: &[Link { operation: "readTurn", parameters: SUMMARY_IDS }],
         errors: &[ANYWHERE, TURN],
     },
-    Row {
+    SETTLE_TURN = Operation {
         id: "settleTurn",
-        method: HttpMethod::Post,
-        path: paths::SETTLE.template(),
+        method: Method::Post,
+        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/settle",
         tag: "Turns",
         summary: "Settle an overdue turn",
         description: "Does at once what the service does for an overdue turn within minutes: looks for its outcome \
             if its work died, ends it if its tool results are overdue, and finishes it once its outcome is decided. \
             A turn whose work still runs stays as it is. For operators. No body is needed.",
-        parameters: &[Param::Session, Param::Turn],
+        parameters: &[Parameter::SESSION, Parameter::TURN],
         body: None,
-        response: ResponseKind::Json("AgentSessionTurnSummary"),
+        response: ResponseKind::Json(Schema::of::<AgentSessionTurnSummary>("AgentSessionTurnSummary")),
         links: &[Link { operation: "readTurn", parameters: SUMMARY_IDS }],
         errors: &[ANYWHERE, TURN],
     },
-    Row {
+    RERUN_TURN = Operation {
         id: "rerunTurn",
-        method: HttpMethod::Post,
-        path: paths::RERUN.template(),
+        method: Method::Post,
+        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/rerun",
         tag: "Turns",
         summary: "Rerun a turn",
         description: "Runs a turn again as a new turn, optionally with another instruction, model or mode. The \
@@ -125,30 +123,30 @@ pub(super) const OPERATIONS: &[Row] = &[
             idempotent, and the answer is delivered as in `executeTurn`. It continues from the same point as \
             the original turn, so the model sees neither the original turn nor any later one. Once it is \
             completed, the session continues from it. The original turn must have ended and stays unchanged.",
-        parameters: &[Param::Session, Param::Turn, Param::LastEventId],
+        parameters: &[Parameter::SESSION, Parameter::TURN, Parameter::LAST_EVENT_ID],
         body: Some(Body::Json("RerunRequest")),
         response: ResponseKind::Turn,
         links: &[Link { operation: "readTurn", parameters: ANSWER_IDS }],
         errors: &[ANYWHERE, BODY, RERUN, START, FAILED_TURN],
     },
-    Row {
+    GIVE_FEEDBACK = Operation {
         id: "giveFeedback",
-        method: HttpMethod::Put,
-        path: paths::FEEDBACK.template(),
+        method: Method::Put,
+        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/feedback",
         tag: "Turns",
         summary: "Submit feedback",
         description: "Submits the caller's feedback on a turn that has ended. Replaces the user's earlier \
             feedback on the turn. The session's `Ratings` count it once.",
-        parameters: &[Param::Session, Param::Turn],
+        parameters: &[Parameter::SESSION, Parameter::TURN],
         body: Some(Body::Json("FeedbackRequest")),
-        response: ResponseKind::Json("TurnFeedback"),
+        response: ResponseKind::Json(Schema::of::<TurnFeedback>("TurnFeedback")),
         links: &[],
         errors: &[ANYWHERE, BODY, TURN, FEEDBACK, QUARANTINED],
     },
-    Row {
+    STREAM_TURN = Operation {
         id: "streamTurn",
-        method: HttpMethod::Get,
-        path: paths::STREAM.template(),
+        method: Method::Get,
+        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/stream",
         tag: "Turns",
         summary: "Stream a turn",
         description: "Returns the events of a turn that was started with `Streaming`, from the first one, or \
@@ -156,7 +154,7 @@ pub(super) const OPERATIONS: &[Row] = &[
             ended it returns the remaining events. The last event is `result`. If a stream ends without one, \
             reconnect. Reading doesn't take over a turn whose function died; sending its request again does, \
             at once.",
-        parameters: &[Param::Session, Param::Turn, Param::LastEventId],
+        parameters: &[Parameter::SESSION, Parameter::TURN, Parameter::LAST_EVENT_ID],
         body: None,
         response: ResponseKind::Stream,
         links: &[],

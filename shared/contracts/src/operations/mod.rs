@@ -1,0 +1,141 @@
+//! The HTTP API as tables: one row per operation, one file per subject.
+//!
+//! A row says everything about its operation. Routers, query strings, the local gateway, the routes of `cargo lambda
+//! watch`, the events of `template.yaml` and the OpenAPI document derive from it. Deliberately absent: handlers, which
+//! name the row that they serve.
+//!
+//! # Examples
+//!
+//! ```
+//! use contracts::operations::{CANCEL_TURN, Function, READ_TURN, find};
+//!
+//! assert_eq!(CANCEL_TURN.function(), Function::Execute);
+//! assert_eq!(find("GET", READ_TURN.path).map(|operation| operation.id), Some("readTurn"));
+//! ```
+
+pub mod contexts;
+mod error_groups;
+mod history;
+mod operation;
+mod parameters;
+mod payloads;
+mod sessions;
+mod turns;
+mod usage;
+
+pub use error_groups::GATEWAY;
+pub use history::*;
+#[cfg(feature = "openapi")]
+pub use operation::NamedSchema;
+pub use operation::{Body, Function, Link, Method, Operation, ResponseKind, Schema};
+pub use parameters::{Parameter, Place, Value};
+pub use payloads::*;
+pub use sessions::*;
+pub use turns::*;
+pub use usage::*;
+
+use crate::paths;
+
+/// The tags of operations, and their descriptions.
+pub const TAGS: &[(&str, &str)] = &[
+    ("Turns", "Run, continue and cancel turns, and give feedback on them."),
+    ("Sessions", "Read, search, edit, fork, delete, export and import sessions, and read their turns."),
+    (
+        "Agents",
+        "Read, write and roll back agents, conversation contexts and modes. For operators and agent editors.",
+    ),
+    ("Payloads", "Read the full requests, answers and files of turns."),
+    ("Usage", "Report what turns consumed, and limit it."),
+];
+
+/// Returns every operation.
+pub fn all() -> impl Iterator<Item = &'static Operation> {
+    [turns::OPERATIONS, sessions::OPERATIONS, history::OPERATIONS, payloads::OPERATIONS, usage::OPERATIONS]
+        .into_iter()
+        .flatten()
+        .copied()
+        .chain(contexts::KINDS.into_iter().flat_map(contexts::ContextOperations::all))
+}
+
+/// Finds the operation of a method and a path template.
+#[must_use]
+pub fn find(method: &str, template: &str) -> Option<&'static Operation> {
+    all().find(|operation| operation.path == template && operation.method.as_str() == method)
+}
+
+/// A route of the gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Route {
+    /// Id of its operation, or of the operations that it stands for.
+    pub id: &'static str,
+    /// The method.
+    pub method: Method,
+    /// Path template, as API Gateway writes it.
+    pub path: &'static str,
+}
+
+impl Route {
+    /// The function that serves it.
+    #[must_use]
+    pub fn function(self) -> Function {
+        Function::serving(self.method, self.path)
+    }
+}
+
+/// Routes that stand for many operations: the payloads of a turn, and the OpenAI-compatible API, whose document is
+/// OpenAI's. One row of each costs the gateway less than one per path, and both have one limit.
+const GREEDY: [Route; 4] = [
+    Route { id: "readPayload", method: Method::Get, path: paths::PAYLOADS },
+    Route { id: "readOpenAi", method: Method::Get, path: paths::OPENAI },
+    Route { id: "createOpenAi", method: Method::Post, path: paths::OPENAI },
+    Route { id: "deleteOpenAi", method: Method::Delete, path: paths::OPENAI },
+];
+
+/// Returns the routes of the gateway.
+pub fn routes() -> impl Iterator<Item = Route> {
+    let payloads = paths::PAYLOADS.trim_end_matches("{proxy+}");
+    all()
+        .filter(move |operation| !operation.path.starts_with(payloads))
+        .map(|operation| Route { id: operation.id, method: operation.method, path: operation.path })
+        .chain(GREEDY)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn operations_are_unique_and_links_have_targets() {
+        let ids: BTreeSet<_> = all().map(|operation| operation.id).collect();
+        let places: BTreeSet<_> =
+            all().map(|operation| (operation.path, operation.method.as_str())).collect();
+        assert_eq!((ids.len(), places.len()), (all().count(), all().count()));
+        for link in all().flat_map(|operation| operation.links) {
+            assert!(ids.contains(link.operation), "{}", link.operation);
+        }
+    }
+
+    #[test]
+    fn path_parameters_match_the_path() {
+        for operation in all() {
+            let names = |place| {
+                let of_place = operation.parameters.iter().filter(move |parameter| parameter.place == place);
+                of_place.map(|parameter| parameter.name).collect::<BTreeSet<_>>()
+            };
+            let segments = operation.path.split('/');
+            let braced = segments.filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'));
+            assert_eq!(names(Place::Path), braced.collect(), "{}", operation.id);
+        }
+    }
+
+    #[test]
+    fn function_follows_from_method_and_path() {
+        let served = |id: &str| routes().find(|route| route.id == id).map(Route::function);
+        assert_eq!(served("submitToolResults"), Some(Function::ToolContinuation));
+        assert_eq!(served("readPayload"), Some(Function::SessionRead));
+        assert_eq!(served("createOpenAi"), Some(Function::Execute));
+        assert_eq!(served("readInstruction"), None, "one route stands for every payload");
+    }
+}
