@@ -21,7 +21,7 @@ pub mod request;
 pub mod response;
 pub mod stream;
 #[cfg(feature = "openapi")]
-pub mod string_schemas;
+mod string_schemas;
 pub mod text;
 pub mod timestamp;
 pub mod usage;

@@ -1,5 +1,5 @@
 //! Schemas of strings with rules: ids, hashes, timestamps, names, paths. A pattern expresses as much of a rule as a
-//! regular expression can. Strings without a type of their own in the contract have a unit struct here.
+//! regular expression can.
 
 use std::borrow::Cow;
 
@@ -17,6 +17,7 @@ use crate::{
     id::{AgentContextId, ConversationContextId, MAX_ID_CHARS, OrgId, SessionId, TurnId, UserId},
     request::{
         FileName, RelativePath,
+        kind::{Hint, ImageData, ImageId, MimeType, RagKey, RagText, SessionName, ToolCallId},
         limits::{
             MAX_FILE_NAME_CHARS, MAX_HINT_CHARS, MAX_IMAGE_ID_CHARS, MAX_KEY_CHARS, MAX_MIME_TYPE_CHARS,
             MAX_PATH_CHARS, MAX_SESSION_NAME_CHARS, MAX_TOOL_CALL_ID_CHARS, MAX_VALUE_CHARS,
@@ -24,38 +25,6 @@ use crate::{
     },
     timestamp::Timestamp,
 };
-
-/// A line of text, such as a hint or a name.
-#[derive(Debug)]
-pub struct Hint;
-
-/// A media type.
-#[derive(Debug)]
-pub struct MimeType;
-
-/// A client's id of an image.
-#[derive(Debug)]
-pub struct ImageId;
-
-/// The Base64 data of an image.
-#[derive(Debug)]
-pub struct ImageData;
-
-/// The key of a retrieval condition.
-#[derive(Debug)]
-pub struct RagKey;
-
-/// A text that a retrieval condition compares with.
-#[derive(Debug)]
-pub struct RagText;
-
-/// The display name of a session.
-#[derive(Debug)]
-pub struct SessionName;
-
-/// The id of a tool call.
-#[derive(Debug)]
-pub struct ToolCallId;
 
 /// Implements a named schema for a type with a builder function.
 macro_rules! named {

@@ -39,7 +39,7 @@ pub(crate) fn request_body(body: Body) -> RequestBody {
                 100,000 bytes.",
             ))
             .content("application/json", json("ContextContent", examples::Examples::new())),
-        Body::Json(schema) => all.content("application/json", json(schema, examples::Examples::new())),
+        Body::Json(request) => all.content("application/json", json(request.name, examples::Examples::new())),
         Body::Exports => all
             .content("application/json", json("SessionExport", examples::Examples::new()))
             .content("application/jsonl", json("ExportLine", examples::Examples::new())),

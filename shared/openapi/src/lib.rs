@@ -8,7 +8,6 @@
 //! Deliberately absent: routing. A test calls each operation.
 
 mod bodies;
-mod bounds;
 mod citations;
 mod closed_schemas;
 mod document;
@@ -17,23 +16,18 @@ mod envelopes;
 mod examples;
 mod nullability;
 mod parameters;
-mod request_schemas;
 mod responses;
 
 pub use citations::{SerializeError, json, json_3_0, yaml};
 pub use document::document;
-pub use request_schemas::AgentExecuteRequestSchema;
 
-use utoipa::{
-    ToSchema,
-    openapi::{Object, ObjectBuilder, Schema, schema::AdditionalProperties},
-};
+use utoipa::openapi::{Object, ObjectBuilder, Schema, schema::AdditionalProperties};
 
 use contracts::{
-    AgentExecuteResponse, ContentHash, ErrorCode, FileAddress,
-    operations::{self, NamedSchema, ResponseKind, Schema as ContractSchema},
+    AgentExecuteRequest, AgentExecuteResponse, ContentHash, ErrorCode, FileAddress,
+    operations::{self, Body, NamedSchema, ResponseKind, Schema as ContractSchema},
     read::PayloadAnswer,
-    stream,
+    request, stream,
 };
 
 /// Schemas of responses that no row names: those of several kinds of responses, of the stream, and of members whose
@@ -72,20 +66,17 @@ pub fn schemas() -> Vec<NamedSchema> {
     }
     // Responses omit absent members and never write null. Requests, below, may use null.
     all.iter_mut().for_each(|(_, schema)| nullability::remove_optional_null(schema));
-
-    fn named<T: ToSchema>(name: &str, all: &mut Vec<NamedSchema>) {
-        all.push((name.to_owned(), T::schema()));
-        T::schemas(all);
+    for body in operations::all().filter_map(|operation| operation.body) {
+        let request = match body {
+            Body::Json(request) => request,
+            Body::Execute => ContractSchema::of::<AgentExecuteRequest>("AgentExecuteRequest"),
+            // The others are parts of these, or responses.
+            Body::ToolResults | Body::Exports | Body::Context => continue,
+        };
+        (request.collect)(request.name, &mut all);
     }
-    named::<AgentExecuteRequestSchema>("AgentExecuteRequest", &mut all);
-    named::<request_schemas::RerunRequest>("RerunRequest", &mut all);
-    named::<request_schemas::ForkRequest>("ForkRequest", &mut all);
-    named::<request_schemas::SessionEdit>("SessionEdit", &mut all);
-    named::<request_schemas::FeedbackRequest>("FeedbackRequest", &mut all);
-    named::<request_schemas::RolloutRequest>("RolloutRequest", &mut all);
-    named::<request_schemas::RollbackRequest>("RollbackRequest", &mut all);
     all.push(("ContextContent".to_owned(), Schema::from(context_content()).into()));
-    bounds::apply(&mut all);
+    all.iter_mut().for_each(|(name, schema)| request::set_bounds(name, schema));
     all.sort_by(|(one, _), (other, _)| one.cmp(other));
     all.dedup_by(|(one, _), (other, _)| one == other);
     closed_schemas::close_response_kinds(&mut all);

@@ -5,7 +5,10 @@ use super::{
     operation::{Body, Link, Method, Operation, ResponseKind, Schema},
     parameters::Parameter,
 };
-use crate::read::{Context, ContextVersion};
+use crate::{
+    read::{Context, ContextVersion},
+    request::{RollbackRequest, RolloutRequest},
+};
 
 /// The operations on a kind of contexts.
 #[derive(Debug, Clone, Copy)]
@@ -155,7 +158,7 @@ macro_rules! operations {
                     one. The content is validated again, because the deployment may have changed. For \
                     operators and agent editors.",
                 parameters: &[$param, Parameter::IF_MATCH],
-                body: Some(Body::Json("RollbackRequest")),
+                body: Some(Body::Json(Schema::of::<RollbackRequest>("RollbackRequest"))),
                 response: ResponseKind::Json(Schema::of::<Context>("Context")),
                 links: &[],
                 errors: &[ANYWHERE, BODY, $not_found, VERSION, PRECONDITION],
@@ -179,7 +182,7 @@ macro_rules! roll_out {
                 sessions are never in. Every change of the content ends the rollout. For operators and \
                 agent editors.",
             parameters: &[Parameter::CONTEXT, Parameter::IF_MATCH],
-            body: Some(Body::Json("RolloutRequest")),
+            body: Some(Body::Json(Schema::of::<RolloutRequest>("RolloutRequest"))),
             response: ResponseKind::Json(Schema::of::<Context>("Context")),
             links: &[],
             errors: &[ANYWHERE, BODY, $not_found, VERSION, PRECONDITION],

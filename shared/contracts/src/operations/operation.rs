@@ -139,8 +139,8 @@ pub enum Body {
     Exports,
     /// A context, as JSON.
     Context,
-    /// A JSON body with the schema of this name.
-    Json(&'static str),
+    /// A JSON body.
+    Json(Schema),
 }
 
 /// The kind of a successful response.

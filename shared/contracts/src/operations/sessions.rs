@@ -7,9 +7,12 @@ use super::{
     operation::{Body, Link, Method, Operation, ResponseKind, Schema, operations},
     parameters::Parameter,
 };
-use crate::read::{
-    AgentSession, AgentSessionSummary, ExportLine, FoundSession, PurgeReport, SessionDeletion, SessionExport,
-    SessionImport,
+use crate::{
+    read::{
+        AgentSession, AgentSessionSummary, ExportLine, FoundSession, PurgeReport, SessionDeletion,
+        SessionExport, SessionImport,
+    },
+    request::{ForkRequest, SessionEdit},
 };
 
 operations![
@@ -24,7 +27,7 @@ operations![
             and the solution context are copied from this session's current state; the mode is that at the end \
             of the turn. The client chooses `SessionId`, which makes the request idempotent.",
         parameters: &[Parameter::SESSION],
-        body: Some(Body::Json("ForkRequest")),
+        body: Some(Body::Json(Schema::of::<ForkRequest>("ForkRequest"))),
         response: ResponseKind::Json(Schema::of::<AgentSession>("AgentSession")),
         links: &[],
         errors: &[ANYWHERE, BODY, FORK, CLOSED],
@@ -129,7 +132,7 @@ operations![
             may change its name, description and category; only its owner and operators may change its \
             visibility, and only operators and agent editors its versions. Returns the session's summary.",
         parameters: &[Parameter::SESSION, Parameter::IF_MATCH],
-        body: Some(Body::Json("SessionEdit")),
+        body: Some(Body::Json(Schema::of::<SessionEdit>("SessionEdit"))),
         response: ResponseKind::Json(Schema::of::<AgentSessionSummary>("AgentSessionSummary")),
         links: &[],
         errors: &[ANYWHERE, BODY, SESSION, CLOSED, VERSION, PRECONDITION],

@@ -7,7 +7,10 @@ use super::{
     operation::{Body, Link, Method, Operation, ResponseKind, Schema, operations},
     parameters::{EXECUTE_HEADERS, Parameter},
 };
-use crate::read::{AgentSessionTurnSummary, TurnFeedback};
+use crate::{
+    read::{AgentSessionTurnSummary, TurnFeedback},
+    request::{FeedbackRequest, RerunRequest},
+};
 
 const ANSWER_IDS: &[(&str, &str)] =
     &[("SessionId", "$response.body#/Result/SessionId"), ("TurnId", "$response.body#/Result/TurnId")];
@@ -124,7 +127,7 @@ operations![
             the original turn, so the model sees neither the original turn nor any later one. Once it is \
             completed, the session continues from it. The original turn must have ended and stays unchanged.",
         parameters: &[Parameter::SESSION, Parameter::TURN, Parameter::LAST_EVENT_ID],
-        body: Some(Body::Json("RerunRequest")),
+        body: Some(Body::Json(Schema::of::<RerunRequest>("RerunRequest"))),
         response: ResponseKind::Turn,
         links: &[Link { operation: "readTurn", parameters: ANSWER_IDS }],
         errors: &[ANYWHERE, BODY, RERUN, START, FAILED_TURN],
@@ -138,7 +141,7 @@ operations![
         description: "Submits the caller's feedback on a turn that has ended. Replaces the user's earlier \
             feedback on the turn. The session's `Ratings` count it once.",
         parameters: &[Parameter::SESSION, Parameter::TURN],
-        body: Some(Body::Json("FeedbackRequest")),
+        body: Some(Body::Json(Schema::of::<FeedbackRequest>("FeedbackRequest"))),
         response: ResponseKind::Json(Schema::of::<TurnFeedback>("TurnFeedback")),
         links: &[],
         errors: &[ANYWHERE, BODY, TURN, FEEDBACK, QUARANTINED],

@@ -55,7 +55,7 @@ operations![
             while an agent in its scope has no price in `Currency`, and refuses turns of such models with \
             `ForbiddenByPolicy`, unless its `Unpriced` is `allow`. The same budgets again change nothing.",
         parameters: &[Parameter::IF_MATCH, Parameter::IF_NONE_MATCH],
-        body: Some(Body::Json("Budgets")),
+        body: Some(Body::Json(Schema::of::<Budgets>("Budgets"))),
         response: ResponseKind::Json(Schema::of::<Budgets>("Budgets")),
         links: &[],
         errors: &[ANYWHERE, BODY, PRECONDITION],
@@ -101,7 +101,7 @@ operations![
             that isn't allowed is refused with `ForbiddenByPolicy` or `DisabledByOperator` before it is stored. \
             Turns that have started may finish. The same settings again change nothing. For operators.",
         parameters: &[Parameter::IF_MATCH, Parameter::IF_NONE_MATCH],
-        body: Some(Body::Json("OrgSettings")),
+        body: Some(Body::Json(Schema::of::<OrgSettings>("OrgSettings"))),
         response: ResponseKind::Json(Schema::of::<OrgSettings>("OrgSettings")),
         links: &[],
         errors: &[ANYWHERE, BODY, PRECONDITION],

@@ -1,13 +1,20 @@
 //! Files that a client sends with a turn.
 
+#[cfg(feature = "openapi")]
+use super::schemas;
 use super::{
-    field_table::{Field, Scenario, peek, read_object},
+    field_table::{Dependent, Field, Scenario, Slot, documented, peek, read_object},
     json::Json,
+    kind::{HINT, Kind, MimeType, Shape, text},
+    limits::MAX_ARTIFACTS,
     relative_path::{FileName, InvalidPath, RelativePath},
-    value::{hint, mime_type, text, word},
+    value::{self, list, mime_type, word},
     violations::{Location, Violations},
 };
-use crate::hash::{ContentHash, as_text};
+use crate::{
+    hash::{ContentHash, as_text},
+    operations::Schema,
+};
 
 /// A file for the agent to reason about. Advisory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,32 +105,84 @@ struct Draft {
 }
 
 const FIELDS: &[Field<Draft>] = &[
-    Field::required("RelativePath", |json, at, draft, violations| {
-        draft.relative_path = path(json, RelativePath::new, at, violations);
-    }),
-    Field::required("FileName", |json, at, draft, violations| {
-        draft.file_name = path(json, FileName::new, at, violations);
-    }),
-    Field::required("Contents", |json, at, draft, violations| {
-        draft.contents = contents(json, draft.base64, at, violations);
-    }),
-    Field::required("Origin", |json, at, draft, violations| {
-        draft.origin = word(json, Origin::WORDS, at, violations);
-    }),
-    Field::optional("MimeType", |json, at, draft, violations| {
-        draft.mime_type = mime_type(json, at, violations);
-    }),
-    Field::optional("Language", |json, at, draft, violations| {
-        draft.language = hint(json, at, violations);
-    }),
-    Field::optional("Encoding", |json, at, _, violations| {
-        // `Contents` may come first, so the value was already peeked at. Here it is validated.
-        word(json, &[("utf8", ()), ("base64", ())], at, violations);
-    }),
+    Field::required(
+        "RelativePath",
+        "Path relative to the folder that is open in the client. Must not be absolute or leave the folder.",
+        &Slot(RELATIVE_PATH, |draft: &mut Draft, path| draft.relative_path = path),
+    ),
+    Field::required(
+        "FileName",
+        "Bare file name.",
+        &Slot(FILE_NAME, |draft: &mut Draft, name| draft.file_name = name),
+    ),
+    Field::required(
+        "Contents",
+        "Contents in the given `Encoding`.",
+        &Dependent(text(usize::MAX).shape, |json, at, draft: &mut Draft, violations| {
+            draft.contents = contents(json, draft.base64, at, violations);
+        }),
+    ),
+    Field::required("Origin", "", &Slot(ORIGIN, |draft: &mut Draft, origin| draft.origin = origin)),
+    Field::optional("MimeType", "", &Slot(MIME_TYPE, |draft: &mut Draft, kind| draft.mime_type = kind)),
+    Field::optional("Language", "", &Slot(HINT, |draft: &mut Draft, language| draft.language = language)),
+    // `Contents` may come first, so the value was already peeked at. Here it is validated.
+    Field::optional("Encoding", "", &Slot(ENCODING, |_: &mut Draft, _| {})),
 ];
 
+/// The files of a turn.
+pub(super) const ARTIFACTS: Kind<Vec<Artifact>> = Kind {
+    shape: Shape::List { items: Schema::of::<Artifact>("InputArtifact"), min: 0, max: MAX_ARTIFACTS },
+    read: |shape, json, at, violations| list(json, shape.max(), at, violations, read),
+};
+
+const RELATIVE_PATH: Kind<RelativePath> = Kind {
+    shape: Shape::Named(Schema::of::<RelativePath>("RelativePath")),
+    read: |_, json, at, violations| path(json, RelativePath::new, at, violations),
+};
+
+const FILE_NAME: Kind<FileName> = Kind {
+    shape: Shape::Named(Schema::of::<FileName>("FileName")),
+    read: |_, json, at, violations| path(json, FileName::new, at, violations),
+};
+
+const ORIGIN: Kind<Origin> = Kind {
+    shape: Shape::Named(Schema::of::<Origin>("Origin")),
+    read: |_, json, at, violations| word(json, Origin::WORDS, at, violations),
+};
+
+const MIME_TYPE: Kind<String> = Kind {
+    shape: Shape::Named(Schema::of::<MimeType>("MimeType")),
+    read: |_, json, at, violations| mime_type(json, at, violations),
+};
+
+/// The encoding of `Contents`.
+struct Encoding;
+
+impl Encoding {
+    const WORDS: &[(&str, ())] = &[("utf8", ()), ("base64", ())];
+}
+
+const ENCODING: Kind<()> = Kind {
+    shape: Shape::Named(Schema::of::<Encoding>("Encoding")),
+    read: |_, json, at, violations| word(json, Encoding::WORDS, at, violations),
+};
+
+documented!(
+    Artifact,
+    "InputArtifact",
+    schemas::object_schema("A file.", FIELDS, Scenario::UserTurn),
+    |all| schemas::collect(FIELDS, all)
+);
+documented!(Origin, "Origin", schemas::words("Origin of a file.", Origin::WORDS), |_| {});
+documented!(
+    Encoding,
+    "Encoding",
+    schemas::words("Encoding of file contents. Default: `utf8`.", Encoding::WORDS),
+    |_| {}
+);
+
 /// Reads an item of `InputArtifacts`.
-pub(super) fn read(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<Artifact> {
+fn read(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<Artifact> {
     let mut draft = Draft { base64: is_base64(json), ..Draft::default() };
     read_object(json, FIELDS, Scenario::UserTurn, at, &mut draft, violations);
     Some(Artifact {
@@ -146,7 +205,7 @@ fn path<T>(
     at: &Location<'_>,
     violations: &mut Violations,
 ) -> Option<T> {
-    match new(text(json, usize::MAX, at, violations)?) {
+    match new(value::text(json, usize::MAX, at, violations)?) {
         Ok(path) => Some(path),
         Err(too_long @ InvalidPath::TooLong(_)) => {
             violations.too_large(at, too_long);
@@ -165,7 +224,7 @@ fn contents(
     at: &Location<'_>,
     violations: &mut Violations,
 ) -> Option<Contents> {
-    let text = text(json, usize::MAX, at, violations)?;
+    let text = value::text(json, usize::MAX, at, violations)?;
     let bytes = if base64 { super::base64::decode(text, at, violations)? } else { text.as_bytes().to_vec() };
     Some(Contents::from_bytes(bytes))
 }

@@ -2,17 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "openapi")]
+use super::schemas;
 use super::{
     body::{parse_body, validate},
-    field_table::{Field, Scenario, read_object},
+    field_table::{Field, Scenario, Slot, read_object},
     json::Json,
-    limits::{MAX_BUDGET_ID_CHARS, MAX_BUDGETS, MAX_CONCURRENT_TURNS, MAX_ENTITY_TAG_CHARS},
-    value::{line, list, word},
+    kind::{Kind, Shape, line},
+    limits::{
+        MAX_BUDGET_ID_CHARS, MAX_BUDGETS, MAX_CONCURRENT_TURNS, MAX_ENTITY_TAG_CHARS, MAX_SAFE_INTEGER,
+    },
+    value::{self, list, word},
     violations::{Location, Violations},
 };
 use crate::{
     error::{Error, ErrorCode},
     id::MAX_ID_CHARS,
+    operations::Schema,
 };
 
 /// The budgets of an org.
@@ -49,7 +55,6 @@ pub struct Budget {
     /// Unit of the limit.
     pub unit: BudgetUnit,
     /// Limit: a number of tokens or turns, or of millionths of the currency.
-    #[cfg_attr(feature = "openapi", schema(minimum = 1))]
     pub limit: u64,
     /// What happens at the limit.
     #[serde(default)]
@@ -144,7 +149,7 @@ const WINDOWS: &[(&str, BudgetWindow)] = &[
 const UNITS: &[(&str, BudgetUnit)] =
     &[("tokens", BudgetUnit::Tokens), ("money", BudgetUnit::Money), ("turns", BudgetUnit::Turns)];
 const ACTIONS: &[(&str, BudgetAction)] = &[("stop", BudgetAction::Stop), ("warn", BudgetAction::Warn)];
-const UNPRICED: &[(&str, BudgetUnpriced)] =
+const UNPRICED_WORDS: &[(&str, BudgetUnpriced)] =
     &[("refuse", BudgetUnpriced::Refuse), ("allow", BudgetUnpriced::Allow)];
 
 impl BudgetScope {
@@ -200,17 +205,29 @@ struct Draft {
     budgets: Option<Vec<Budget>>,
 }
 
+// The descriptions are those of the types, which the service writes too.
 const FIELDS: &[Field<Draft>] = &[
-    Field::optional("ETag", |json, at, draft, violations| {
-        draft.etag = line(json, MAX_ENTITY_TAG_CHARS, at, violations).map(str::to_owned);
-    }),
-    Field::optional("Currency", |json, at, draft, violations| {
-        draft.currency = currency(json, at, violations);
-    }),
-    Field::required("Budgets", |json, at, draft, violations| {
-        draft.budgets = list(json, MAX_BUDGETS, at, violations, budget);
-    }),
+    Field::optional("ETag", "", &Slot(line(MAX_ENTITY_TAG_CHARS), |draft: &mut Draft, tag| draft.etag = tag)),
+    Field::optional("Currency", "", &Slot(CURRENCY, |draft: &mut Draft, code| draft.currency = code)),
+    Field::required("Budgets", "", &Slot(BUDGETS, |draft: &mut Draft, budgets| draft.budgets = budgets)),
 ];
+
+const CURRENCY: Kind<String> = Kind {
+    shape: line(3).shape,
+    read: |shape, json, at, violations| {
+        let code = value::line(json, shape.max(), at, violations)?;
+        if code.len() != shape.max() || !code.bytes().all(|letter| letter.is_ascii_uppercase()) {
+            violations.invalid(at, "must be an ISO 4217 code such as EUR");
+            return None;
+        }
+        Some(code.to_owned())
+    },
+};
+
+const BUDGETS: Kind<Vec<Budget>> = Kind {
+    shape: Shape::List { items: Schema::of::<Budget>("Budget"), min: 0, max: MAX_BUDGETS },
+    read: |shape, json, at, violations| list(json, shape.max(), at, violations, budget),
+};
 
 #[derive(Default)]
 struct BudgetDraft {
@@ -225,32 +242,65 @@ struct BudgetDraft {
 }
 
 const BUDGET_FIELDS: &[Field<BudgetDraft>] = &[
-    Field::required("Id", |json, at, draft, violations| {
-        draft.id = line(json, MAX_BUDGET_ID_CHARS, at, violations).map(str::to_owned);
-    }),
-    Field::required("Scope", |json, at, draft, violations| {
-        draft.scope = word(json, SCOPES, at, violations);
-    }),
-    Field::optional("Subject", |json, at, draft, violations| {
-        draft.subject = line(json, MAX_ID_CHARS, at, violations).map(str::to_owned);
-    }),
-    Field::required("Window", |json, at, draft, violations| {
-        draft.window = word(json, WINDOWS, at, violations);
-    }),
-    Field::required("Unit", |json, at, draft, violations| {
-        draft.unit = word(json, UNITS, at, violations);
-    }),
-    Field::required("Limit", |json, at, draft, violations| {
-        draft.limit = limit(json, at, violations);
-    }),
-    Field::optional("Action", |json, at, draft, violations| {
-        draft.action = word(json, ACTIONS, at, violations);
-    }),
-    Field::optional("Unpriced", |json, at, draft, violations| {
-        draft.unpriced = word(json, UNPRICED, at, violations);
-    }),
+    Field::required("Id", "", &Slot(line(MAX_BUDGET_ID_CHARS), |draft: &mut BudgetDraft, id| draft.id = id)),
+    Field::required("Scope", "", &Slot(SCOPE, |draft: &mut BudgetDraft, scope| draft.scope = scope)),
+    Field::optional(
+        "Subject",
+        "",
+        &Slot(line(MAX_ID_CHARS), |draft: &mut BudgetDraft, id| draft.subject = id),
+    ),
+    Field::required("Window", "", &Slot(WINDOW, |draft: &mut BudgetDraft, window| draft.window = window)),
+    Field::required("Unit", "", &Slot(UNIT, |draft: &mut BudgetDraft, unit| draft.unit = unit)),
+    Field::required("Limit", "", &Slot(LIMIT, |draft: &mut BudgetDraft, limit| draft.limit = limit)),
+    Field::optional("Action", "", &Slot(ACTION, |draft: &mut BudgetDraft, action| draft.action = action)),
+    Field::optional(
+        "Unpriced",
+        "",
+        &Slot(UNPRICED, |draft: &mut BudgetDraft, effect| draft.unpriced = effect),
+    ),
 ];
 
+const SCOPE: Kind<BudgetScope> = Kind {
+    shape: Shape::Named(Schema::of::<BudgetScope>("BudgetScope")),
+    read: |_, json, at, violations| word(json, SCOPES, at, violations),
+};
+const WINDOW: Kind<BudgetWindow> = Kind {
+    shape: Shape::Named(Schema::of::<BudgetWindow>("BudgetWindow")),
+    read: |_, json, at, violations| word(json, WINDOWS, at, violations),
+};
+const UNIT: Kind<BudgetUnit> = Kind {
+    shape: Shape::Named(Schema::of::<BudgetUnit>("BudgetUnit")),
+    read: |_, json, at, violations| word(json, UNITS, at, violations),
+};
+const ACTION: Kind<BudgetAction> = Kind {
+    shape: Shape::Named(Schema::of::<BudgetAction>("BudgetAction")),
+    read: |_, json, at, violations| word(json, ACTIONS, at, violations),
+};
+const UNPRICED: Kind<BudgetUnpriced> = Kind {
+    shape: Shape::Named(Schema::of::<BudgetUnpriced>("BudgetUnpriced")),
+    read: |_, json, at, violations| word(json, UNPRICED_WORDS, at, violations),
+};
+const LIMIT: Kind<u64> = Kind {
+    shape: Shape::Integer { min: 1, max: MAX_SAFE_INTEGER },
+    read: |shape, json, at, violations| {
+        let limit = shape.integer(json);
+        if limit.is_none() {
+            violations
+                .invalid(at, "must be a whole number from 1 on; money is in millionths of the currency");
+        }
+        limit
+    },
+};
+
+/// Sets the bounds of the tables in the derived schemas.
+#[cfg(feature = "openapi")]
+pub(super) fn set_bounds(name: &str, schema: &mut utoipa::openapi::RefOr<utoipa::openapi::Schema>) {
+    match name {
+        "Budgets" => schemas::set_bounds(schema, FIELDS),
+        "Budget" => schemas::set_bounds(schema, BUDGET_FIELDS),
+        _ => {}
+    }
+}
 impl Budgets {
     /// Parses a JSON body.
     ///
@@ -329,26 +379,6 @@ fn budget(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Op
         action: action.unwrap_or_default(),
         unpriced: unpriced.unwrap_or_default(),
     })
-}
-
-fn currency(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<String> {
-    let code = line(json, 3, at, violations)?;
-    if code.len() != 3 || !code.bytes().all(|letter| letter.is_ascii_uppercase()) {
-        violations.invalid(at, "must be an ISO 4217 code such as EUR");
-        return None;
-    }
-    Some(code.to_owned())
-}
-
-fn limit(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<u64> {
-    let limit = match json {
-        Json::Integer(number) => u64::try_from(*number).ok().filter(|number| *number > 0),
-        _ => None,
-    };
-    if limit.is_none() {
-        violations.invalid(at, "must be a whole number from 1 on; money is in millionths of the currency");
-    }
-    limit
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
 //! Changes to a context.
 
+#[cfg(feature = "openapi")]
+use super::schemas;
 use super::{
     body::{check_body_size, parse_body, validate},
-    field_table::{Field, Scenario, read_object},
+    field_table::{Field, Scenario, Slot, documented, read_object},
     json::Json,
+    kind::{Kind, Shape, version},
     violations::{Location, Violations},
 };
 use crate::error::{Error, ErrorCode};
@@ -58,13 +61,24 @@ struct RolloutDraft {
 }
 
 const ROLLOUT_FIELDS: &[Field<RolloutDraft>] = &[
-    Field::required("Version", |json, at, draft, violations| {
-        draft.version = positive(json, at, violations);
-    }),
-    Field::required("Percent", |json, at, draft, violations| {
-        draft.percent = percent(json, at, violations);
-    }),
+    Field::required(
+        "Version",
+        "Number of the version.",
+        &Slot(VERSION, |draft: &mut RolloutDraft, version| draft.version = version),
+    ),
+    Field::required(
+        "Percent",
+        "Percentage of the sessions. 0 ends the rollout.",
+        &Slot(PERCENT, |draft: &mut RolloutDraft, percent| draft.percent = percent),
+    ),
 ];
+
+documented!(
+    RolloutRequest,
+    "RolloutRequest",
+    schemas::object_schema("A rollout of a version of a context.", ROLLOUT_FIELDS, Scenario::Rollout),
+    |all| schemas::collect(ROLLOUT_FIELDS, all)
+);
 
 impl RolloutRequest {
     /// Parses a JSON body.
@@ -91,20 +105,41 @@ fn rollout(json: &Json<'_>, violations: &mut Violations) -> Option<RolloutReques
     Some(RolloutRequest { version: draft.version?, percent: draft.percent? })
 }
 
-fn percent(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<u8> {
-    let number = match json {
-        Json::Integer(number) => u8::try_from(*number).ok().filter(|number| *number <= 100),
-        _ => None,
-    };
-    if number.is_none() {
-        violations.invalid(at, format_args!("must be a whole number from 0, which ends the rollout, to 100"));
-    }
-    number
-}
+const PERCENT: Kind<u8> = Kind {
+    shape: Shape::Integer { min: 0, max: 100 },
+    read: |shape, json, at, violations| {
+        let number = shape.integer(json);
+        if number.is_none() {
+            violations.invalid(at, "must be a whole number from 0, which ends the rollout, to 100");
+        }
+        number
+    },
+};
 
-const FIELDS: &[Field<Option<u32>>] = &[Field::required("Version", |json, at, version, violations| {
-    *version = positive(json, at, violations);
-})];
+/// The number of a version.
+const VERSION: Kind<u32> = Kind {
+    shape: version(1),
+    read: |shape, json, at, violations| {
+        let number = shape.integer(json);
+        if number.is_none() {
+            violations.invalid(at, format_args!("must be the number of a version, from 1 to {}", u32::MAX));
+        }
+        number
+    },
+};
+
+const FIELDS: &[Field<Option<u32>>] = &[Field::required(
+    "Version",
+    "Number of the version to restore.",
+    &Slot(VERSION, |draft: &mut Option<u32>, version| *draft = version),
+)];
+
+documented!(
+    RollbackRequest,
+    "RollbackRequest",
+    schemas::object_schema("A rollback of a context.", FIELDS, Scenario::Rollback),
+    |all| schemas::collect(FIELDS, all)
+);
 
 impl RollbackRequest {
     /// Parses a JSON body.
@@ -128,15 +163,4 @@ fn rollback(json: &Json<'_>, violations: &mut Violations) -> Option<RollbackRequ
     let mut version = None;
     read_object(json, FIELDS, Scenario::Rollback, &Location::ROOT, &mut version, violations);
     Some(RollbackRequest { version: version? })
-}
-
-fn positive(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<u32> {
-    let number = match json {
-        Json::Integer(number) => u32::try_from(*number).ok().filter(|number| *number > 0),
-        _ => None,
-    };
-    if number.is_none() {
-        violations.invalid(at, format_args!("must be the number of a version, from 1 to {}", u32::MAX));
-    }
-    number
 }

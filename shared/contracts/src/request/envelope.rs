@@ -1,24 +1,29 @@
 //! The top-level members of a request, as a table: the members that each scenario requires, allows and forbids.
 
+#[cfg(feature = "openapi")]
+use super::schemas;
 use super::{
-    artifact,
+    artifact::ARTIFACTS,
     body::{parse_body, parse_json, validate},
     execute::{AgentExecuteRequest, ToolContinuation, UserTurn},
     field_table::{
         Field,
-        Presence::{self, Forbidden, Optional, Required},
-        Scenario, peek, read_object,
+        Presence::{Forbidden, Optional, Required},
+        Scenario, Slot, documented, peek, read_object,
     },
-    image,
+    image::IMAGES,
     json::Json,
-    limits::{MAX_ARTIFACTS, MAX_IMAGES, MAX_INSTRUCTION_CHARS, MAX_SOLUTION_CONTEXT_CHARS},
-    rag, tool_results,
+    kind::{AGENT_CONTEXT_ID, CONVERSATION_CONTEXT_ID, FLAG, HINT, SESSION_ID, TURN_ID, text},
+    limits::{MAX_INSTRUCTION_CHARS, MAX_SOLUTION_CONTEXT_CHARS},
+    rag::SCOPE,
+    tool_results::TOOL_RESULTS,
     turn_input::TurnInput,
     turn_options::TurnOptions,
     uniqueness,
-    value::{boolean, hint, id, list, text},
     violations::{Location, Violations},
 };
+#[cfg(feature = "openapi")]
+use crate::operations::Schema;
 use crate::{
     error::{Error, ErrorCode},
     id::{AgentContextId, ConversationContextId, SessionId, TurnId},
@@ -44,62 +49,82 @@ const STREAM_TOOL_RESULTS: &str =
 
 /// Every member that a client may send.
 ///
-/// The columns: name, presence in a user turn, presence in a tool continuation, reader of the value.
+/// The columns: name, description, presence in a user turn, presence in a tool continuation, value.
 #[rustfmt::skip]
 pub(crate) const FIELDS: &[Field<Draft>] = &[
-    Field::new("SessionId", Required, Required, |json, at, draft, violations| {
-        draft.session_id = id(json, at, violations);
-    }),
-    Field::new("TurnId", Required, Required, |json, at, draft, violations| {
-        draft.turn_id = id(json, at, violations);
-    }),
-    Field::new("Instruction", Optional, Forbidden, |json, at, draft, violations| {
-        match text(json, MAX_INSTRUCTION_CHARS, at, violations) {
+    Field::new("SessionId", "", Required, Required, &Slot(SESSION_ID, |draft: &mut Draft, id| draft.session_id = id)),
+    Field::new("TurnId", "", Required, Required, &Slot(TURN_ID, |draft: &mut Draft, id| draft.turn_id = id)),
+    Field::new("Instruction", "Instruction of the user, as Markdown. Blank counts as absent.", Optional, Forbidden,
+        &Slot(text(MAX_INSTRUCTION_CHARS), |draft: &mut Draft, text| match text {
             Some(text) => draft.input.instruction = non_blank(text),
             None => draft.input_refused = true,
-        }
-    }),
-    Field::new("InputArtifacts", Optional, Forbidden, |json, at, draft, violations| {
-        match list(json, MAX_ARTIFACTS, at, violations, artifact::read) {
-            Some(artifacts) => draft.input.input_artifacts = Some(artifacts),
-            None => draft.input_refused = true,
-        }
-    }),
-    Field::new("ClipboardImages", Optional, Forbidden, |json, at, draft, violations| {
-        match list(json, MAX_IMAGES, at, violations, image::read) {
-            Some(images) => draft.input.clipboard_images = Some(images),
-            None => draft.input_refused = true,
-        }
-    }),
-    Field::new("RagScope", Optional, Forbidden, |json, at, draft, violations| {
-        draft.input.rag_scope = rag::read(json, at, violations);
-    }),
-    Field::new("SolutionContextText", Optional, Forbidden, |json, at, draft, violations| {
-        draft.input.solution_context_text = text(json, MAX_SOLUTION_CONTEXT_CHARS, at, violations).map(str::to_owned);
-    }),
-    Field::new("WorkspaceId", Optional, Forbidden, |json, at, draft, violations| {
-        draft.input.workspace_id = hint(json, at, violations);
-    }),
-    Field::new("Repo", Optional, Forbidden, |json, at, draft, violations| {
-        draft.input.repo = hint(json, at, violations);
-    }),
-    Field::new("Language", Optional, Forbidden, |json, at, draft, violations| {
-        draft.input.language = hint(json, at, violations);
-    }),
-    Field::new("Streaming", Optional, Forbidden, |json, at, draft: &mut Draft, violations| {
-        draft.input.streaming = boolean(json, at, violations).unwrap_or_default();
-    })
+        })),
+    Field::new("InputArtifacts", "Files to reason about.", Optional, Forbidden,
+        &Slot(ARTIFACTS, |draft: &mut Draft, artifacts| {
+            draft.input_refused |= artifacts.is_none();
+            draft.input.input_artifacts = artifacts;
+        })),
+    Field::new("ClipboardImages", "Pasted images.", Optional, Forbidden,
+        &Slot(IMAGES, |draft: &mut Draft, images| {
+            draft.input_refused |= images.is_none();
+            draft.input.clipboard_images = images;
+        })),
+    Field::new("RagScope", "", Optional, Forbidden,
+        &Slot(SCOPE, |draft: &mut Draft, scope| draft.input.rag_scope = scope)),
+    Field::new("SolutionContextText", "New solution context of the session. An empty text removes it.", Optional, Forbidden,
+        &Slot(text(MAX_SOLUTION_CONTEXT_CHARS), |draft: &mut Draft, text| draft.input.solution_context_text = text)),
+    Field::new("WorkspaceId", "Advisory hint.", Optional, Forbidden,
+        &Slot(HINT, |draft: &mut Draft, hint| draft.input.workspace_id = hint)),
+    Field::new("Repo", "Advisory hint.", Optional, Forbidden,
+        &Slot(HINT, |draft: &mut Draft, hint| draft.input.repo = hint)),
+    Field::new("Language", "Advisory hint.", Optional, Forbidden,
+        &Slot(HINT, |draft: &mut Draft, hint| draft.input.language = hint)),
+    Field::new("Streaming", "Set to `true` to stream the answer. Default: `false`.", Optional, Forbidden,
+        &Slot(FLAG, |draft: &mut Draft, flag| draft.input.streaming = flag.unwrap_or_default()))
     .with_alternative(STREAM_TOOL_RESULTS),
-    Field::new("AgentContextId", Optional, Forbidden, |json, at, draft, violations| {
-        draft.agent_context_id = id(json, at, violations);
-    }),
-    Field::new("ConversationContextId", Optional, Forbidden, |json, at, draft, violations| {
-        draft.conversation_context_id = id(json, at, violations);
-    }),
-    Field::new("ToolResults", Forbidden, Required, |json, at, draft, violations| {
-        draft.tool_results = tool_results::read(json, at, violations);
-    }),
+    Field::new("AgentContextId", "", Optional, Forbidden,
+        &Slot(AGENT_CONTEXT_ID, |draft: &mut Draft, id| draft.agent_context_id = id)),
+    Field::new("ConversationContextId", "", Optional, Forbidden,
+        &Slot(CONVERSATION_CONTEXT_ID, |draft: &mut Draft, id| draft.conversation_context_id = id)),
+    Field::new("ToolResults", "One result per tool call, in the order of the calls.", Forbidden, Required,
+        &Slot(TOOL_RESULTS, |draft: &mut Draft, results| draft.tool_results = results)),
 ];
+
+documented!(
+    AgentExecuteRequest,
+    "AgentExecuteRequest",
+    schemas::one_of(
+        "A user turn, or tool results if `ToolResults` is present.",
+        [("UserTurn", "A new turn."), ("ToolContinuation", "Tool results for a waiting turn."),]
+    ),
+    |all| {
+        let scenarios =
+            [Schema::of::<UserTurn>("UserTurn"), Schema::of::<ToolContinuation>("ToolContinuation")];
+        for scenario in scenarios {
+            (scenario.collect)(scenario.name, all);
+        }
+    }
+);
+documented!(
+    UserTurn,
+    "UserTurn",
+    schemas::object_schema(
+        "A new turn, with at least one of `Instruction`, `InputArtifacts` and `ClipboardImages`.",
+        FIELDS,
+        Scenario::UserTurn
+    ),
+    |all| schemas::collect(FIELDS, all)
+);
+documented!(
+    ToolContinuation,
+    "ToolContinuation",
+    schemas::object_schema(
+        "Tool results for a waiting turn. No other members are allowed.",
+        FIELDS,
+        Scenario::ToolContinuation
+    ),
+    |all| schemas::collect(FIELDS, all)
+);
 
 impl AgentExecuteRequest {
     /// Parses a JSON body of either scenario.
@@ -170,14 +195,9 @@ impl ToolContinuation {
     }
 }
 
-/// Returns the members of an execute request and their presence in a scenario, for a document that describes them.
-pub fn members(scenario: Scenario) -> impl Iterator<Item = (&'static str, Presence)> {
-    FIELDS.iter().map(move |field| (field.name, field.presence(scenario)))
-}
-
 /// Returns the instruction unless it is blank. A blank instruction conveys no intent, so it counts as absent.
-pub(super) fn non_blank(text: &str) -> Option<String> {
-    (!text.trim().is_empty()).then(|| text.to_owned())
+pub(super) fn non_blank(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.trim().is_empty())
 }
 
 /// True if a body is a tool continuation, which is the case exactly if `ToolResults` is present.

@@ -1,11 +1,13 @@
 //! Feedback on a turn.
 
+#[cfg(feature = "openapi")]
+use super::schemas;
 use super::{
     body::{parse_body, validate},
-    field_table::{Field, Scenario, read_object},
+    field_table::{Field, Scenario, Slot, documented, read_object},
     json::Json,
+    kind::{Kind, Shape, line, text},
     limits::{MAX_LABEL_CHARS, MAX_NOTE_CHARS, MAX_RATING},
-    value::{line, text},
     violations::{Location, Violations},
 };
 use crate::error::Error;
@@ -29,18 +31,47 @@ struct Draft {
     note: Option<String>,
 }
 
-#[rustfmt::skip]
 const FIELDS: &[Field<Draft>] = &[
-    Field::required("Rating", |json, at, draft, violations| {
-        draft.rating = rating(json, at, violations);
-    }),
-    Field::optional("Label", |json, at, draft, violations| {
-        draft.label = line(json, MAX_LABEL_CHARS, at, violations).map(str::to_owned);
-    }),
-    Field::optional("Note", |json, at, draft, violations| {
-        draft.note = text(json, MAX_NOTE_CHARS, at, violations).map(str::to_owned).filter(|note| !note.trim().is_empty());
-    }),
+    Field::required(
+        "Rating",
+        "Rating of the answer from 1 (worst) to 5 (best).",
+        &Slot(RATING, |draft: &mut Draft, rating| draft.rating = rating),
+    ),
+    Field::optional(
+        "Label",
+        "Short label for the reason, chosen by the client.",
+        &Slot(line(MAX_LABEL_CHARS), |draft: &mut Draft, label| draft.label = label),
+    ),
+    Field::optional(
+        "Note",
+        "Comment in the user's words.",
+        &Slot(text(MAX_NOTE_CHARS), |draft: &mut Draft, note| {
+            draft.note = note.filter(|note| !note.trim().is_empty());
+        }),
+    ),
 ];
+
+const RATING: Kind<u8> = Kind {
+    shape: Shape::Integer { min: 1, max: MAX_RATING as i64 },
+    read: |shape, json, at, violations| {
+        let rating = shape.integer(json);
+        if rating.is_none() {
+            violations.invalid(at, format_args!("must be a whole number from 1, the worst, to {MAX_RATING}"));
+        }
+        rating
+    },
+};
+
+documented!(
+    FeedbackRequest,
+    "FeedbackRequest",
+    schemas::object_schema(
+        "A user's feedback on a turn. Replaces the user's earlier feedback.",
+        FIELDS,
+        Scenario::Feedback
+    ),
+    |all| schemas::collect(FIELDS, all)
+);
 
 impl FeedbackRequest {
     /// Parses a JSON body.
@@ -65,17 +96,4 @@ fn feedback(json: &Json<'_>, violations: &mut Violations) -> Option<FeedbackRequ
     let mut draft = Draft::default();
     read_object(json, FIELDS, Scenario::Feedback, &Location::ROOT, &mut draft, violations);
     Some(FeedbackRequest { rating: draft.rating?, label: draft.label, note: draft.note })
-}
-
-fn rating(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<u8> {
-    let rating = match json {
-        Json::Integer(number) => {
-            u8::try_from(*number).ok().filter(|number| (1..=MAX_RATING).contains(number))
-        }
-        _ => None,
-    };
-    if rating.is_none() {
-        violations.invalid(at, format_args!("must be a whole number from 1, the worst, to {MAX_RATING}"));
-    }
-    rating
 }

@@ -1,12 +1,14 @@
 //! Field tables: each describes the members of a JSON object and how to read them.
 //!
 //! Each object of the contract has one table. The rules for all members (spelling, duplicates, presence, unknown
-//! names) are implemented here once. A row adds the name and the reader of the value.
+//! names) are implemented here once. A row adds the name, the description and the kind of the value, so the same row reads,
+//! checks and documents a member.
 
 use strsim::damerau_levenshtein;
 
 use super::{
     json::Json,
+    kind::{Kind, Shape},
     server_owned,
     violations::{Location, Violations},
 };
@@ -15,7 +17,7 @@ use crate::error::ErrorCode;
 /// The purpose of a body: one of the two scenarios of an execute request, told apart by the presence of
 /// `ToolResults`, or the body of another path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scenario {
+pub(crate) enum Scenario {
     /// A new turn.
     UserTurn,
     /// Tool results for a waiting turn.
@@ -48,7 +50,7 @@ impl Scenario {
 
 /// The presence of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Presence {
+pub(crate) enum Presence {
     /// The request is invalid without it.
     Required,
     /// The request may leave it out.
@@ -57,16 +59,56 @@ pub enum Presence {
     Forbidden,
 }
 
-/// Reads a value into the draft of its object, or adds a violation.
-pub(crate) type ReadField<D> = fn(&Json<'_>, &Location<'_>, &mut D, &mut Violations);
+/// The value of a member: reads it into the draft of its object, or adds a violation.
+pub(crate) trait Value<D>: Sync {
+    /// Reads the value.
+    fn read(&self, json: &Json<'_>, at: &Location<'_>, draft: &mut D, violations: &mut Violations);
+
+    /// The form of the value.
+    #[cfg_attr(not(feature = "openapi"), allow(dead_code, reason = "only the document shows it"))]
+    fn shape(&self) -> Shape;
+}
+
+/// A value of a kind, and its place in the draft. An invalid value arrives there as none.
+pub(crate) struct Slot<T, D>(pub(crate) Kind<T>, pub(crate) fn(&mut D, Option<T>));
+
+impl<T, D> Value<D> for Slot<T, D> {
+    fn read(&self, json: &Json<'_>, at: &Location<'_>, draft: &mut D, violations: &mut Violations) {
+        let Self(kind, set) = self;
+        set(draft, (kind.read)(&kind.shape, json, at, violations));
+    }
+
+    fn shape(&self) -> Shape {
+        self.0.shape
+    }
+}
+
+/// A value that is read with what the draft holds.
+pub(crate) struct Dependent<D>(
+    pub(crate) Shape,
+    pub(crate) fn(&Json<'_>, &Location<'_>, &mut D, &mut Violations),
+);
+
+impl<D> Value<D> for Dependent<D> {
+    fn read(&self, json: &Json<'_>, at: &Location<'_>, draft: &mut D, violations: &mut Violations) {
+        (self.1)(json, at, draft, violations);
+    }
+
+    fn shape(&self) -> Shape {
+        self.0
+    }
+}
 
 /// A row of a field table.
-pub(crate) struct Field<D> {
+pub(crate) struct Field<D: 'static> {
     /// The name, in PascalCase.
     pub(crate) name: &'static str,
+    /// Description for callers, as Markdown. Empty if that of its type says enough.
+    #[cfg_attr(not(feature = "openapi"), allow(dead_code, reason = "only the document shows it"))]
+    pub(crate) description: &'static str,
+    pub(crate) value: &'static dyn Value<D>,
     user_turn: Presence,
     tool_continuation: Presence,
-    read: ReadField<D>,
     /// What to do in place of sending the member where it is forbidden.
     alternative: &'static str,
 }
@@ -75,11 +117,12 @@ impl<D> Field<D> {
     /// Creates a field whose presence depends on the scenario.
     pub(crate) const fn new(
         name: &'static str,
+        description: &'static str,
         user_turn: Presence,
         tool_continuation: Presence,
-        read: ReadField<D>,
+        value: &'static dyn Value<D>,
     ) -> Self {
-        Self { name, user_turn, tool_continuation, read, alternative: "leave it out" }
+        Self { name, description, value, user_turn, tool_continuation, alternative: "leave it out" }
     }
 
     /// Names another way to the same end where the member is forbidden.
@@ -88,13 +131,27 @@ impl<D> Field<D> {
     }
 
     /// Creates a required field.
-    pub(crate) const fn required(name: &'static str, read: ReadField<D>) -> Self {
-        Self::new(name, Presence::Required, Presence::Required, read)
+    pub(crate) const fn required(
+        name: &'static str,
+        description: &'static str,
+        value: &'static dyn Value<D>,
+    ) -> Self {
+        Self::new(name, description, Presence::Required, Presence::Required, value)
     }
 
     /// Creates an optional field.
-    pub(crate) const fn optional(name: &'static str, read: ReadField<D>) -> Self {
-        Self::new(name, Presence::Optional, Presence::Optional, read)
+    pub(crate) const fn optional(
+        name: &'static str,
+        description: &'static str,
+        value: &'static dyn Value<D>,
+    ) -> Self {
+        Self::new(name, description, Presence::Optional, Presence::Optional, value)
+    }
+
+    /// Requires the field, for the document of an object that always has it.
+    #[cfg(feature = "openapi")]
+    pub(crate) const fn always(self) -> Self {
+        Self { user_turn: Presence::Required, tool_continuation: Presence::Required, ..self }
     }
 
     /// The presence of the member in a scenario.
@@ -110,6 +167,32 @@ impl<D> Field<D> {
         }
     }
 }
+
+/// Implements the schema of a type with an expression, and the collection of the schemas that it names.
+macro_rules! documented {
+    ($type:ty, $name:literal, $schema:expr, $collect:expr) => {
+        #[cfg(feature = "openapi")]
+        impl utoipa::PartialSchema for $type {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+                $schema
+            }
+        }
+
+        #[cfg(feature = "openapi")]
+        impl utoipa::ToSchema for $type {
+            fn name() -> std::borrow::Cow<'static, str> {
+                std::borrow::Cow::Borrowed($name)
+            }
+
+            fn schemas(all: &mut Vec<crate::operations::NamedSchema>) {
+                let collect: fn(&mut Vec<crate::operations::NamedSchema>) = $collect;
+                collect(all);
+            }
+        }
+    };
+}
+
+pub(crate) use documented;
 
 /// True if `spelling` is the PascalCase name or its camelCase form.
 pub(crate) fn is_spelling_of(name: &str, spelling: &str) -> bool {
@@ -173,7 +256,7 @@ pub(crate) fn read_object<D>(
                 &here,
                 format_args!("is forbidden in {}; {}", scenario.name(), row.alternative),
             ),
-            Presence::Required | Presence::Optional => (row.read)(value, &here, draft, violations),
+            Presence::Required | Presence::Optional => row.value.read(value, &here, draft, violations),
         }
     }
     for row in table {

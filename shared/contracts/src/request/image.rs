@@ -1,13 +1,17 @@
 //! Images pasted from the clipboard.
 
+#[cfg(feature = "openapi")]
+use super::schemas;
 use super::{
     base64,
-    field_table::{Field, Scenario, read_object},
+    field_table::{Field, Scenario, Slot, documented, read_object},
     json::Json,
-    limits::MAX_IMAGE_ID_CHARS,
-    value::{line, text, word},
+    kind::{ImageData, ImageId, Kind, Shape},
+    limits::{MAX_IMAGE_ID_CHARS, MAX_IMAGES},
+    value::{line, list, text, word},
     violations::{Location, Violations},
 };
+use crate::operations::Schema;
 
 /// An image pasted from the clipboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,24 +77,50 @@ struct Draft {
 }
 
 const FIELDS: &[Field<Draft>] = &[
-    Field::required("Id", |json, at, draft, violations| {
-        draft.id = line(json, MAX_IMAGE_ID_CHARS, at, violations).map(str::to_owned);
-    }),
-    Field::required("MimeType", |json, at, draft, violations| {
-        draft.image_type = word(json, ImageType::WORDS, at, violations);
-    }),
-    Field::required("DataBase64", |json, at, draft, violations| {
-        draft.bytes =
-            text(json, usize::MAX, at, violations).and_then(|text| base64::decode(text, at, violations));
-    }),
+    Field::required(
+        "Id",
+        "Client's id of the image, unique within the request.",
+        &Slot(IMAGE_ID, |draft: &mut Draft, id| draft.id = id),
+    ),
+    Field::required("MimeType", "", &Slot(IMAGE_TYPE, |draft: &mut Draft, kind| draft.image_type = kind)),
+    Field::required(
+        "DataBase64",
+        "Image data, Base64 with the standard alphabet. The bytes must match `MimeType`.",
+        &Slot(IMAGE_DATA, |draft: &mut Draft, bytes| draft.bytes = bytes),
+    ),
 ];
 
+/// The images of a turn.
+pub(super) const IMAGES: Kind<Vec<ClipboardImage>> = Kind {
+    shape: Shape::List { items: Schema::of::<ClipboardImage>("ClipboardImage"), min: 0, max: MAX_IMAGES },
+    read: |shape, json, at, violations| list(json, shape.max(), at, violations, read),
+};
+
+const IMAGE_ID: Kind<String> = Kind {
+    shape: Shape::Named(Schema::of::<ImageId>("ImageId")),
+    read: |_, json, at, violations| line(json, MAX_IMAGE_ID_CHARS, at, violations).map(str::to_owned),
+};
+
+const IMAGE_TYPE: Kind<ImageType> = Kind {
+    shape: Shape::Named(Schema::of::<ImageType>("ImageMimeType")),
+    read: |_, json, at, violations| word(json, ImageType::WORDS, at, violations),
+};
+
+const IMAGE_DATA: Kind<Vec<u8>> = Kind {
+    shape: Shape::Named(Schema::of::<ImageData>("ImageData")),
+    read: |_, json, at, violations| base64::decode(text(json, usize::MAX, at, violations)?, at, violations),
+};
+
+documented!(
+    ClipboardImage,
+    "ClipboardImage",
+    schemas::object_schema("A pasted image.", FIELDS, Scenario::UserTurn),
+    |all| schemas::collect(FIELDS, all)
+);
+documented!(ImageType, "ImageMimeType", schemas::words("Accepted image types.", ImageType::WORDS), |_| {});
+
 /// Reads an item of `ClipboardImages`.
-pub(super) fn read(
-    json: &Json<'_>,
-    at: &Location<'_>,
-    violations: &mut Violations,
-) -> Option<ClipboardImage> {
+fn read(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<ClipboardImage> {
     let mut draft = Draft::default();
     read_object(json, FIELDS, Scenario::UserTurn, at, &mut draft, violations);
     let (id, image_type, bytes) = (draft.id, draft.image_type?, draft.bytes?);

@@ -92,9 +92,6 @@ pub const MAX_ERROR_MESSAGE_CHARS: usize = 65_536;
 /// `ResultJson`.
 pub const MAX_RESULT_JSON_CHARS: usize = 1_048_576;
 
-/// A rerun's `Model`.
-pub const MAX_MODEL_CHARS: usize = 256;
-
 /// A rerun's `Mode`.
 pub const MAX_MODE_CHARS: usize = 128;
 

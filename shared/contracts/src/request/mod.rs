@@ -23,11 +23,14 @@ mod feedback;
 pub(crate) mod field_table;
 mod image;
 pub(crate) mod json;
+pub(crate) mod kind;
 pub mod limits;
 mod org_settings;
 mod rag;
 mod relative_path;
 mod rerun_and_fork;
+#[cfg(feature = "openapi")]
+mod schemas;
 mod server_owned;
 mod session_edit;
 mod tool_results;
@@ -40,11 +43,9 @@ pub(crate) mod violations;
 pub use artifact::{Artifact, Contents, Origin};
 pub use budgets::{Budget, BudgetAction, BudgetScope, BudgetUnit, BudgetUnpriced, BudgetWindow, Budgets};
 pub use context::{ContextText, RollbackRequest, RolloutRequest};
-pub use envelope::members;
 pub use execute::{AgentExecuteRequest, ToolContinuation, UserTurn};
 pub use exports::parse_exports;
 pub use feedback::FeedbackRequest;
-pub use field_table::{Presence, Scenario};
 pub use image::{ClipboardImage, ImageType};
 pub use org_settings::{DisabledSubjects, OrgPolicy, OrgSettings, SessionVisibility, TitleSettings};
 pub use rag::{RagCondition, RagOperator, RagValue};
@@ -54,3 +55,10 @@ pub use session_edit::SessionEdit;
 pub use turn_input::TurnInput;
 pub use turn_options::{FunctionTool, JsonFormat, TurnOptions};
 pub use value::is_mime_type;
+
+/// Sets bounds in the derived schema of a request that is also a response.
+#[cfg(feature = "openapi")]
+pub fn set_bounds(name: &str, schema: &mut utoipa::openapi::RefOr<utoipa::openapi::Schema>) {
+    budgets::set_bounds(name, schema);
+    org_settings::set_bounds(name, schema);
+}

@@ -2,20 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "openapi")]
+use super::schemas;
 use super::{
     body::{parse_body, validate},
-    field_table::{Field, Scenario, read_object},
+    field_table::{Dependent, Field, Scenario, Slot, read_object},
     json::Json,
+    kind::{FLAG, Kind, Shape, line},
     limits::{
         MAX_DISABLED, MAX_ENTITY_TAG_CHARS, MAX_FILE_BYTES, MAX_POLICY_NAME_CHARS, MAX_POLICY_NAMES,
         MAX_RETENTION_DAYS,
     },
-    value::{boolean, id, line, list, word},
+    value::{id, list, word},
     violations::{Location, Violations},
 };
 use crate::{
     error::Error,
     id::{AgentContextId, OrgId, UserId},
+    operations::Schema,
     read::Visibility,
 };
 
@@ -145,68 +149,162 @@ pub struct DisabledSubjects {
     pub models: Vec<String>,
 }
 
+// The descriptions are those of the types, which the service writes too.
 const FIELDS: &[Field<OrgSettings>] = &[
-    Field::optional("Org", |json, at, draft, violations| draft.org = id(json, at, violations)),
-    Field::optional("ETag", |json, at, draft, violations| {
-        draft.etag = line(json, MAX_ENTITY_TAG_CHARS, at, violations).map(str::to_owned);
-    }),
-    Field::optional("SessionVisibility", |json, at, draft, violations| {
-        draft.session_visibility = word(json, &SessionVisibility::ALL, at, violations);
-    }),
-    Field::optional("RetentionDays", |json, at, draft, violations| {
-        let days = number(json, MAX_RETENTION_DAYS, at, violations);
-        draft.retention_days = days.and_then(|days| u32::try_from(days).ok());
-    }),
-    Field::optional("Titles", |json, at, draft, violations| {
+    Field::optional("Org", "", &Slot(ORG_ID, |draft: &mut OrgSettings, id| draft.org = id)),
+    Field::optional(
+        "ETag",
+        "",
+        &Slot(line(MAX_ENTITY_TAG_CHARS), |draft: &mut OrgSettings, tag| draft.etag = tag),
+    ),
+    Field::optional(
+        "SessionVisibility",
+        "",
+        &Slot(VISIBILITY, |draft: &mut OrgSettings, visibility| draft.session_visibility = visibility),
+    ),
+    Field::optional(
+        "RetentionDays",
+        "",
+        &Slot(number(MAX_RETENTION_DAYS), |draft: &mut OrgSettings, days| draft.retention_days = days),
+    ),
+    Field::optional("Titles", "", &Slot(TITLES, |draft: &mut OrgSettings, titles| draft.titles = titles)),
+    Field::optional(
+        "Policy",
+        "",
+        &Dependent(
+            Shape::Named(Schema::of::<OrgPolicy>("OrgPolicy")),
+            |json, at, draft: &mut OrgSettings, violations| {
+                read_object(json, POLICY_FIELDS, Scenario::UserTurn, at, &mut draft.policy, violations);
+            },
+        ),
+    ),
+    Field::optional(
+        "Disabled",
+        "",
+        &Dependent(
+            Shape::Named(Schema::of::<DisabledSubjects>("DisabledSubjects")),
+            |json, at, draft: &mut OrgSettings, violations| {
+                read_object(json, DISABLED_FIELDS, Scenario::UserTurn, at, &mut draft.disabled, violations);
+            },
+        ),
+    ),
+];
+
+const TITLE_FIELDS: &[Field<TitleSettings>] = &[
+    Field::optional("Model", "", &Slot(NAME, |draft: &mut TitleSettings, name| draft.model = name)),
+    Field::optional("Provider", "", &Slot(NAME, |draft: &mut TitleSettings, name| draft.provider = name)),
+];
+
+const POLICY_FIELDS: &[Field<OrgPolicy>] = &[
+    Field::optional("Models", "", &Slot(NAMES, |draft: &mut OrgPolicy, names| draft.models = names)),
+    Field::optional("Providers", "", &Slot(NAMES, |draft: &mut OrgPolicy, names| draft.providers = names)),
+    Field::optional("Tools", "", &Slot(NAMES, |draft: &mut OrgPolicy, names| draft.tools = names)),
+    Field::optional(
+        "MaxFileBytes",
+        "",
+        &Slot(number(MAX_FILE_BYTES), |draft: &mut OrgPolicy, bytes| draft.max_file_bytes = bytes),
+    ),
+];
+
+const DISABLED_FIELDS: &[Field<DisabledSubjects>] = &[
+    Field::optional(
+        "Org",
+        "",
+        &Slot(FLAG, |draft: &mut DisabledSubjects, flag| draft.org = flag.unwrap_or_default()),
+    ),
+    Field::optional(
+        "Users",
+        "",
+        &Slot(USERS, |draft: &mut DisabledSubjects, ids| draft.users = ids.unwrap_or_default()),
+    ),
+    Field::optional(
+        "Agents",
+        "",
+        &Slot(AGENTS, |draft: &mut DisabledSubjects, ids| draft.agents = ids.unwrap_or_default()),
+    ),
+    Field::optional(
+        "Models",
+        "",
+        &Slot(DISABLED_MODELS, |draft: &mut DisabledSubjects, names| {
+            draft.models = names.unwrap_or_default()
+        }),
+    ),
+];
+
+const ORG_ID: Kind<OrgId> = Kind {
+    shape: Shape::Named(Schema::of::<OrgId>("OrgId")),
+    read: |_, json, at, violations| id(json, at, violations),
+};
+
+const VISIBILITY: Kind<SessionVisibility> = Kind {
+    shape: Shape::Named(Schema::of::<SessionVisibility>("SessionVisibility")),
+    read: |_, json, at, violations| word(json, &SessionVisibility::ALL, at, violations),
+};
+
+const TITLES: Kind<TitleSettings> = Kind {
+    shape: Shape::Named(Schema::of::<TitleSettings>("TitleSettings")),
+    read: |_, json, at, violations| {
         let mut titles = TitleSettings::default();
         read_object(json, TITLE_FIELDS, Scenario::UserTurn, at, &mut titles, violations);
         if titles.provider.is_some() && titles.model.is_none() {
             violations.invalid(&at.member("Provider"), "needs a Model");
         }
-        draft.titles = Some(titles);
-    }),
-    Field::optional("Policy", |json, at, draft, violations| {
-        read_object(json, POLICY_FIELDS, Scenario::UserTurn, at, &mut draft.policy, violations);
-    }),
-    Field::optional("Disabled", |json, at, draft, violations| {
-        read_object(json, DISABLED_FIELDS, Scenario::UserTurn, at, &mut draft.disabled, violations);
-    }),
-];
+        Some(titles)
+    },
+};
 
-const TITLE_FIELDS: &[Field<TitleSettings>] = &[
-    Field::optional("Model", |json, at, draft, violations| draft.model = name(json, at, violations)),
-    Field::optional("Provider", |json, at, draft, violations| draft.provider = name(json, at, violations)),
-];
+/// The name of a model, a provider or a tool.
+const NAME: Kind<String> = line(MAX_POLICY_NAME_CHARS);
+const NAMES: Kind<Vec<String>> = names(MAX_POLICY_NAMES);
+const DISABLED_MODELS: Kind<Vec<String>> = names(MAX_DISABLED);
 
-const POLICY_FIELDS: &[Field<OrgPolicy>] = &[
-    Field::optional("Models", |json, at, draft, violations| {
-        draft.models = list(json, MAX_POLICY_NAMES, at, violations, name);
-    }),
-    Field::optional("Providers", |json, at, draft, violations| {
-        draft.providers = list(json, MAX_POLICY_NAMES, at, violations, name);
-    }),
-    Field::optional("Tools", |json, at, draft, violations| {
-        draft.tools = list(json, MAX_POLICY_NAMES, at, violations, name);
-    }),
-    Field::optional("MaxFileBytes", |json, at, draft, violations| {
-        draft.max_file_bytes = number(json, MAX_FILE_BYTES, at, violations);
-    }),
-];
+const fn names(max: usize) -> Kind<Vec<String>> {
+    Kind {
+        shape: Shape::Lines { max },
+        read: |shape, json, at, violations| {
+            list(json, shape.max(), at, violations, |json, at, violations| {
+                (NAME.read)(&NAME.shape, json, at, violations)
+            })
+        },
+    }
+}
 
-const DISABLED_FIELDS: &[Field<DisabledSubjects>] = &[
-    Field::optional("Org", |json, at, draft, violations| {
-        draft.org = boolean(json, at, violations).unwrap_or_default();
-    }),
-    Field::optional("Users", |json, at, draft, violations| {
-        draft.users = list(json, MAX_DISABLED, at, violations, id).unwrap_or_default();
-    }),
-    Field::optional("Agents", |json, at, draft, violations| {
-        draft.agents = list(json, MAX_DISABLED, at, violations, id).unwrap_or_default();
-    }),
-    Field::optional("Models", |json, at, draft, violations| {
-        draft.models = list(json, MAX_DISABLED, at, violations, name).unwrap_or_default();
-    }),
-];
+const USERS: Kind<Vec<UserId>> = Kind {
+    shape: Shape::List { items: Schema::of::<UserId>("UserId"), min: 0, max: MAX_DISABLED },
+    read: |shape, json, at, violations| list(json, shape.max(), at, violations, id),
+};
+
+const AGENTS: Kind<Vec<AgentContextId>> = Kind {
+    shape: Shape::List { items: Schema::of::<AgentContextId>("AgentContextId"), min: 0, max: MAX_DISABLED },
+    read: |shape, json, at, violations| list(json, shape.max(), at, violations, id),
+};
+
+/// A whole number from 0.
+const fn number<T: TryFrom<i64>>(max: i64) -> Kind<T> {
+    Kind {
+        shape: Shape::Integer { min: 0, max },
+        read: |shape, json, at, violations| {
+            let number = shape.integer(json);
+            if number.is_none() {
+                let Shape::Integer { max, .. } = shape else { return None };
+                violations.invalid(at, format_args!("must be a whole number from 0 to {max}"));
+            }
+            number
+        },
+    }
+}
+
+/// Sets the bounds of the tables in the derived schemas.
+#[cfg(feature = "openapi")]
+pub(super) fn set_bounds(name: &str, schema: &mut utoipa::openapi::RefOr<utoipa::openapi::Schema>) {
+    match name {
+        "OrgSettings" => schemas::set_bounds(schema, FIELDS),
+        "TitleSettings" => schemas::set_bounds(schema, TITLE_FIELDS),
+        "OrgPolicy" => schemas::set_bounds(schema, POLICY_FIELDS),
+        "DisabledSubjects" => schemas::set_bounds(schema, DISABLED_FIELDS),
+        _ => {}
+    }
+}
 
 impl OrgSettings {
     /// Parses a JSON body.
@@ -232,21 +330,6 @@ fn settings(json: &Json<'_>, violations: &mut Violations) -> Option<OrgSettings>
     let mut draft = OrgSettings::default();
     read_object(json, FIELDS, Scenario::UserTurn, &Location::ROOT, &mut draft, violations);
     Some(draft)
-}
-
-fn name(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<String> {
-    line(json, MAX_POLICY_NAME_CHARS, at, violations).map(str::to_owned)
-}
-
-fn number(json: &Json<'_>, max: i64, at: &Location<'_>, violations: &mut Violations) -> Option<u64> {
-    let number = match json {
-        Json::Integer(number) if *number <= max => u64::try_from(*number).ok(),
-        _ => None,
-    };
-    if number.is_none() {
-        violations.invalid(at, format_args!("must be a whole number from 0 to {max}"));
-    }
-    number
 }
 
 #[cfg(test)]

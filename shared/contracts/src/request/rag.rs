@@ -1,13 +1,16 @@
 //! Conditions that limit retrieval. All of them must hold. Advisory.
 
 use super::{
-    field_table::{Field, Scenario, read_object},
+    field_table::{Field, Scenario, Slot, documented, read_object},
     json::Json,
+    kind::{Kind, RagKey, Shape},
     limits::{MAX_CONDITIONS, MAX_KEY_CHARS, MAX_VALUE_CHARS, MAX_VALUES},
     value::{line, list, text, word},
     violations::{Location, Violations},
 };
-use crate::non_empty::NonEmpty;
+#[cfg(feature = "openapi")]
+use super::{kind::RagText, schemas};
+use crate::{non_empty::NonEmpty, operations::Schema};
 
 /// A condition of the retrieval scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,9 +73,11 @@ struct Scope {
     conditions: Option<Vec<RagCondition>>,
 }
 
-const SCOPE_FIELDS: &[Field<Scope>] = &[Field::required("Conditions", |json, at, scope, violations| {
-    scope.conditions = list(json, MAX_CONDITIONS, at, violations, condition);
-})];
+const SCOPE_FIELDS: &[Field<Scope>] = &[Field::required(
+    "Conditions",
+    "",
+    &Slot(CONDITIONS, |scope: &mut Scope, conditions| scope.conditions = conditions),
+)];
 
 #[derive(Default)]
 struct Draft {
@@ -82,31 +87,74 @@ struct Draft {
 }
 
 const CONDITION_FIELDS: &[Field<Draft>] = &[
-    Field::required("Key", |json, at, draft, violations| {
-        draft.key = line(json, MAX_KEY_CHARS, at, violations).map(str::to_owned);
-    }),
-    Field::required("Operator", |json, at, draft, violations| {
-        draft.operator = word(json, RagOperator::WORDS, at, violations);
-    }),
-    Field::required("Values", |json, at, draft, violations| {
-        let values = list(json, MAX_VALUES, at, violations, value).map(NonEmpty::new);
-        if let Some(Err(empty)) = values {
-            violations.invalid(at, empty);
-        }
-        draft.values = values.and_then(Result::ok);
-    }),
+    Field::required("Key", "", &Slot(KEY, |draft: &mut Draft, key| draft.key = key)),
+    Field::required("Operator", "", &Slot(OPERATOR, |draft: &mut Draft, operator| draft.operator = operator)),
+    Field::required(
+        "Values",
+        "Values to compare with: any of them or none of them, depending on the operator.",
+        &Slot(VALUES, |draft: &mut Draft, values| draft.values = values),
+    ),
 ];
 
-/// Reads `RagScope`. A scope without conditions equals no scope.
-pub(super) fn read(
-    json: &Json<'_>,
-    at: &Location<'_>,
-    violations: &mut Violations,
-) -> Option<Vec<RagCondition>> {
-    let mut scope = Scope::default();
-    read_object(json, SCOPE_FIELDS, Scenario::UserTurn, at, &mut scope, violations);
-    scope.conditions
-}
+/// Conditions that limit retrieval. A scope without conditions equals no scope.
+pub(super) const SCOPE: Kind<Vec<RagCondition>> = Kind {
+    shape: Shape::Named(Schema::of::<Scope>("RagScope")),
+    read: |_, json, at, violations| {
+        let mut scope = Scope::default();
+        read_object(json, SCOPE_FIELDS, Scenario::UserTurn, at, &mut scope, violations);
+        scope.conditions
+    },
+};
+
+const CONDITIONS: Kind<Vec<RagCondition>> = Kind {
+    shape: Shape::List { items: Schema::of::<RagCondition>("RagCondition"), min: 0, max: MAX_CONDITIONS },
+    read: |shape, json, at, violations| list(json, shape.max(), at, violations, condition),
+};
+
+const KEY: Kind<String> = Kind {
+    shape: Shape::Named(Schema::of::<RagKey>("RagKey")),
+    read: |_, json, at, violations| line(json, MAX_KEY_CHARS, at, violations).map(str::to_owned),
+};
+
+const OPERATOR: Kind<RagOperator> = Kind {
+    shape: Shape::Named(Schema::of::<RagOperator>("RagOperator")),
+    read: |_, json, at, violations| word(json, RagOperator::WORDS, at, violations),
+};
+
+const VALUES: Kind<NonEmpty<RagValue>> = Kind {
+    shape: Shape::List { items: Schema::of::<RagValue>("RagValue"), min: 1, max: MAX_VALUES },
+    read: |shape, json, at, violations| {
+        let values = list(json, shape.max(), at, violations, value)?;
+        NonEmpty::new(values).map_err(|empty| violations.invalid(at, empty)).ok()
+    },
+};
+
+documented!(
+    Scope,
+    "RagScope",
+    schemas::object_schema(
+        "Conditions that limit retrieval. All of them must hold. Advisory.",
+        SCOPE_FIELDS,
+        Scenario::UserTurn
+    ),
+    |all| schemas::collect(SCOPE_FIELDS, all)
+);
+documented!(
+    RagCondition,
+    "RagCondition",
+    schemas::object_schema("A condition of the retrieval scope.", CONDITION_FIELDS, Scenario::UserTurn),
+    |all| schemas::collect(CONDITION_FIELDS, all)
+);
+documented!(
+    RagOperator,
+    "RagOperator",
+    schemas::words("Comparison operator of a condition.", RagOperator::WORDS),
+    |_| {}
+);
+documented!(RagValue, "RagValue", schemas::rag_value("A string, an integer or a boolean."), |all| {
+    let text = Schema::of::<RagText>("RagText");
+    (text.collect)(text.name, all);
+});
 
 fn condition(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<RagCondition> {
     let mut draft = Draft::default();

@@ -1,21 +1,20 @@
 //! Requests that start from an existing turn: reruns and forks.
 
+#[cfg(feature = "openapi")]
+use super::schemas;
 use super::{
-    artifact,
+    artifact::ARTIFACTS,
     body::{parse_body, validate},
     envelope::non_blank,
     execute::UserTurn,
-    field_table::{Field, Scenario, read_object},
-    image,
+    field_table::{Field, Scenario, Slot, documented, read_object},
+    image::IMAGES,
     json::Json,
-    limits::{
-        MAX_ARTIFACTS, MAX_IMAGES, MAX_INSTRUCTION_CHARS, MAX_MODE_CHARS, MAX_MODEL_CHARS,
-        MAX_SESSION_NAME_CHARS, MAX_SOLUTION_CONTEXT_CHARS,
-    },
-    rag,
+    kind::{FLAG, HINT, Kind, SESSION_ID, SESSION_NAME, Shape, TURN_ID, line, text},
+    limits::{MAX_INSTRUCTION_CHARS, MAX_MODE_CHARS, MAX_SOLUTION_CONTEXT_CHARS},
+    rag::SCOPE,
     turn_input::TurnInput,
-    uniqueness,
-    value::{boolean, hint, id, line, list, name, text},
+    uniqueness, value,
     violations::{Location, Violations},
 };
 use crate::{
@@ -60,48 +59,54 @@ struct RerunDraft {
 
 #[rustfmt::skip]
 const RERUN_FIELDS: &[Field<RerunDraft>] = &[
-    Field::required("TurnId", |json, at, draft, violations| {
-        draft.turn_id = id(json, at, violations);
-    }),
-    Field::optional("Instruction", |json, at, draft, violations| {
-        if let Some(text) = text(json, MAX_INSTRUCTION_CHARS, at, violations) {
-            draft.input.instruction = non_blank(text);
-            if draft.input.instruction.is_none() {
-                violations.invalid(at, "must say something; leave it out to ask the same again");
-            }
-        }
-    }),
-    Field::optional("InputArtifacts", |json, at, draft, violations| {
-        draft.input.input_artifacts = list(json, MAX_ARTIFACTS, at, violations, artifact::read);
-    }),
-    Field::optional("ClipboardImages", |json, at, draft, violations| {
-        draft.input.clipboard_images = list(json, MAX_IMAGES, at, violations, image::read);
-    }),
-    Field::optional("RagScope", |json, at, draft, violations| {
-        draft.input.rag_scope = rag::read(json, at, violations);
-    }),
-    Field::optional("SolutionContextText", |json, at, draft, violations| {
-        draft.input.solution_context_text = text(json, MAX_SOLUTION_CONTEXT_CHARS, at, violations).map(str::to_owned);
-    }),
-    Field::optional("WorkspaceId", |json, at, draft, violations| {
-        draft.input.workspace_id = hint(json, at, violations);
-    }),
-    Field::optional("Repo", |json, at, draft, violations| {
-        draft.input.repo = hint(json, at, violations);
-    }),
-    Field::optional("Language", |json, at, draft, violations| {
-        draft.input.language = hint(json, at, violations);
-    }),
-    Field::optional("Model", |json, at, draft, violations| {
-        draft.model = line(json, MAX_MODEL_CHARS, at, violations).map(str::to_owned);
-    }),
-    Field::optional("Mode", |json, at, draft, violations| {
-        draft.mode = line(json, MAX_MODE_CHARS, at, violations).map(str::to_owned);
-    }),
-    Field::optional("Streaming", |json, at, draft, violations| {
-        draft.input.streaming = boolean(json, at, violations).unwrap_or_default();
-    }),
+    Field::required("TurnId", "", &Slot(TURN_ID, |draft: &mut RerunDraft, id| draft.turn_id = id)),
+    Field::optional("Instruction", "New instruction. Default: that of the original turn.",
+        &Slot(INSTRUCTION, |draft: &mut RerunDraft, text| draft.input.instruction = text)),
+    Field::optional("InputArtifacts", "New files. Default: those of the original turn.",
+        &Slot(ARTIFACTS, |draft: &mut RerunDraft, artifacts| draft.input.input_artifacts = artifacts)),
+    Field::optional("ClipboardImages", "New pasted images. Default: those of the original turn.",
+        &Slot(IMAGES, |draft: &mut RerunDraft, images| draft.input.clipboard_images = images)),
+    Field::optional("RagScope", "New conditions on retrieved chunks. Default: those of the original turn.",
+        &Slot(SCOPE, |draft: &mut RerunDraft, scope| draft.input.rag_scope = scope)),
+    Field::optional("SolutionContextText",
+        "New solution context of the session. An empty text removes it. Default: that of the original turn.",
+        &Slot(text(MAX_SOLUTION_CONTEXT_CHARS), |draft: &mut RerunDraft, text| {
+            draft.input.solution_context_text = text;
+        })),
+    Field::optional("WorkspaceId", "Advisory hint. Default: that of the original turn.",
+        &Slot(HINT, |draft: &mut RerunDraft, hint| draft.input.workspace_id = hint)),
+    Field::optional("Repo", "Advisory hint. Default: that of the original turn.",
+        &Slot(HINT, |draft: &mut RerunDraft, hint| draft.input.repo = hint)),
+    Field::optional("Language", "Advisory hint. Default: that of the original turn.",
+        &Slot(HINT, |draft: &mut RerunDraft, hint| draft.input.language = hint)),
+    Field::optional("Model",
+        "Model to use, one of those that the conversation context allows. Default: the context's model.",
+        &Slot(HINT, |draft: &mut RerunDraft, model| draft.model = model)),
+    Field::optional("Mode",
+        "Key of the mode of this turn. The session keeps its mode. Default: that of the original turn.",
+        &Slot(line(MAX_MODE_CHARS), |draft: &mut RerunDraft, mode| draft.mode = mode)),
+    Field::optional("Streaming", "Set to `true` to stream the answer. Default: `false`.",
+        &Slot(FLAG, |draft: &mut RerunDraft, flag| draft.input.streaming = flag.unwrap_or_default())),
 ];
+
+/// An instruction that replaces another one.
+const INSTRUCTION: Kind<String> = Kind {
+    shape: Shape::Text { max_chars: MAX_INSTRUCTION_CHARS, pattern: Some(r"\S"), media_type: None },
+    read: |shape, json, at, violations| {
+        let instruction = non_blank(value::text(json, shape.max(), at, violations)?.to_owned());
+        if instruction.is_none() {
+            violations.invalid(at, "must say something; leave it out to ask the same again");
+        }
+        instruction
+    },
+};
+
+documented!(
+    RerunRequest,
+    "RerunRequest",
+    schemas::object_schema("A request to rerun a turn as a new turn.", RERUN_FIELDS, Scenario::Rerun),
+    |all| schemas::collect(RERUN_FIELDS, all)
+);
 
 #[derive(Default)]
 struct ForkDraft {
@@ -110,18 +115,30 @@ struct ForkDraft {
     name: Option<String>,
 }
 
-#[rustfmt::skip]
 const FORK_FIELDS: &[Field<ForkDraft>] = &[
-    Field::required("SessionId", |json, at, draft, violations| {
-        draft.session_id = id(json, at, violations);
-    }),
-    Field::required("TurnId", |json, at, draft, violations| {
-        draft.turn_id = id(json, at, violations);
-    }),
-    Field::optional("Name", |json, at, draft, violations| {
-        draft.name = name(json, MAX_SESSION_NAME_CHARS, at, violations).map(str::to_owned);
-    }),
+    Field::required(
+        "SessionId",
+        "Id of the new session, chosen by the client.",
+        &Slot(SESSION_ID, |draft: &mut ForkDraft, id| draft.session_id = id),
+    ),
+    Field::required(
+        "TurnId",
+        "Id of the completed turn to continue from.",
+        &Slot(TURN_ID, |draft: &mut ForkDraft, id| draft.turn_id = id),
+    ),
+    Field::optional(
+        "Name",
+        "Display name of the new session. Default: that of the original session.",
+        &Slot(SESSION_NAME, |draft: &mut ForkDraft, name| draft.name = name),
+    ),
 ];
+
+documented!(
+    ForkRequest,
+    "ForkRequest",
+    schemas::object_schema("A request to fork a session.", FORK_FIELDS, Scenario::Fork),
+    |all| schemas::collect(FORK_FIELDS, all)
+);
 
 impl RerunRequest {
     /// Parses a JSON body.

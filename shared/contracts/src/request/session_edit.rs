@@ -1,15 +1,19 @@
 //! Changes to a session's name, description, category or visibility.
 
+#[cfg(feature = "openapi")]
+use super::schemas;
 use super::{
     body::{parse_body, validate},
-    field_table::{Field, Scenario, read_object},
+    field_table::{Field, Scenario, Slot, documented, read_object},
     json::Json,
-    limits::{MAX_CATEGORY_CHARS, MAX_DESCRIPTION_CHARS, MAX_SESSION_NAME_CHARS},
-    value::{name, text, word},
+    kind::{Kind, SESSION_NAME, Shape, text, version},
+    limits::{MAX_CATEGORY_CHARS, MAX_DESCRIPTION_CHARS},
+    value::{self, word},
     violations::{Location, Violations},
 };
 use crate::{
     error::{Error, ErrorCode},
+    operations::Schema,
     read::Visibility,
 };
 
@@ -32,26 +36,78 @@ pub struct SessionEdit {
 }
 
 const FIELDS: &[Field<SessionEdit>] = &[
-    Field::optional("Name", |json, at, edit, violations| {
-        edit.name = name(json, MAX_SESSION_NAME_CHARS, at, violations).map(str::to_owned);
-    }),
-    Field::optional("Description", |json, at, edit, violations| {
-        edit.description =
-            text(json, MAX_DESCRIPTION_CHARS, at, violations).map(|text| text.trim().to_owned());
-    }),
-    Field::optional("Category", |json, at, edit, violations| {
-        edit.category = category(json, at, violations);
-    }),
-    Field::optional("Visibility", |json, at, edit, violations| {
-        edit.visibility = word(json, &Visibility::ALL, at, violations);
-    }),
-    Field::optional("AgentContextVersion", |json, at, edit, violations| {
-        edit.agent_context_version = version(json, at, violations);
-    }),
-    Field::optional("ConversationContextVersion", |json, at, edit, violations| {
-        edit.conversation_context_version = version(json, at, violations);
-    }),
+    Field::optional(
+        "Name",
+        "Display name.",
+        &Slot(SESSION_NAME, |edit: &mut SessionEdit, name| edit.name = name),
+    ),
+    Field::optional(
+        "Description",
+        "Description. An empty text removes it.",
+        &Slot(text(MAX_DESCRIPTION_CHARS), |edit: &mut SessionEdit, text| {
+            edit.description = text.map(|text| text.trim().to_owned());
+        }),
+    ),
+    Field::optional(
+        "Category",
+        "Category, one line. An empty text removes it.",
+        &Slot(CATEGORY, |edit: &mut SessionEdit, category| edit.category = category),
+    ),
+    Field::optional(
+        "Visibility",
+        "Visibility within the org.",
+        &Slot(VISIBILITY, |edit: &mut SessionEdit, visibility| edit.visibility = visibility),
+    ),
+    Field::optional(
+        "AgentContextVersion",
+        "Version of the agent context to pin the session to. 0 removes the pin. For operators and agent editors.",
+        &Slot(VERSION, |edit: &mut SessionEdit, version| edit.agent_context_version = version),
+    ),
+    Field::optional(
+        "ConversationContextVersion",
+        "Version of the conversation context to pin the session to. 0 removes the pin. For operators and agent \
+        editors.",
+        &Slot(VERSION, |edit: &mut SessionEdit, version| edit.conversation_context_version = version),
+    ),
 ];
+
+const VISIBILITY: Kind<Visibility> = Kind {
+    shape: Shape::Named(Schema::of::<Visibility>("Visibility")),
+    read: |_, json, at, violations| word(json, &Visibility::ALL, at, violations),
+};
+
+/// The number of a version, or 0.
+const VERSION: Kind<u32> = Kind {
+    shape: version(0),
+    read: |shape, json, at, violations| {
+        let number = shape.integer(json);
+        if number.is_none() {
+            violations.invalid(at, format_args!("must be the number of a version, or 0 for the live one"));
+        }
+        number
+    },
+};
+
+/// One line, or an empty text.
+const CATEGORY: Kind<String> = Kind {
+    shape: text(MAX_CATEGORY_CHARS).shape,
+    read: |shape, json, at, violations| match value::text(json, shape.max(), at, violations)?.trim() {
+        "" => Some(String::new()),
+        _ => value::name(json, shape.max(), at, violations).map(str::to_owned),
+    },
+};
+
+documented!(
+    SessionEdit,
+    "SessionEdit",
+    {
+        let description = "Changes to a session: at least one member.";
+        let mut object = schemas::object(description, FIELDS, Scenario::UserTurn);
+        object.min_properties = Some(1);
+        utoipa::openapi::Schema::Object(object).into()
+    },
+    |all| schemas::collect(FIELDS, all)
+);
 
 impl SessionEdit {
     /// Parses a JSON body.
@@ -85,24 +141,4 @@ fn edit(json: &Json<'_>, violations: &mut Violations) -> Option<SessionEdit> {
         violations.add(ErrorCode::MemberRequired, &Location::ROOT, rule);
     }
     Some(edit)
-}
-
-/// Reads the number of a version, or 0.
-fn version(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<u32> {
-    let number = match json {
-        Json::Integer(number) => u32::try_from(*number).ok(),
-        _ => None,
-    };
-    if number.is_none() {
-        violations.invalid(at, format_args!("must be the number of a version, or 0 for the live one"));
-    }
-    number
-}
-
-/// Reads one line, or an empty text.
-fn category(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<String> {
-    match text(json, MAX_CATEGORY_CHARS, at, violations)?.trim() {
-        "" => Some(String::new()),
-        _ => name(json, MAX_CATEGORY_CHARS, at, violations).map(str::to_owned),
-    }
 }

@@ -2,16 +2,23 @@
 //!
 //! Deliberately absent: the check that results match calls. It needs the turn.
 
+#[cfg(feature = "openapi")]
+use super::schemas;
 use super::{
-    field_table::{Field, Scenario, read_object},
+    field_table::{Field, Scenario, Slot, documented, read_object},
     json::Json,
-    limits::{MAX_ERROR_MESSAGE_CHARS, MAX_RESULT_JSON_CHARS, MAX_TOOL_CALL_ID_CHARS, MAX_TOOL_RESULTS},
+    kind::{Kind, Shape, ToolCallId},
+    limits::{
+        MAX_ERROR_MESSAGE_CHARS, MAX_RESULT_JSON_CHARS, MAX_SAFE_INTEGER, MAX_TOOL_CALL_ID_CHARS,
+        MAX_TOOL_RESULTS,
+    },
     value::{line, list, text},
     violations::{Location, Violations},
 };
 use crate::{
     error::ErrorCode,
     non_empty::NonEmpty,
+    operations::Schema,
     response::{ToolOutcome, ToolResult},
 };
 
@@ -23,30 +30,134 @@ struct Draft {
     outcomes: Vec<Option<ToolOutcome>>,
 }
 
-const FIELDS: &[Field<Draft>] = &[
-    Field::required("ToolCallId", |json, at, draft, violations| {
-        draft.tool_call_id = line(json, MAX_TOOL_CALL_ID_CHARS, at, violations).map(str::to_owned);
+const TOOL_CALL_ID: Field<Draft> = Field::required(
+    "ToolCallId",
+    "Id of the tool call.",
+    &Slot(ID, |draft: &mut Draft, id| draft.tool_call_id = id),
+);
+const EXECUTION_MS: Field<Draft> = Field::required(
+    "ExecutionMs",
+    "Execution time in milliseconds. Fractions are rounded.",
+    &Slot(MILLISECONDS, |draft: &mut Draft, millis| draft.execution_ms = millis),
+);
+const RESULT_JSON: Field<Draft> = Field::optional(
+    "ResultJson",
+    "Result, as a JSON text.",
+    &Slot(JSON_TEXT, |draft: &mut Draft, result| {
+        draft.outcomes.push(result.map(ToolOutcome::ResultJson));
     }),
-    Field::required("ExecutionMs", |json, at, draft, violations| {
-        draft.execution_ms = milliseconds(json, at, violations);
+);
+const ERROR_MESSAGE: Field<Draft> = Field::optional(
+    "ErrorMessage",
+    "Error message.",
+    &Slot(MESSAGE, |draft: &mut Draft, message| {
+        draft.outcomes.push(message.map(ToolOutcome::ErrorMessage));
     }),
-    Field::optional("ResultJson", |json, at, draft, violations| {
-        draft.outcomes.push(result_json(json, at, violations));
-    }),
-    Field::optional("ErrorMessage", |json, at, draft, violations| {
-        draft.outcomes.push(error_message(json, at, violations));
-    }),
-];
+);
+const FIELDS: &[Field<Draft>] = &[TOOL_CALL_ID, EXECUTION_MS, RESULT_JSON, ERROR_MESSAGE];
 
-/// Reads `ToolResults`.
-pub(super) fn read(
-    json: &Json<'_>,
-    at: &Location<'_>,
-    violations: &mut Violations,
-) -> Option<NonEmpty<ToolResult>> {
-    let results = list(json, MAX_TOOL_RESULTS, at, violations, result)?;
-    NonEmpty::new(results).map_err(|empty| violations.invalid(at, empty)).ok()
-}
+/// The results of a turn's tool calls.
+pub(super) const TOOL_RESULTS: Kind<NonEmpty<ToolResult>> = Kind {
+    shape: Shape::List { items: Schema::of::<Submitted>("SubmittedResult"), min: 1, max: MAX_TOOL_RESULTS },
+    read: |shape, json, at, violations| {
+        let results = list(json, shape.max(), at, violations, result)?;
+        NonEmpty::new(results).map_err(|empty| violations.invalid(at, empty)).ok()
+    },
+};
+
+const ID: Kind<String> = Kind {
+    shape: Shape::Named(Schema::of::<ToolCallId>("ToolCallId")),
+    read: |_, json, at, violations| line(json, MAX_TOOL_CALL_ID_CHARS, at, violations).map(str::to_owned),
+};
+
+const MILLISECONDS: Kind<u64> = Kind {
+    shape: Shape::Milliseconds { max: MAX_SAFE_INTEGER },
+    read: |_, json, at, violations| {
+        let millis = match json {
+            Json::Integer(millis) => u64::try_from(*millis).ok(),
+            // High-resolution clocks return fractions. Rounds to the nearest whole number.
+            Json::Fraction(millis) if *millis >= 0.0 => Some(round_millis(*millis)),
+            _ => None,
+        };
+        if millis.is_none() {
+            violations.invalid(at, "must be a number of milliseconds, zero or more");
+        }
+        millis
+    },
+};
+
+const JSON_TEXT: Kind<String> = Kind {
+    shape: Shape::Text {
+        max_chars: MAX_RESULT_JSON_CHARS,
+        pattern: Some(r#"^[ \t\r\n]*[\[{"tfn0-9-]"#),
+        media_type: Some("application/json"),
+    },
+    read: |shape, json, at, violations| {
+        let text = text(json, shape.max(), at, violations)?;
+        // Only validates the JSON. The model gets the text as it was sent.
+        if serde_json::from_str::<serde::de::IgnoredAny>(text).is_err() {
+            violations.invalid(at, "must be a string that holds one JSON text");
+            return None;
+        }
+        Some(text.to_owned())
+    },
+};
+
+const MESSAGE: Kind<String> = Kind {
+    shape: Shape::Text { max_chars: MAX_ERROR_MESSAGE_CHARS, pattern: Some(r"\S"), media_type: None },
+    read: |shape, json, at, violations| {
+        let text = text(json, shape.max(), at, violations)?;
+        if text.trim().is_empty() {
+            violations.invalid(at, "must say what failed, it is blank");
+            return None;
+        }
+        Some(text.to_owned())
+    },
+};
+
+/// Schema of a result: that of one of its outcomes, which the document describes one by one.
+struct Submitted;
+#[cfg(feature = "openapi")]
+struct Returned;
+#[cfg(feature = "openapi")]
+struct Failed;
+
+documented!(
+    Submitted,
+    "SubmittedResult",
+    schemas::one_of(
+        "The result of a client tool: exactly one of `ResultJson` and `ErrorMessage`.",
+        [
+            ("ReturnedResult", "A successful tool call."),
+            ("FailedResult", "A failed tool call. A failure is a valid result."),
+        ]
+    ),
+    |all| {
+        for schema in [Schema::of::<Returned>("ReturnedResult"), Schema::of::<Failed>("FailedResult")] {
+            (schema.collect)(schema.name, all);
+        }
+    }
+);
+documented!(
+    Returned,
+    "ReturnedResult",
+    schemas::object_schema(
+        "A successful tool call.",
+        &[TOOL_CALL_ID, EXECUTION_MS, RESULT_JSON.always()],
+        Scenario::ToolContinuation
+    ),
+    |all| schemas::collect(FIELDS, all)
+);
+documented!(
+    Failed,
+    "FailedResult",
+    schemas::object_schema(
+        "A failed tool call.",
+        &[TOOL_CALL_ID, EXECUTION_MS, ERROR_MESSAGE.always()],
+        Scenario::ToolContinuation
+    ),
+    |all| schemas::collect(FIELDS, all)
+);
 
 fn result(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<ToolResult> {
     let mut draft = Draft::default();
@@ -80,19 +191,6 @@ fn result(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Op
     })
 }
 
-fn milliseconds(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<u64> {
-    let millis = match json {
-        Json::Integer(millis) => u64::try_from(*millis).ok(),
-        // High-resolution clocks return fractions. Rounds to the nearest whole number.
-        Json::Fraction(millis) if *millis >= 0.0 => Some(round_millis(*millis)),
-        _ => None,
-    };
-    if millis.is_none() {
-        violations.invalid(at, "must be a number of milliseconds, zero or more");
-    }
-    millis
-}
-
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -100,23 +198,4 @@ fn milliseconds(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations)
 )]
 fn round_millis(millis: f64) -> u64 {
     millis.round() as u64
-}
-
-fn result_json(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<ToolOutcome> {
-    let text = text(json, MAX_RESULT_JSON_CHARS, at, violations)?;
-    // Only validates the JSON. The model gets the text as it was sent.
-    if serde_json::from_str::<serde::de::IgnoredAny>(text).is_err() {
-        violations.invalid(at, "must be a string that holds one JSON text");
-        return None;
-    }
-    Some(ToolOutcome::ResultJson(text.to_owned()))
-}
-
-fn error_message(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<ToolOutcome> {
-    let text = text(json, MAX_ERROR_MESSAGE_CHARS, at, violations)?;
-    if text.trim().is_empty() {
-        violations.invalid(at, "must say what failed, it is blank");
-        return None;
-    }
-    Some(ToolOutcome::ErrorMessage(text.to_owned()))
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::{
     json::Json,
-    limits::{MAX_HINT_CHARS, MAX_MIME_TYPE_CHARS},
+    limits::MAX_MIME_TYPE_CHARS,
     violations::{Location, Violations},
 };
 use crate::{id::InvalidId, text::is_invisible};
@@ -65,11 +65,6 @@ pub(super) fn name<'j>(
         return None;
     }
     Some(name.trim())
-}
-
-/// Reads an advisory hint.
-pub(super) fn hint(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<String> {
-    line(json, MAX_HINT_CHARS, at, violations).map(str::to_owned)
 }
 
 pub(super) fn id<T: FromStr<Err = InvalidId>>(
