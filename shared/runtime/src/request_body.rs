@@ -5,13 +5,10 @@ use axum::{
     extract::{FromRequest, Request, rejection::BytesRejection},
 };
 use contracts::{
-    AgentExecuteRequest, Error, ErrorCode, ToolContinuation,
+    AgentExecuteRequest, Error, ErrorCode,
     encoding::{Encoding, multipart, text},
     read::SessionExport,
-    request::{
-        Budgets, ContextText, FeedbackRequest, ForkRequest, OrgSettings, RerunRequest, RollbackRequest,
-        RolloutRequest, SessionEdit, parse_exports,
-    },
+    request::{JsonRequest, parse_exports},
 };
 use http::{
     HeaderMap,
@@ -38,99 +35,6 @@ pub struct ImportBody(pub Vec<SessionExport>);
 
 /// The media types of an import.
 const EXPORT_MEDIA_TYPES: [&str; 3] = ["application/json", "application/jsonl", "application/x-ndjson"];
-
-/// A request that is accepted only as JSON.
-pub trait JsonRequest: Sized {
-    /// Parses the body.
-    ///
-    /// # Errors
-    /// Returns everything that is wrong with it.
-    fn parse(body: &[u8]) -> Result<Self, Vec<Error>>;
-    /// Records the session and turn on the request's span, if the path doesn't name them.
-    fn record_span(&self);
-}
-
-impl JsonRequest for ToolContinuation {
-    fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
-        Self::parse(body)
-    }
-
-    fn record_span(&self) {
-        span::record_turn(&self.session_id, &self.turn_id);
-    }
-}
-
-impl JsonRequest for RerunRequest {
-    fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
-        Self::parse(body)
-    }
-
-    fn record_span(&self) {}
-}
-
-impl JsonRequest for FeedbackRequest {
-    fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
-        Self::parse(body)
-    }
-
-    fn record_span(&self) {}
-}
-
-impl JsonRequest for Budgets {
-    fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
-        Self::parse(body)
-    }
-
-    fn record_span(&self) {}
-}
-
-impl JsonRequest for OrgSettings {
-    fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
-        Self::parse(body)
-    }
-
-    fn record_span(&self) {}
-}
-
-impl JsonRequest for SessionEdit {
-    fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
-        Self::parse(body)
-    }
-
-    fn record_span(&self) {}
-}
-
-impl JsonRequest for ForkRequest {
-    fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
-        Self::parse(body)
-    }
-
-    fn record_span(&self) {}
-}
-
-impl JsonRequest for ContextText {
-    fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
-        Self::parse(body)
-    }
-
-    fn record_span(&self) {}
-}
-
-impl JsonRequest for RolloutRequest {
-    fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
-        Self::parse(body)
-    }
-
-    fn record_span(&self) {}
-}
-
-impl JsonRequest for RollbackRequest {
-    fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
-        Self::parse(body)
-    }
-
-    fn record_span(&self) {}
-}
 
 impl<S: Send + Sync> FromRequest<S> for ImportBody {
     type Rejection = Reply;
@@ -183,7 +87,9 @@ impl<S: Send + Sync, T: JsonRequest> FromRequest<S> for JsonBody<T> {
                 ));
             }
         };
-        request.record_span();
+        if let Some((session, turn)) = request.turn() {
+            span::record_turn(session, turn);
+        }
         Ok(Self(request))
     }
 }

@@ -5,7 +5,37 @@ use super::{
     limits,
     violations::Violations,
 };
-use crate::error::{Error, ErrorCode};
+use crate::{
+    error::{Error, ErrorCode},
+    id::{SessionId, TurnId},
+};
+
+/// A request that is accepted only as JSON.
+pub trait JsonRequest: Sized {
+    /// Parses the body.
+    ///
+    /// # Errors
+    /// Every violation. Never empty.
+    fn parse(body: &[u8]) -> Result<Self, Vec<Error>>;
+
+    /// Returns the turn that the body names. None if the path names it, or if there is none.
+    fn turn(&self) -> Option<(&SessionId, &TurnId)> {
+        None
+    }
+}
+
+/// Makes a type with a `parse` of its own a request.
+macro_rules! json_request {
+    ($type:ty) => {
+        impl crate::request::JsonRequest for $type {
+            fn parse(body: &[u8]) -> Result<Self, Vec<crate::error::Error>> {
+                Self::parse(body)
+            }
+        }
+    };
+}
+
+pub(super) use json_request;
 
 /// Parses a body within the size limit.
 pub(super) fn parse_body(body: &[u8]) -> Result<Json<'_>, Vec<Error>> {

@@ -3,7 +3,7 @@
 #[cfg(feature = "openapi")]
 use super::schemas;
 use super::{
-    body::{check_body_size, parse_body, validate},
+    body::{check_body_size, json_request, parse_body, validate},
     field_table::{Field, Scenario, Slot, documented, read_object},
     json::Json,
     kind::{Kind, Shape, version},
@@ -14,6 +14,10 @@ use crate::error::{Error, ErrorCode};
 /// A context as JSON text. Only its encoding and its size are valid: the members depend on the deployment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextText(String);
+
+json_request!(ContextText);
+json_request!(RollbackRequest);
+json_request!(RolloutRequest);
 
 impl ContextText {
     /// Reads a body.

@@ -4,7 +4,7 @@
 use super::schemas;
 use super::{
     artifact::ARTIFACTS,
-    body::{parse_body, parse_json, validate},
+    body::{JsonRequest, parse_body, parse_json, validate},
     execute::{AgentExecuteRequest, ToolContinuation, UserTurn},
     field_table::{
         Field,
@@ -174,6 +174,16 @@ impl UserTurn {
         let mut json = parse_json(json)?;
         let options = TurnOptions::take(&mut json)?;
         validate(&json, stored_user_turn).map(|turn| Self { options, ..turn })
+    }
+}
+
+impl JsonRequest for ToolContinuation {
+    fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
+        Self::parse(body)
+    }
+
+    fn turn(&self) -> Option<(&SessionId, &TurnId)> {
+        Some((&self.session_id, &self.turn_id))
     }
 }
 

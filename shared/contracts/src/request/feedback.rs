@@ -3,7 +3,7 @@
 #[cfg(feature = "openapi")]
 use super::schemas;
 use super::{
-    body::{parse_body, validate},
+    body::{json_request, parse_body, validate},
     field_table::{Field, Scenario, Slot, documented, read_object},
     json::Json,
     kind::{Kind, Shape, line, text},
@@ -72,6 +72,8 @@ documented!(
     ),
     |all| schemas::collect(FIELDS, all)
 );
+
+json_request!(FeedbackRequest);
 
 impl FeedbackRequest {
     /// Parses a JSON body.

@@ -41,6 +41,7 @@ pub(crate) mod value;
 pub(crate) mod violations;
 
 pub use artifact::{Artifact, Contents, Origin};
+pub use body::JsonRequest;
 pub use budgets::{Budget, BudgetAction, BudgetScope, BudgetUnit, BudgetUnpriced, BudgetWindow, Budgets};
 pub use context::{ContextText, RollbackRequest, RolloutRequest};
 pub use execute::{AgentExecuteRequest, ToolContinuation, UserTurn};

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "openapi")]
 use super::schemas;
 use super::{
-    body::{parse_body, validate},
+    body::{json_request, parse_body, validate},
     field_table::{Dependent, Field, Scenario, Slot, read_object},
     json::Json,
     kind::{FLAG, Kind, Shape, line},
@@ -305,6 +305,8 @@ pub(super) fn set_bounds(name: &str, schema: &mut utoipa::openapi::RefOr<utoipa:
         _ => {}
     }
 }
+
+json_request!(OrgSettings);
 
 impl OrgSettings {
     /// Parses a JSON body.

@@ -4,7 +4,7 @@
 use super::schemas;
 use super::{
     artifact::ARTIFACTS,
-    body::{parse_body, validate},
+    body::{json_request, parse_body, validate},
     envelope::non_blank,
     execute::UserTurn,
     field_table::{Field, Scenario, Slot, documented, read_object},
@@ -139,6 +139,9 @@ documented!(
     schemas::object_schema("A request to fork a session.", FORK_FIELDS, Scenario::Fork),
     |all| schemas::collect(FORK_FIELDS, all)
 );
+
+json_request!(RerunRequest);
+json_request!(ForkRequest);
 
 impl RerunRequest {
     /// Parses a JSON body.

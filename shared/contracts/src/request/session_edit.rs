@@ -3,7 +3,7 @@
 #[cfg(feature = "openapi")]
 use super::schemas;
 use super::{
-    body::{parse_body, validate},
+    body::{json_request, parse_body, validate},
     field_table::{Field, Scenario, Slot, documented, read_object},
     json::Json,
     kind::{Kind, SESSION_NAME, Shape, text, version},
@@ -108,6 +108,8 @@ documented!(
     },
     |all| schemas::collect(FIELDS, all)
 );
+
+json_request!(SessionEdit);
 
 impl SessionEdit {
     /// Parses a JSON body.
