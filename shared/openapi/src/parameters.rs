@@ -6,17 +6,17 @@ use utoipa::openapi::{
     schema::{KnownFormat, SchemaFormat, Type},
 };
 
-use contracts::operations::{Parameter, Place, Value};
+use contracts::operations::{Parameter, ParameterLocation, Value};
 
 pub(crate) fn parameter(parameter: &Parameter) -> path::Parameter {
-    let place = match parameter.place {
-        Place::Path => ParameterIn::Path,
-        Place::Query => ParameterIn::Query,
-        Place::Header => ParameterIn::Header,
+    let location = match parameter.location {
+        ParameterLocation::Path => ParameterIn::Path,
+        ParameterLocation::Query => ParameterIn::Query,
+        ParameterLocation::Header => ParameterIn::Header,
     };
     ParameterBuilder::new()
         .name(parameter.name)
-        .parameter_in(place)
+        .parameter_in(location)
         .required(if parameter.is_required { Required::True } else { Required::False })
         .description(Some(parameter.description))
         .schema(Some(schema(parameter.value)))

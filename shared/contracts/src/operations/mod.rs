@@ -28,7 +28,7 @@ pub use history::*;
 #[cfg(feature = "openapi")]
 pub use operation::NamedSchema;
 pub use operation::{Body, Function, Link, Method, Operation, ResponseKind, Schema};
-pub use parameters::{Parameter, Place, Value};
+pub use parameters::{Parameter, ParameterLocation, Value};
 pub use payloads::*;
 pub use sessions::*;
 pub use turns::*;
@@ -120,13 +120,14 @@ mod tests {
     #[test]
     fn path_parameters_match_the_path() {
         for operation in all() {
-            let names = |place| {
-                let of_place = operation.parameters.iter().filter(move |parameter| parameter.place == place);
+            let names = |location| {
+                let of_place =
+                    operation.parameters.iter().filter(move |parameter| parameter.location == location);
                 of_place.map(|parameter| parameter.name).collect::<BTreeSet<_>>()
             };
             let segments = operation.path.split('/');
             let braced = segments.filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'));
-            assert_eq!(names(Place::Path), braced.collect(), "{}", operation.id);
+            assert_eq!(names(ParameterLocation::Path), braced.collect(), "{}", operation.id);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::parameters::{Parameter, Place};
+use super::parameters::{Parameter, ParameterLocation};
 use crate::error::ErrorCode;
 #[cfg(feature = "openapi")]
 use crate::read::ListResponse;
@@ -43,7 +43,8 @@ impl Operation {
 
     /// Returns the names of the query parameters. Requests with others are refused.
     pub fn query(&self) -> impl Iterator<Item = &'static str> {
-        let of_query = self.parameters.iter().filter(|parameter| parameter.place == Place::Query);
+        let of_query =
+            self.parameters.iter().filter(|parameter| parameter.location == ParameterLocation::Query);
         of_query.map(|parameter| parameter.name)
     }
 

@@ -16,7 +16,7 @@ pub struct Parameter {
     /// The name.
     pub name: &'static str,
     /// The part of the request that holds it.
-    pub place: Place,
+    pub location: ParameterLocation,
     /// The values that it takes.
     pub value: Value,
     /// True if a request is invalid without it. Every path parameter is required.
@@ -27,7 +27,7 @@ pub struct Parameter {
 
 /// The part of a request that holds a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ParameterLocation {
     /// A segment of the path.
     Path,
     /// The query string.
@@ -61,15 +61,15 @@ const fn text(max_chars: usize) -> Value {
 
 impl Parameter {
     const fn path(name: &'static str, value: Value, description: &'static str) -> Self {
-        Self { name, place: Place::Path, value, is_required: true, description }
+        Self { name, location: ParameterLocation::Path, value, is_required: true, description }
     }
 
     const fn query(name: &'static str, value: Value, description: &'static str) -> Self {
-        Self { name, place: Place::Query, value, is_required: false, description }
+        Self { name, location: ParameterLocation::Query, value, is_required: false, description }
     }
 
     const fn header(name: &'static str, value: Value, description: &'static str) -> Self {
-        Self { name, place: Place::Header, value, is_required: false, description }
+        Self { name, location: ParameterLocation::Header, value, is_required: false, description }
     }
 }
 

@@ -3,12 +3,12 @@
 #[cfg(feature = "openapi")]
 use super::schemas;
 use super::{
-    field_table::{Dependent, Field, Scenario, Slot, documented, peek, read_object},
+    field_table::{Dependent, Field, Scenario, Slot, documented, peek, read_object, slot},
     json::Json,
-    kind::{HINT, Kind, MimeType, Shape, text},
+    kind::{HINT, Kind, MimeType, Shape, Words, named, text, word},
     limits::MAX_ARTIFACTS,
     relative_path::{FileName, InvalidPath, RelativePath},
-    value::{self, list, mime_type, word},
+    value::{self, list, mime_type},
     violations::{Location, Violations},
 };
 use crate::{
@@ -42,9 +42,11 @@ pub enum Origin {
     User,
 }
 
-impl Origin {
+impl Words for Origin {
     const WORDS: &[(&str, Self)] = &[("ide", Self::Ide), ("user", Self::User)];
+}
 
+impl Origin {
     /// The origin as it appears on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -108,13 +110,9 @@ const FIELDS: &[Field<Draft>] = &[
     Field::required(
         "RelativePath",
         "Path relative to the folder that is open in the client. Must not be absolute or leave the folder.",
-        &Slot(RELATIVE_PATH, |draft: &mut Draft, path| draft.relative_path = path),
+        slot!(RELATIVE_PATH, Draft, relative_path),
     ),
-    Field::required(
-        "FileName",
-        "Bare file name.",
-        &Slot(FILE_NAME, |draft: &mut Draft, name| draft.file_name = name),
-    ),
+    Field::required("FileName", "Bare file name.", slot!(FILE_NAME, Draft, file_name)),
     Field::required(
         "Contents",
         "Contents in the given `Encoding`.",
@@ -122,9 +120,9 @@ const FIELDS: &[Field<Draft>] = &[
             draft.contents = contents(json, draft.base64, at, violations);
         }),
     ),
-    Field::required("Origin", "", &Slot(ORIGIN, |draft: &mut Draft, origin| draft.origin = origin)),
-    Field::optional("MimeType", "", &Slot(MIME_TYPE, |draft: &mut Draft, kind| draft.mime_type = kind)),
-    Field::optional("Language", "", &Slot(HINT, |draft: &mut Draft, language| draft.language = language)),
+    Field::required("Origin", "", slot!(ORIGIN, Draft, origin)),
+    Field::optional("MimeType", "", slot!(MIME_TYPE, Draft, mime_type)),
+    Field::optional("Language", "", slot!(HINT, Draft, language)),
     // `Contents` may come first, so the value was already peeked at. Here it is validated.
     Field::optional("Encoding", "", &Slot(ENCODING, |_: &mut Draft, _| {})),
 ];
@@ -135,37 +133,29 @@ pub(super) const ARTIFACTS: Kind<Vec<Artifact>> = Kind {
     read: |shape, json, at, violations| list(json, shape.max(), at, violations, read),
 };
 
-const RELATIVE_PATH: Kind<RelativePath> = Kind {
-    shape: Shape::Named(Schema::of::<RelativePath>("RelativePath")),
-    read: |_, json, at, violations| path(json, RelativePath::new, at, violations),
-};
+const RELATIVE_PATH: Kind<RelativePath> =
+    named(Schema::of::<RelativePath>("RelativePath"), |_, json, at, violations| {
+        path(json, RelativePath::new, at, violations)
+    });
 
-const FILE_NAME: Kind<FileName> = Kind {
-    shape: Shape::Named(Schema::of::<FileName>("FileName")),
-    read: |_, json, at, violations| path(json, FileName::new, at, violations),
-};
+const FILE_NAME: Kind<FileName> = named(Schema::of::<FileName>("FileName"), |_, json, at, violations| {
+    path(json, FileName::new, at, violations)
+});
 
-const ORIGIN: Kind<Origin> = Kind {
-    shape: Shape::Named(Schema::of::<Origin>("Origin")),
-    read: |_, json, at, violations| word(json, Origin::WORDS, at, violations),
-};
+const ORIGIN: Kind<Origin> = word(Schema::of::<Origin>("Origin"));
 
-const MIME_TYPE: Kind<String> = Kind {
-    shape: Shape::Named(Schema::of::<MimeType>("MimeType")),
-    read: |_, json, at, violations| mime_type(json, at, violations),
-};
+const MIME_TYPE: Kind<String> =
+    named(Schema::of::<MimeType>("MimeType"), |_, json, at, violations| mime_type(json, at, violations));
 
 /// The encoding of `Contents`.
+#[derive(Clone, Copy)]
 struct Encoding;
 
-impl Encoding {
-    const WORDS: &[(&str, ())] = &[("utf8", ()), ("base64", ())];
+impl Words for Encoding {
+    const WORDS: &[(&str, Self)] = &[("utf8", Self), ("base64", Self)];
 }
 
-const ENCODING: Kind<()> = Kind {
-    shape: Shape::Named(Schema::of::<Encoding>("Encoding")),
-    read: |_, json, at, violations| word(json, Encoding::WORDS, at, violations),
-};
+const ENCODING: Kind<Encoding> = word(Schema::of::<Encoding>("Encoding"));
 
 documented!(
     Artifact,

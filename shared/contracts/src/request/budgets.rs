@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 use super::schemas;
 use super::{
     body::{json_request, parse_body, validate},
-    field_table::{Field, Scenario, Slot, read_object},
+    field_table::{Field, Scenario, read_object, slot},
     json::Json,
-    kind::{Kind, Shape, line},
+    kind::{Kind, Shape, Words, line, word},
     limits::{
         MAX_BUDGET_ID_CHARS, MAX_BUDGETS, MAX_CONCURRENT_TURNS, MAX_ENTITY_TAG_CHARS, MAX_SAFE_INTEGER,
     },
-    value::{self, list, word},
+    value::{self, list},
     violations::{Location, Violations},
 };
 use crate::{
@@ -133,24 +133,33 @@ pub enum BudgetUnpriced {
     Allow,
 }
 
-const SCOPES: &[(&str, BudgetScope)] = &[
-    ("org", BudgetScope::Org),
-    ("user", BudgetScope::User),
-    ("agent", BudgetScope::Agent),
-    ("session", BudgetScope::Session),
-];
-const WINDOWS: &[(&str, BudgetWindow)] = &[
-    ("turn", BudgetWindow::Turn),
-    ("concurrent", BudgetWindow::Concurrent),
-    ("minute", BudgetWindow::Minute),
-    ("day", BudgetWindow::Day),
-    ("month", BudgetWindow::Month),
-];
-const UNITS: &[(&str, BudgetUnit)] =
-    &[("tokens", BudgetUnit::Tokens), ("money", BudgetUnit::Money), ("turns", BudgetUnit::Turns)];
-const ACTIONS: &[(&str, BudgetAction)] = &[("stop", BudgetAction::Stop), ("warn", BudgetAction::Warn)];
-const UNPRICED_WORDS: &[(&str, BudgetUnpriced)] =
-    &[("refuse", BudgetUnpriced::Refuse), ("allow", BudgetUnpriced::Allow)];
+impl Words for BudgetScope {
+    const WORDS: &[(&str, Self)] =
+        &[("org", Self::Org), ("user", Self::User), ("agent", Self::Agent), ("session", Self::Session)];
+}
+
+impl Words for BudgetWindow {
+    const WORDS: &[(&str, Self)] = &[
+        ("turn", Self::Turn),
+        ("concurrent", Self::Concurrent),
+        ("minute", Self::Minute),
+        ("day", Self::Day),
+        ("month", Self::Month),
+    ];
+}
+
+impl Words for BudgetUnit {
+    const WORDS: &[(&str, Self)] =
+        &[("tokens", Self::Tokens), ("money", Self::Money), ("turns", Self::Turns)];
+}
+
+impl Words for BudgetAction {
+    const WORDS: &[(&str, Self)] = &[("stop", Self::Stop), ("warn", Self::Warn)];
+}
+
+impl Words for BudgetUnpriced {
+    const WORDS: &[(&str, Self)] = &[("refuse", Self::Refuse), ("allow", Self::Allow)];
+}
 
 impl BudgetScope {
     /// The name on the wire.
@@ -207,9 +216,9 @@ struct Draft {
 
 // The descriptions are those of the types, which the service writes too.
 const FIELDS: &[Field<Draft>] = &[
-    Field::optional("ETag", "", &Slot(line(MAX_ENTITY_TAG_CHARS), |draft: &mut Draft, tag| draft.etag = tag)),
-    Field::optional("Currency", "", &Slot(CURRENCY, |draft: &mut Draft, code| draft.currency = code)),
-    Field::required("Budgets", "", &Slot(BUDGETS, |draft: &mut Draft, budgets| draft.budgets = budgets)),
+    Field::optional("ETag", "", slot!(line(MAX_ENTITY_TAG_CHARS), Draft, etag)),
+    Field::optional("Currency", "", slot!(CURRENCY, Draft, currency)),
+    Field::required("Budgets", "", slot!(BUDGETS, Draft, budgets)),
 ];
 
 const CURRENCY: Kind<String> = Kind {
@@ -242,44 +251,21 @@ struct BudgetDraft {
 }
 
 const BUDGET_FIELDS: &[Field<BudgetDraft>] = &[
-    Field::required("Id", "", &Slot(line(MAX_BUDGET_ID_CHARS), |draft: &mut BudgetDraft, id| draft.id = id)),
-    Field::required("Scope", "", &Slot(SCOPE, |draft: &mut BudgetDraft, scope| draft.scope = scope)),
-    Field::optional(
-        "Subject",
-        "",
-        &Slot(line(MAX_ID_CHARS), |draft: &mut BudgetDraft, id| draft.subject = id),
-    ),
-    Field::required("Window", "", &Slot(WINDOW, |draft: &mut BudgetDraft, window| draft.window = window)),
-    Field::required("Unit", "", &Slot(UNIT, |draft: &mut BudgetDraft, unit| draft.unit = unit)),
-    Field::required("Limit", "", &Slot(LIMIT, |draft: &mut BudgetDraft, limit| draft.limit = limit)),
-    Field::optional("Action", "", &Slot(ACTION, |draft: &mut BudgetDraft, action| draft.action = action)),
-    Field::optional(
-        "Unpriced",
-        "",
-        &Slot(UNPRICED, |draft: &mut BudgetDraft, effect| draft.unpriced = effect),
-    ),
+    Field::required("Id", "", slot!(line(MAX_BUDGET_ID_CHARS), BudgetDraft, id)),
+    Field::required("Scope", "", slot!(SCOPE, BudgetDraft, scope)),
+    Field::optional("Subject", "", slot!(line(MAX_ID_CHARS), BudgetDraft, subject)),
+    Field::required("Window", "", slot!(WINDOW, BudgetDraft, window)),
+    Field::required("Unit", "", slot!(UNIT, BudgetDraft, unit)),
+    Field::required("Limit", "", slot!(LIMIT, BudgetDraft, limit)),
+    Field::optional("Action", "", slot!(ACTION, BudgetDraft, action)),
+    Field::optional("Unpriced", "", slot!(UNPRICED, BudgetDraft, unpriced)),
 ];
 
-const SCOPE: Kind<BudgetScope> = Kind {
-    shape: Shape::Named(Schema::of::<BudgetScope>("BudgetScope")),
-    read: |_, json, at, violations| word(json, SCOPES, at, violations),
-};
-const WINDOW: Kind<BudgetWindow> = Kind {
-    shape: Shape::Named(Schema::of::<BudgetWindow>("BudgetWindow")),
-    read: |_, json, at, violations| word(json, WINDOWS, at, violations),
-};
-const UNIT: Kind<BudgetUnit> = Kind {
-    shape: Shape::Named(Schema::of::<BudgetUnit>("BudgetUnit")),
-    read: |_, json, at, violations| word(json, UNITS, at, violations),
-};
-const ACTION: Kind<BudgetAction> = Kind {
-    shape: Shape::Named(Schema::of::<BudgetAction>("BudgetAction")),
-    read: |_, json, at, violations| word(json, ACTIONS, at, violations),
-};
-const UNPRICED: Kind<BudgetUnpriced> = Kind {
-    shape: Shape::Named(Schema::of::<BudgetUnpriced>("BudgetUnpriced")),
-    read: |_, json, at, violations| word(json, UNPRICED_WORDS, at, violations),
-};
+const SCOPE: Kind<BudgetScope> = word(Schema::of::<BudgetScope>("BudgetScope"));
+const WINDOW: Kind<BudgetWindow> = word(Schema::of::<BudgetWindow>("BudgetWindow"));
+const UNIT: Kind<BudgetUnit> = word(Schema::of::<BudgetUnit>("BudgetUnit"));
+const ACTION: Kind<BudgetAction> = word(Schema::of::<BudgetAction>("BudgetAction"));
+const UNPRICED: Kind<BudgetUnpriced> = word(Schema::of::<BudgetUnpriced>("BudgetUnpriced"));
 const LIMIT: Kind<u64> = Kind {
     shape: Shape::Integer { min: 1, max: MAX_SAFE_INTEGER },
     read: |shape, json, at, violations| {
@@ -400,9 +386,9 @@ mod tests {
         assert_eq!(serde_json::from_str::<Budgets>(body).unwrap(), budgets);
         assert_eq!(Budgets::parse(br#"{"Budgets":[]}"#).unwrap(), Budgets::default());
         assert_eq!(Budgets::parse(br#"{"ETag":"t","Budgets":[]}"#).unwrap().etag.as_deref(), Some("t"));
-        assert!(SCOPES.iter().all(|(word, scope)| *word == scope.name()));
-        assert!(WINDOWS.iter().all(|(word, window)| *word == window.name()));
-        assert!(UNITS.iter().all(|(word, unit)| *word == unit.name()));
+        assert!(BudgetScope::WORDS.iter().all(|(word, scope)| *word == scope.name()));
+        assert!(BudgetWindow::WORDS.iter().all(|(word, window)| *word == window.name()));
+        assert!(BudgetUnit::WORDS.iter().all(|(word, unit)| *word == unit.name()));
     }
 
     #[test]

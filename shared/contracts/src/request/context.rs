@@ -4,7 +4,7 @@
 use super::schemas;
 use super::{
     body::{check_body_size, json_request, parse_body, validate},
-    field_table::{Field, Scenario, Slot, documented, read_object},
+    field_table::{Field, Scenario, Slot, documented, read_object, slot},
     json::Json,
     kind::{Kind, Shape, version},
     violations::{Location, Violations},
@@ -65,15 +65,11 @@ struct RolloutDraft {
 }
 
 const ROLLOUT_FIELDS: &[Field<RolloutDraft>] = &[
-    Field::required(
-        "Version",
-        "Number of the version.",
-        &Slot(VERSION, |draft: &mut RolloutDraft, version| draft.version = version),
-    ),
+    Field::required("Version", "Number of the version.", slot!(VERSION, RolloutDraft, version)),
     Field::required(
         "Percent",
         "Percentage of the sessions. 0 ends the rollout.",
-        &Slot(PERCENT, |draft: &mut RolloutDraft, percent| draft.percent = percent),
+        slot!(PERCENT, RolloutDraft, percent),
     ),
 ];
 

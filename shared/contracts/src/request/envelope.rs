@@ -9,7 +9,7 @@ use super::{
     field_table::{
         Field,
         Presence::{Forbidden, Optional, Required},
-        Scenario, Slot, documented, peek, read_object,
+        Scenario, Slot, documented, peek, read_object, slot,
     },
     image::IMAGES,
     json::Json,
@@ -52,8 +52,8 @@ const STREAM_TOOL_RESULTS: &str =
 /// The columns: name, description, presence in a user turn, presence in a tool continuation, value.
 #[rustfmt::skip]
 pub(crate) const FIELDS: &[Field<Draft>] = &[
-    Field::new("SessionId", "", Required, Required, &Slot(SESSION_ID, |draft: &mut Draft, id| draft.session_id = id)),
-    Field::new("TurnId", "", Required, Required, &Slot(TURN_ID, |draft: &mut Draft, id| draft.turn_id = id)),
+    Field::new("SessionId", "", Required, Required, slot!(SESSION_ID, Draft, session_id)),
+    Field::new("TurnId", "", Required, Required, slot!(TURN_ID, Draft, turn_id)),
     Field::new("Instruction", "Instruction of the user, as Markdown. Blank counts as absent.", Optional, Forbidden,
         &Slot(text(MAX_INSTRUCTION_CHARS), |draft: &mut Draft, text| match text {
             Some(text) => draft.input.instruction = non_blank(text),
@@ -70,24 +70,24 @@ pub(crate) const FIELDS: &[Field<Draft>] = &[
             draft.input.clipboard_images = images;
         })),
     Field::new("RagScope", "", Optional, Forbidden,
-        &Slot(SCOPE, |draft: &mut Draft, scope| draft.input.rag_scope = scope)),
+        slot!(SCOPE, Draft, input.rag_scope)),
     Field::new("SolutionContextText", "New solution context of the session. An empty text removes it.", Optional, Forbidden,
-        &Slot(text(MAX_SOLUTION_CONTEXT_CHARS), |draft: &mut Draft, text| draft.input.solution_context_text = text)),
+        slot!(text(MAX_SOLUTION_CONTEXT_CHARS), Draft, input.solution_context_text)),
     Field::new("WorkspaceId", "Advisory hint.", Optional, Forbidden,
-        &Slot(HINT, |draft: &mut Draft, hint| draft.input.workspace_id = hint)),
+        slot!(HINT, Draft, input.workspace_id)),
     Field::new("Repo", "Advisory hint.", Optional, Forbidden,
-        &Slot(HINT, |draft: &mut Draft, hint| draft.input.repo = hint)),
+        slot!(HINT, Draft, input.repo)),
     Field::new("Language", "Advisory hint.", Optional, Forbidden,
-        &Slot(HINT, |draft: &mut Draft, hint| draft.input.language = hint)),
+        slot!(HINT, Draft, input.language)),
     Field::new("Streaming", "Set to `true` to stream the answer. Default: `false`.", Optional, Forbidden,
         &Slot(FLAG, |draft: &mut Draft, flag| draft.input.streaming = flag.unwrap_or_default()))
     .with_alternative(STREAM_TOOL_RESULTS),
     Field::new("AgentContextId", "", Optional, Forbidden,
-        &Slot(AGENT_CONTEXT_ID, |draft: &mut Draft, id| draft.agent_context_id = id)),
+        slot!(AGENT_CONTEXT_ID, Draft, agent_context_id)),
     Field::new("ConversationContextId", "", Optional, Forbidden,
-        &Slot(CONVERSATION_CONTEXT_ID, |draft: &mut Draft, id| draft.conversation_context_id = id)),
+        slot!(CONVERSATION_CONTEXT_ID, Draft, conversation_context_id)),
     Field::new("ToolResults", "One result per tool call, in the order of the calls.", Forbidden, Required,
-        &Slot(TOOL_RESULTS, |draft: &mut Draft, results| draft.tool_results = results)),
+        slot!(TOOL_RESULTS, Draft, tool_results)),
 ];
 
 documented!(

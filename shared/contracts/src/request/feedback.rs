@@ -4,7 +4,7 @@
 use super::schemas;
 use super::{
     body::{json_request, parse_body, validate},
-    field_table::{Field, Scenario, Slot, documented, read_object},
+    field_table::{Field, Scenario, Slot, documented, read_object, slot},
     json::Json,
     kind::{Kind, Shape, line, text},
     limits::{MAX_LABEL_CHARS, MAX_NOTE_CHARS, MAX_RATING},
@@ -35,12 +35,12 @@ const FIELDS: &[Field<Draft>] = &[
     Field::required(
         "Rating",
         "Rating of the answer from 1 (worst) to 5 (best).",
-        &Slot(RATING, |draft: &mut Draft, rating| draft.rating = rating),
+        slot!(RATING, Draft, rating),
     ),
     Field::optional(
         "Label",
         "Short label for the reason, chosen by the client.",
-        &Slot(line(MAX_LABEL_CHARS), |draft: &mut Draft, label| draft.label = label),
+        slot!(line(MAX_LABEL_CHARS), Draft, label),
     ),
     Field::optional(
         "Note",

@@ -72,6 +72,15 @@ pub(crate) trait Value<D>: Sync {
 /// A value of a kind, and its place in the draft. An invalid value arrives there as none.
 pub(crate) struct Slot<T, D>(pub(crate) Kind<T>, pub(crate) fn(&mut D, Option<T>));
 
+/// Creates a slot: a kind, the type of the draft, and the member of the draft.
+macro_rules! slot {
+    ($kind:expr, $draft:ty, $($member:ident).+) => {
+        &crate::request::field_table::Slot($kind, |draft: &mut $draft, value| draft.$($member).+ = value)
+    };
+}
+
+pub(crate) use slot;
+
 impl<T, D> Value<D> for Slot<T, D> {
     fn read(&self, json: &Json<'_>, at: &Location<'_>, draft: &mut D, violations: &mut Violations) {
         let Self(kind, set) = self;

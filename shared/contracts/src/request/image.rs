@@ -4,11 +4,11 @@
 use super::schemas;
 use super::{
     base64,
-    field_table::{Field, Scenario, Slot, documented, read_object},
+    field_table::{Field, Scenario, documented, read_object, slot},
     json::Json,
-    kind::{ImageData, ImageId, Kind, Shape},
+    kind::{ImageData, ImageId, Kind, Shape, Words, named, word},
     limits::{MAX_IMAGE_ID_CHARS, MAX_IMAGES},
-    value::{line, list, text, word},
+    value::{line, list, text},
     violations::{Location, Violations},
 };
 use crate::operations::Schema;
@@ -37,14 +37,16 @@ pub enum ImageType {
     Webp,
 }
 
-impl ImageType {
+impl Words for ImageType {
     const WORDS: &[(&str, Self)] = &[
         ("image/png", Self::Png),
         ("image/jpeg", Self::Jpeg),
         ("image/gif", Self::Gif),
         ("image/webp", Self::Webp),
     ];
+}
 
+impl ImageType {
     /// The media type.
     #[must_use]
     pub fn mime_type(self) -> &'static str {
@@ -77,16 +79,12 @@ struct Draft {
 }
 
 const FIELDS: &[Field<Draft>] = &[
-    Field::required(
-        "Id",
-        "Client's id of the image, unique within the request.",
-        &Slot(IMAGE_ID, |draft: &mut Draft, id| draft.id = id),
-    ),
-    Field::required("MimeType", "", &Slot(IMAGE_TYPE, |draft: &mut Draft, kind| draft.image_type = kind)),
+    Field::required("Id", "Client's id of the image, unique within the request.", slot!(IMAGE_ID, Draft, id)),
+    Field::required("MimeType", "", slot!(IMAGE_TYPE, Draft, image_type)),
     Field::required(
         "DataBase64",
         "Image data, Base64 with the standard alphabet. The bytes must match `MimeType`.",
-        &Slot(IMAGE_DATA, |draft: &mut Draft, bytes| draft.bytes = bytes),
+        slot!(IMAGE_DATA, Draft, bytes),
     ),
 ];
 
@@ -96,20 +94,15 @@ pub(super) const IMAGES: Kind<Vec<ClipboardImage>> = Kind {
     read: |shape, json, at, violations| list(json, shape.max(), at, violations, read),
 };
 
-const IMAGE_ID: Kind<String> = Kind {
-    shape: Shape::Named(Schema::of::<ImageId>("ImageId")),
-    read: |_, json, at, violations| line(json, MAX_IMAGE_ID_CHARS, at, violations).map(str::to_owned),
-};
+const IMAGE_ID: Kind<String> = named(Schema::of::<ImageId>("ImageId"), |_, json, at, violations| {
+    line(json, MAX_IMAGE_ID_CHARS, at, violations).map(str::to_owned)
+});
 
-const IMAGE_TYPE: Kind<ImageType> = Kind {
-    shape: Shape::Named(Schema::of::<ImageType>("ImageMimeType")),
-    read: |_, json, at, violations| word(json, ImageType::WORDS, at, violations),
-};
+const IMAGE_TYPE: Kind<ImageType> = word(Schema::of::<ImageType>("ImageMimeType"));
 
-const IMAGE_DATA: Kind<Vec<u8>> = Kind {
-    shape: Shape::Named(Schema::of::<ImageData>("ImageData")),
-    read: |_, json, at, violations| base64::decode(text(json, usize::MAX, at, violations)?, at, violations),
-};
+const IMAGE_DATA: Kind<Vec<u8>> = named(Schema::of::<ImageData>("ImageData"), |_, json, at, violations| {
+    base64::decode(text(json, usize::MAX, at, violations)?, at, violations)
+});
 
 documented!(
     ClipboardImage,

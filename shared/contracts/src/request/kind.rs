@@ -92,19 +92,32 @@ pub(crate) const fn version(min: i64) -> Shape {
 pub(crate) const FLAG: Kind<bool> =
     Kind { shape: Shape::Flag, read: |_, json, at, violations| value::boolean(json, at, violations) };
 
+/// A value of a type with a schema of its own.
+pub(crate) const fn named<T>(schema: Schema, read: ReadValue<T>) -> Kind<T> {
+    Kind { shape: Shape::Named(schema), read }
+}
+
+/// A closed set of words.
+pub(crate) trait Words: Copy + 'static {
+    /// Every word with its value.
+    const WORDS: &'static [(&'static str, Self)];
+}
+
+/// One of a closed set of words.
+pub(crate) const fn word<T: Words>(schema: Schema) -> Kind<T> {
+    named(schema, |_, json, at, violations| value::word(json, T::WORDS, at, violations))
+}
+
 /// An advisory hint.
-pub(crate) const HINT: Kind<String> = Kind {
-    shape: Shape::Named(Schema::of::<Hint>("Hint")),
-    read: |_, json, at, violations| value::line(json, MAX_HINT_CHARS, at, violations).map(str::to_owned),
-};
+pub(crate) const HINT: Kind<String> = named(Schema::of::<Hint>("Hint"), |_, json, at, violations| {
+    value::line(json, MAX_HINT_CHARS, at, violations).map(str::to_owned)
+});
 
 /// The display name of a session.
-pub(crate) const SESSION_NAME: Kind<String> = Kind {
-    shape: Shape::Named(Schema::of::<SessionName>("SessionName")),
-    read: |_, json, at, violations| {
+pub(crate) const SESSION_NAME: Kind<String> =
+    named(Schema::of::<SessionName>("SessionName"), |_, json, at, violations| {
         value::name(json, MAX_SESSION_NAME_CHARS, at, violations).map(str::to_owned)
-    },
-};
+    });
 
 pub(crate) const SESSION_ID: Kind<SessionId> = id(Schema::of::<SessionId>("SessionId"));
 pub(crate) const TURN_ID: Kind<TurnId> = id(Schema::of::<TurnId>("TurnId"));
@@ -113,7 +126,7 @@ pub(crate) const CONVERSATION_CONTEXT_ID: Kind<ConversationContextId> =
     id(Schema::of::<ConversationContextId>("ConversationContextId"));
 
 const fn id<T: FromStr<Err = InvalidId>>(schema: Schema) -> Kind<T> {
-    Kind { shape: Shape::Named(schema), read: |_, json, at, violations| value::id(json, at, violations) }
+    named(schema, |_, json, at, violations| value::id(json, at, violations))
 }
 
 /// Declares a kind of string without a type of its own, by the name of its schema.

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use super::schemas;
 use super::{
     body::{json_request, parse_body, validate},
-    field_table::{Dependent, Field, Scenario, Slot, read_object},
+    field_table::{Dependent, Field, Scenario, Slot, read_object, slot},
     json::Json,
-    kind::{FLAG, Kind, Shape, line},
+    kind::{FLAG, Kind, Shape, Words, line, named, word},
     limits::{
         MAX_DISABLED, MAX_ENTITY_TAG_CHARS, MAX_FILE_BYTES, MAX_POLICY_NAME_CHARS, MAX_POLICY_NAMES,
         MAX_RETENTION_DAYS,
     },
-    value::{id, list, word},
+    value::{id, list},
     violations::{Location, Violations},
 };
 use crate::{
@@ -151,23 +151,11 @@ pub struct DisabledSubjects {
 
 // The descriptions are those of the types, which the service writes too.
 const FIELDS: &[Field<OrgSettings>] = &[
-    Field::optional("Org", "", &Slot(ORG_ID, |draft: &mut OrgSettings, id| draft.org = id)),
-    Field::optional(
-        "ETag",
-        "",
-        &Slot(line(MAX_ENTITY_TAG_CHARS), |draft: &mut OrgSettings, tag| draft.etag = tag),
-    ),
-    Field::optional(
-        "SessionVisibility",
-        "",
-        &Slot(VISIBILITY, |draft: &mut OrgSettings, visibility| draft.session_visibility = visibility),
-    ),
-    Field::optional(
-        "RetentionDays",
-        "",
-        &Slot(number(MAX_RETENTION_DAYS), |draft: &mut OrgSettings, days| draft.retention_days = days),
-    ),
-    Field::optional("Titles", "", &Slot(TITLES, |draft: &mut OrgSettings, titles| draft.titles = titles)),
+    Field::optional("Org", "", slot!(ORG_ID, OrgSettings, org)),
+    Field::optional("ETag", "", slot!(line(MAX_ENTITY_TAG_CHARS), OrgSettings, etag)),
+    Field::optional("SessionVisibility", "", slot!(VISIBILITY, OrgSettings, session_visibility)),
+    Field::optional("RetentionDays", "", slot!(number(MAX_RETENTION_DAYS), OrgSettings, retention_days)),
+    Field::optional("Titles", "", slot!(TITLES, OrgSettings, titles)),
     Field::optional(
         "Policy",
         "",
@@ -191,19 +179,15 @@ const FIELDS: &[Field<OrgSettings>] = &[
 ];
 
 const TITLE_FIELDS: &[Field<TitleSettings>] = &[
-    Field::optional("Model", "", &Slot(NAME, |draft: &mut TitleSettings, name| draft.model = name)),
-    Field::optional("Provider", "", &Slot(NAME, |draft: &mut TitleSettings, name| draft.provider = name)),
+    Field::optional("Model", "", slot!(NAME, TitleSettings, model)),
+    Field::optional("Provider", "", slot!(NAME, TitleSettings, provider)),
 ];
 
 const POLICY_FIELDS: &[Field<OrgPolicy>] = &[
-    Field::optional("Models", "", &Slot(NAMES, |draft: &mut OrgPolicy, names| draft.models = names)),
-    Field::optional("Providers", "", &Slot(NAMES, |draft: &mut OrgPolicy, names| draft.providers = names)),
-    Field::optional("Tools", "", &Slot(NAMES, |draft: &mut OrgPolicy, names| draft.tools = names)),
-    Field::optional(
-        "MaxFileBytes",
-        "",
-        &Slot(number(MAX_FILE_BYTES), |draft: &mut OrgPolicy, bytes| draft.max_file_bytes = bytes),
-    ),
+    Field::optional("Models", "", slot!(NAMES, OrgPolicy, models)),
+    Field::optional("Providers", "", slot!(NAMES, OrgPolicy, providers)),
+    Field::optional("Tools", "", slot!(NAMES, OrgPolicy, tools)),
+    Field::optional("MaxFileBytes", "", slot!(number(MAX_FILE_BYTES), OrgPolicy, max_file_bytes)),
 ];
 
 const DISABLED_FIELDS: &[Field<DisabledSubjects>] = &[
@@ -231,27 +215,24 @@ const DISABLED_FIELDS: &[Field<DisabledSubjects>] = &[
     ),
 ];
 
-const ORG_ID: Kind<OrgId> = Kind {
-    shape: Shape::Named(Schema::of::<OrgId>("OrgId")),
-    read: |_, json, at, violations| id(json, at, violations),
-};
+const ORG_ID: Kind<OrgId> =
+    named(Schema::of::<OrgId>("OrgId"), |_, json, at, violations| id(json, at, violations));
 
-const VISIBILITY: Kind<SessionVisibility> = Kind {
-    shape: Shape::Named(Schema::of::<SessionVisibility>("SessionVisibility")),
-    read: |_, json, at, violations| word(json, &SessionVisibility::ALL, at, violations),
-};
+impl Words for SessionVisibility {
+    const WORDS: &[(&str, Self)] = &Self::ALL;
+}
 
-const TITLES: Kind<TitleSettings> = Kind {
-    shape: Shape::Named(Schema::of::<TitleSettings>("TitleSettings")),
-    read: |_, json, at, violations| {
+const VISIBILITY: Kind<SessionVisibility> = word(Schema::of::<SessionVisibility>("SessionVisibility"));
+
+const TITLES: Kind<TitleSettings> =
+    named(Schema::of::<TitleSettings>("TitleSettings"), |_, json, at, violations| {
         let mut titles = TitleSettings::default();
         read_object(json, TITLE_FIELDS, Scenario::UserTurn, at, &mut titles, violations);
         if titles.provider.is_some() && titles.model.is_none() {
             violations.invalid(&at.member("Provider"), "needs a Model");
         }
         Some(titles)
-    },
-};
+    });
 
 /// The name of a model, a provider or a tool.
 const NAME: Kind<String> = line(MAX_POLICY_NAME_CHARS);

@@ -1,11 +1,11 @@
 //! Conditions that limit retrieval. All of them must hold. Advisory.
 
 use super::{
-    field_table::{Field, Scenario, Slot, documented, read_object},
+    field_table::{Field, Scenario, documented, read_object, slot},
     json::Json,
-    kind::{Kind, RagKey, Shape},
+    kind::{Kind, RagKey, Shape, Words, named, word},
     limits::{MAX_CONDITIONS, MAX_KEY_CHARS, MAX_VALUE_CHARS, MAX_VALUES},
-    value::{line, list, text, word},
+    value::{line, list, text},
     violations::{Location, Violations},
 };
 #[cfg(feature = "openapi")]
@@ -36,14 +36,16 @@ pub enum RagOperator {
     DoesNotContain,
 }
 
-impl RagOperator {
+impl Words for RagOperator {
     const WORDS: &[(&str, Self)] = &[
         ("==", Self::Equals),
         ("!=", Self::NotEquals),
         ("contains", Self::Contains),
         ("does_not_contain", Self::DoesNotContain),
     ];
+}
 
+impl RagOperator {
     /// The operator as it appears on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -73,11 +75,8 @@ struct Scope {
     conditions: Option<Vec<RagCondition>>,
 }
 
-const SCOPE_FIELDS: &[Field<Scope>] = &[Field::required(
-    "Conditions",
-    "",
-    &Slot(CONDITIONS, |scope: &mut Scope, conditions| scope.conditions = conditions),
-)];
+const SCOPE_FIELDS: &[Field<Scope>] =
+    &[Field::required("Conditions", "", slot!(CONDITIONS, Scope, conditions))];
 
 #[derive(Default)]
 struct Draft {
@@ -87,39 +86,33 @@ struct Draft {
 }
 
 const CONDITION_FIELDS: &[Field<Draft>] = &[
-    Field::required("Key", "", &Slot(KEY, |draft: &mut Draft, key| draft.key = key)),
-    Field::required("Operator", "", &Slot(OPERATOR, |draft: &mut Draft, operator| draft.operator = operator)),
+    Field::required("Key", "", slot!(KEY, Draft, key)),
+    Field::required("Operator", "", slot!(OPERATOR, Draft, operator)),
     Field::required(
         "Values",
         "Values to compare with: any of them or none of them, depending on the operator.",
-        &Slot(VALUES, |draft: &mut Draft, values| draft.values = values),
+        slot!(VALUES, Draft, values),
     ),
 ];
 
 /// Conditions that limit retrieval. A scope without conditions equals no scope.
-pub(super) const SCOPE: Kind<Vec<RagCondition>> = Kind {
-    shape: Shape::Named(Schema::of::<Scope>("RagScope")),
-    read: |_, json, at, violations| {
+pub(super) const SCOPE: Kind<Vec<RagCondition>> =
+    named(Schema::of::<Scope>("RagScope"), |_, json, at, violations| {
         let mut scope = Scope::default();
         read_object(json, SCOPE_FIELDS, Scenario::UserTurn, at, &mut scope, violations);
         scope.conditions
-    },
-};
+    });
 
 const CONDITIONS: Kind<Vec<RagCondition>> = Kind {
     shape: Shape::List { items: Schema::of::<RagCondition>("RagCondition"), min: 0, max: MAX_CONDITIONS },
     read: |shape, json, at, violations| list(json, shape.max(), at, violations, condition),
 };
 
-const KEY: Kind<String> = Kind {
-    shape: Shape::Named(Schema::of::<RagKey>("RagKey")),
-    read: |_, json, at, violations| line(json, MAX_KEY_CHARS, at, violations).map(str::to_owned),
-};
+const KEY: Kind<String> = named(Schema::of::<RagKey>("RagKey"), |_, json, at, violations| {
+    line(json, MAX_KEY_CHARS, at, violations).map(str::to_owned)
+});
 
-const OPERATOR: Kind<RagOperator> = Kind {
-    shape: Shape::Named(Schema::of::<RagOperator>("RagOperator")),
-    read: |_, json, at, violations| word(json, RagOperator::WORDS, at, violations),
-};
+const OPERATOR: Kind<RagOperator> = word(Schema::of::<RagOperator>("RagOperator"));
 
 const VALUES: Kind<NonEmpty<RagValue>> = Kind {
     shape: Shape::List { items: Schema::of::<RagValue>("RagValue"), min: 1, max: MAX_VALUES },

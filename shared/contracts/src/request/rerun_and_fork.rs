@@ -7,7 +7,7 @@ use super::{
     body::{json_request, parse_body, validate},
     envelope::non_blank,
     execute::UserTurn,
-    field_table::{Field, Scenario, Slot, documented, read_object},
+    field_table::{Field, Scenario, Slot, documented, read_object, slot},
     image::IMAGES,
     json::Json,
     kind::{FLAG, HINT, Kind, SESSION_ID, SESSION_NAME, Shape, TURN_ID, line, text},
@@ -59,32 +59,30 @@ struct RerunDraft {
 
 #[rustfmt::skip]
 const RERUN_FIELDS: &[Field<RerunDraft>] = &[
-    Field::required("TurnId", "", &Slot(TURN_ID, |draft: &mut RerunDraft, id| draft.turn_id = id)),
+    Field::required("TurnId", "", slot!(TURN_ID, RerunDraft, turn_id)),
     Field::optional("Instruction", "New instruction. Default: that of the original turn.",
-        &Slot(INSTRUCTION, |draft: &mut RerunDraft, text| draft.input.instruction = text)),
+        slot!(INSTRUCTION, RerunDraft, input.instruction)),
     Field::optional("InputArtifacts", "New files. Default: those of the original turn.",
-        &Slot(ARTIFACTS, |draft: &mut RerunDraft, artifacts| draft.input.input_artifacts = artifacts)),
+        slot!(ARTIFACTS, RerunDraft, input.input_artifacts)),
     Field::optional("ClipboardImages", "New pasted images. Default: those of the original turn.",
-        &Slot(IMAGES, |draft: &mut RerunDraft, images| draft.input.clipboard_images = images)),
+        slot!(IMAGES, RerunDraft, input.clipboard_images)),
     Field::optional("RagScope", "New conditions on retrieved chunks. Default: those of the original turn.",
-        &Slot(SCOPE, |draft: &mut RerunDraft, scope| draft.input.rag_scope = scope)),
+        slot!(SCOPE, RerunDraft, input.rag_scope)),
     Field::optional("SolutionContextText",
         "New solution context of the session. An empty text removes it. Default: that of the original turn.",
-        &Slot(text(MAX_SOLUTION_CONTEXT_CHARS), |draft: &mut RerunDraft, text| {
-            draft.input.solution_context_text = text;
-        })),
+        slot!(text(MAX_SOLUTION_CONTEXT_CHARS), RerunDraft, input.solution_context_text)),
     Field::optional("WorkspaceId", "Advisory hint. Default: that of the original turn.",
-        &Slot(HINT, |draft: &mut RerunDraft, hint| draft.input.workspace_id = hint)),
+        slot!(HINT, RerunDraft, input.workspace_id)),
     Field::optional("Repo", "Advisory hint. Default: that of the original turn.",
-        &Slot(HINT, |draft: &mut RerunDraft, hint| draft.input.repo = hint)),
+        slot!(HINT, RerunDraft, input.repo)),
     Field::optional("Language", "Advisory hint. Default: that of the original turn.",
-        &Slot(HINT, |draft: &mut RerunDraft, hint| draft.input.language = hint)),
+        slot!(HINT, RerunDraft, input.language)),
     Field::optional("Model",
         "Model to use, one of those that the conversation context allows. Default: the context's model.",
-        &Slot(HINT, |draft: &mut RerunDraft, model| draft.model = model)),
+        slot!(HINT, RerunDraft, model)),
     Field::optional("Mode",
         "Key of the mode of this turn. The session keeps its mode. Default: that of the original turn.",
-        &Slot(line(MAX_MODE_CHARS), |draft: &mut RerunDraft, mode| draft.mode = mode)),
+        slot!(line(MAX_MODE_CHARS), RerunDraft, mode)),
     Field::optional("Streaming", "Set to `true` to stream the answer. Default: `false`.",
         &Slot(FLAG, |draft: &mut RerunDraft, flag| draft.input.streaming = flag.unwrap_or_default())),
 ];
@@ -119,17 +117,17 @@ const FORK_FIELDS: &[Field<ForkDraft>] = &[
     Field::required(
         "SessionId",
         "Id of the new session, chosen by the client.",
-        &Slot(SESSION_ID, |draft: &mut ForkDraft, id| draft.session_id = id),
+        slot!(SESSION_ID, ForkDraft, session_id),
     ),
     Field::required(
         "TurnId",
         "Id of the completed turn to continue from.",
-        &Slot(TURN_ID, |draft: &mut ForkDraft, id| draft.turn_id = id),
+        slot!(TURN_ID, ForkDraft, turn_id),
     ),
     Field::optional(
         "Name",
         "Display name of the new session. Default: that of the original session.",
-        &Slot(SESSION_NAME, |draft: &mut ForkDraft, name| draft.name = name),
+        slot!(SESSION_NAME, ForkDraft, name),
     ),
 ];
 

@@ -4,11 +4,11 @@
 use super::schemas;
 use super::{
     body::{json_request, parse_body, validate},
-    field_table::{Field, Scenario, Slot, documented, read_object},
+    field_table::{Field, Scenario, Slot, documented, read_object, slot},
     json::Json,
-    kind::{Kind, SESSION_NAME, Shape, text, version},
+    kind::{Kind, SESSION_NAME, Words, text, version, word},
     limits::{MAX_CATEGORY_CHARS, MAX_DESCRIPTION_CHARS},
-    value::{self, word},
+    value,
     violations::{Location, Violations},
 };
 use crate::{
@@ -36,11 +36,7 @@ pub struct SessionEdit {
 }
 
 const FIELDS: &[Field<SessionEdit>] = &[
-    Field::optional(
-        "Name",
-        "Display name.",
-        &Slot(SESSION_NAME, |edit: &mut SessionEdit, name| edit.name = name),
-    ),
+    Field::optional("Name", "Display name.", slot!(SESSION_NAME, SessionEdit, name)),
     Field::optional(
         "Description",
         "Description. An empty text removes it.",
@@ -51,30 +47,27 @@ const FIELDS: &[Field<SessionEdit>] = &[
     Field::optional(
         "Category",
         "Category, one line. An empty text removes it.",
-        &Slot(CATEGORY, |edit: &mut SessionEdit, category| edit.category = category),
+        slot!(CATEGORY, SessionEdit, category),
     ),
-    Field::optional(
-        "Visibility",
-        "Visibility within the org.",
-        &Slot(VISIBILITY, |edit: &mut SessionEdit, visibility| edit.visibility = visibility),
-    ),
+    Field::optional("Visibility", "Visibility within the org.", slot!(VISIBILITY, SessionEdit, visibility)),
     Field::optional(
         "AgentContextVersion",
         "Version of the agent context to pin the session to. 0 removes the pin. For operators and agent editors.",
-        &Slot(VERSION, |edit: &mut SessionEdit, version| edit.agent_context_version = version),
+        slot!(VERSION, SessionEdit, agent_context_version),
     ),
     Field::optional(
         "ConversationContextVersion",
         "Version of the conversation context to pin the session to. 0 removes the pin. For operators and agent \
         editors.",
-        &Slot(VERSION, |edit: &mut SessionEdit, version| edit.conversation_context_version = version),
+        slot!(VERSION, SessionEdit, conversation_context_version),
     ),
 ];
 
-const VISIBILITY: Kind<Visibility> = Kind {
-    shape: Shape::Named(Schema::of::<Visibility>("Visibility")),
-    read: |_, json, at, violations| word(json, &Visibility::ALL, at, violations),
-};
+impl Words for Visibility {
+    const WORDS: &[(&str, Self)] = &Self::ALL;
+}
+
+const VISIBILITY: Kind<Visibility> = word(Schema::of::<Visibility>("Visibility"));
 
 /// The number of a version, or 0.
 const VERSION: Kind<u32> = Kind {

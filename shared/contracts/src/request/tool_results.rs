@@ -5,9 +5,9 @@
 #[cfg(feature = "openapi")]
 use super::schemas;
 use super::{
-    field_table::{Field, Scenario, Slot, documented, read_object},
+    field_table::{Field, Scenario, Slot, documented, read_object, slot},
     json::Json,
-    kind::{Kind, Shape, ToolCallId},
+    kind::{Kind, Shape, ToolCallId, named},
     limits::{
         MAX_ERROR_MESSAGE_CHARS, MAX_RESULT_JSON_CHARS, MAX_SAFE_INTEGER, MAX_TOOL_CALL_ID_CHARS,
         MAX_TOOL_RESULTS,
@@ -30,15 +30,12 @@ struct Draft {
     outcomes: Vec<Option<ToolOutcome>>,
 }
 
-const TOOL_CALL_ID: Field<Draft> = Field::required(
-    "ToolCallId",
-    "Id of the tool call.",
-    &Slot(ID, |draft: &mut Draft, id| draft.tool_call_id = id),
-);
+const TOOL_CALL_ID: Field<Draft> =
+    Field::required("ToolCallId", "Id of the tool call.", slot!(ID, Draft, tool_call_id));
 const EXECUTION_MS: Field<Draft> = Field::required(
     "ExecutionMs",
     "Execution time in milliseconds. Fractions are rounded.",
-    &Slot(MILLISECONDS, |draft: &mut Draft, millis| draft.execution_ms = millis),
+    slot!(MILLISECONDS, Draft, execution_ms),
 );
 const RESULT_JSON: Field<Draft> = Field::optional(
     "ResultJson",
@@ -65,10 +62,9 @@ pub(super) const TOOL_RESULTS: Kind<NonEmpty<ToolResult>> = Kind {
     },
 };
 
-const ID: Kind<String> = Kind {
-    shape: Shape::Named(Schema::of::<ToolCallId>("ToolCallId")),
-    read: |_, json, at, violations| line(json, MAX_TOOL_CALL_ID_CHARS, at, violations).map(str::to_owned),
-};
+const ID: Kind<String> = named(Schema::of::<ToolCallId>("ToolCallId"), |_, json, at, violations| {
+    line(json, MAX_TOOL_CALL_ID_CHARS, at, violations).map(str::to_owned)
+});
 
 const MILLISECONDS: Kind<u64> = Kind {
     shape: Shape::Milliseconds { max: MAX_SAFE_INTEGER },
