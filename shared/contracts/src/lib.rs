@@ -19,6 +19,7 @@ pub mod paths;
 pub mod read;
 pub mod request;
 pub mod response;
+pub mod schema;
 pub mod stream;
 #[cfg(feature = "openapi")]
 mod string_schemas;

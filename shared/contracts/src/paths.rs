@@ -107,12 +107,6 @@ pub const CONVERSATION_CONTEXTS: ContextPaths =
 /// Modes.
 pub const MODES: ContextPaths = ContextPaths::of(&operations::contexts::MODES);
 
-/// Every payload of a turn, as API Gateway routes it. `{proxy+}` matches the rest of a path.
-pub const PAYLOADS: &str = "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/{proxy+}";
-
-/// The paths of the OpenAI-compatible API, as API Gateway routes them.
-pub const OPENAI: &str = "/v1/{proxy+}";
-
 /// The prefix of the paths of the OpenAI-compatible API.
 pub const OPENAI_PREFIX: &str = "/v1/";
 

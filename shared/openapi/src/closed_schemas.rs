@@ -9,7 +9,7 @@ use utoipa::openapi::{
     schema::{AdditionalProperties, AnyOfBuilder, OneOfBuilder, SchemaType, Type},
 };
 
-use contracts::operations::NamedSchema;
+use contracts::schema::NamedSchema;
 
 /// Forbids members other than the named ones.
 pub(crate) const NO_OTHER_MEMBERS: AdditionalProperties<Schema> = AdditionalProperties::FreeForm(false);

@@ -10,7 +10,7 @@ use utoipa::{
     },
 };
 
-use contracts::operations::NamedSchema;
+use contracts::schema::NamedSchema;
 use contracts::{
     error::{Error, ErrorCode},
     invoke_result::{InvokeResult, Warning},

@@ -25,9 +25,11 @@ use utoipa::openapi::{Object, ObjectBuilder, Schema, schema::AdditionalPropertie
 
 use contracts::{
     AgentExecuteRequest, AgentExecuteResponse, ContentHash, ErrorCode, FileAddress,
-    operations::{self, Body, NamedSchema, ResponseKind, Schema as ContractSchema},
+    operations::{self, Body, ResponseKind},
     read::PayloadAnswer,
-    request, stream,
+    request,
+    schema::{NamedSchema, Schema as ContractSchema},
+    stream,
 };
 
 /// Schemas of responses that no row names: those of several kinds of responses, of the stream, and of members whose

@@ -11,7 +11,8 @@ use utoipa::openapi::{
 use crate::{envelopes, examples};
 use contracts::{
     error::{ErrorCode, Retry},
-    operations::{GATEWAY, Link, Operation, ResponseKind, Schema as ContractSchema},
+    operations::{GATEWAY, Link, Operation, ResponseKind},
+    schema::Schema as ContractSchema,
     stream::MEDIA_TYPE,
 };
 

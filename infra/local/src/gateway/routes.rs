@@ -69,7 +69,7 @@ impl Routes {
 
 #[cfg(test)]
 mod tests {
-    use contracts::paths;
+    use contracts::{operations::PAYLOADS, paths};
 
     use super::*;
 
@@ -106,7 +106,7 @@ mod tests {
     fn greedy_parameter_takes_rest_of_path() {
         let payload = route(Method::GET, "/api/ai/agent/sessions/s/turns/t/payloads/files/ab/x%20y.rs");
         let all = [("SessionId", "s"), ("TurnId", "t"), ("proxy", "files/ab/x%20y.rs")];
-        assert_eq!((payload.resource, payload.parameters), (paths::PAYLOADS, parameters(&all)));
+        assert_eq!((payload.resource, payload.parameters), (PAYLOADS, parameters(&all)));
     }
 
     #[test]

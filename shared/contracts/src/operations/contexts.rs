@@ -2,12 +2,13 @@
 
 use super::{
     error_groups::{AGENT, ANYWHERE, BODY, CONVERSATION, MODE, PRECONDITION, VERSION},
-    operation::{Body, Link, Method, Operation, ResponseKind, Schema},
+    operation::{Body, Link, Method, Operation, ResponseKind},
     parameters::Parameter,
 };
 use crate::{
     read::{Context, ContextVersion},
     request::{RollbackRequest, RolloutRequest},
+    schema::Schema,
 };
 
 /// The operations on a kind of contexts.

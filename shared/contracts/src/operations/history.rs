@@ -2,11 +2,12 @@
 
 use super::{
     error_groups::{ANYWHERE, SESSION, TURN},
-    operation::{Method, Operation, ResponseKind, Schema, operations},
+    operation::{Method, Operation, ResponseKind, operations},
     parameters::Parameter,
 };
-use crate::read::{
-    AgentSessionTurn, AgentSessionTurnSummary, ModeChange, TurnFeedback, TurnRecords, TurnStep,
+use crate::{
+    read::{AgentSessionTurn, AgentSessionTurnSummary, ModeChange, TurnFeedback, TurnRecords, TurnStep},
+    schema::Schema,
 };
 
 operations![

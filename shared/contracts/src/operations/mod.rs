@@ -25,16 +25,18 @@ mod usage;
 
 pub use error_groups::GATEWAY;
 pub use history::*;
-#[cfg(feature = "openapi")]
-pub use operation::NamedSchema;
-pub use operation::{Body, Function, Link, Method, Operation, ResponseKind, Schema};
+pub use operation::{Body, Function, Link, Method, Operation, ResponseKind};
 pub use parameters::{Parameter, ParameterLocation, Value};
 pub use payloads::*;
 pub use sessions::*;
 pub use turns::*;
 pub use usage::*;
 
-use crate::paths;
+/// Every payload of a turn, as API Gateway routes it. `{proxy+}` matches the rest of a path.
+pub const PAYLOADS: &str = "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/{proxy+}";
+
+/// The paths of the OpenAI-compatible API, as API Gateway routes them.
+pub const OPENAI: &str = "/v1/{proxy+}";
 
 /// The tags of operations, and their descriptions.
 pub const TAGS: &[(&str, &str)] = &[
@@ -85,15 +87,15 @@ impl Route {
 /// Routes that stand for many operations: the payloads of a turn, and the OpenAI-compatible API, whose document is
 /// OpenAI's. One row of each costs the gateway less than one per path, and both have one limit.
 const GREEDY: [Route; 4] = [
-    Route { id: "readPayload", method: Method::Get, path: paths::PAYLOADS },
-    Route { id: "readOpenAi", method: Method::Get, path: paths::OPENAI },
-    Route { id: "createOpenAi", method: Method::Post, path: paths::OPENAI },
-    Route { id: "deleteOpenAi", method: Method::Delete, path: paths::OPENAI },
+    Route { id: "readPayload", method: Method::Get, path: PAYLOADS },
+    Route { id: "readOpenAi", method: Method::Get, path: OPENAI },
+    Route { id: "createOpenAi", method: Method::Post, path: OPENAI },
+    Route { id: "deleteOpenAi", method: Method::Delete, path: OPENAI },
 ];
 
 /// Returns the routes of the gateway.
 pub fn routes() -> impl Iterator<Item = Route> {
-    let payloads = paths::PAYLOADS.trim_end_matches("{proxy+}");
+    let payloads = PAYLOADS.trim_end_matches("{proxy+}");
     all()
         .filter(move |operation| !operation.path.starts_with(payloads))
         .map(|operation| Route { id: operation.id, method: operation.method, path: operation.path })

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::parameters::{Parameter, ParameterLocation};
-use crate::error::ErrorCode;
-#[cfg(feature = "openapi")]
-use crate::read::ListResponse;
+use crate::{error::ErrorCode, schema::Schema};
 
 /// An operation of the API.
 #[derive(Debug, Clone, Copy)]
@@ -173,63 +171,6 @@ pub struct Link {
     pub operation: &'static str,
     /// Names of its parameters, and their values as runtime expressions.
     pub parameters: &'static [(&'static str, &'static str)],
-}
-
-/// A type of the contract, by its name in the OpenAPI document.
-#[derive(Debug, Clone, Copy)]
-pub struct Schema {
-    /// The name.
-    pub name: &'static str,
-    /// Adds the schema under the name, and the schemas that it refers to.
-    #[cfg(feature = "openapi")]
-    pub collect: fn(&str, &mut Vec<NamedSchema>),
-}
-
-/// A schema and its name.
-#[cfg(feature = "openapi")]
-pub type NamedSchema = (String, utoipa::openapi::RefOr<utoipa::openapi::Schema>);
-
-#[cfg(feature = "openapi")]
-impl Schema {
-    /// Names the schema of a type.
-    #[must_use]
-    pub const fn of<T: utoipa::ToSchema>(name: &'static str) -> Self {
-        Self { name, collect: collect::<T> }
-    }
-
-    /// Names the schema of a page of items. The derived one holds the items' schema without its name.
-    #[must_use]
-    pub const fn list<T: utoipa::ToSchema>(name: &'static str) -> Self {
-        Self {
-            name,
-            collect: |name, all| {
-                collect::<ListResponse<T>>(name, all);
-                collect::<T>(&T::name(), all);
-            },
-        }
-    }
-}
-
-#[cfg(feature = "openapi")]
-fn collect<T: utoipa::ToSchema>(name: &str, all: &mut Vec<NamedSchema>) {
-    all.push((name.to_owned(), T::schema()));
-    T::schemas(all);
-}
-
-/// Functions have no schemas: they would carry the OpenAPI library into every binary.
-#[cfg(not(feature = "openapi"))]
-impl Schema {
-    /// Names the schema of a type.
-    #[must_use]
-    pub const fn of<T>(name: &'static str) -> Self {
-        Self { name }
-    }
-
-    /// Names the schema of a page of items.
-    #[must_use]
-    pub const fn list<T>(name: &'static str) -> Self {
-        Self { name }
-    }
 }
 
 /// Defines operations as constants, and `OPERATIONS` as the list of them.

@@ -4,7 +4,7 @@ use super::{
     error_groups::{
         ANYWHERE, BODY, CLOSED, DELETED, FORK, IMPORT, PRECONDITION, QUARANTINED, SESSION, VERSION,
     },
-    operation::{Body, Link, Method, Operation, ResponseKind, Schema, operations},
+    operation::{Body, Link, Method, Operation, ResponseKind, operations},
     parameters::Parameter,
 };
 use crate::{
@@ -13,6 +13,7 @@ use crate::{
         SessionExport, SessionImport,
     },
     request::{ForkRequest, SessionEdit},
+    schema::Schema,
 };
 
 operations![

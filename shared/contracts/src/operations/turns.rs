@@ -4,12 +4,13 @@ use super::{
     error_groups::{
         ANYWHERE, BODY, FAILED_TURN, FEEDBACK, QUARANTINED, RERUN, START, TOOL_RESULTS, TURN, USER_TURN,
     },
-    operation::{Body, Link, Method, Operation, ResponseKind, Schema, operations},
+    operation::{Body, Link, Method, Operation, ResponseKind, operations},
     parameters::{EXECUTE_HEADERS, Parameter},
 };
 use crate::{
     read::{AgentSessionTurnSummary, TurnFeedback},
     request::{FeedbackRequest, RerunRequest},
+    schema::Schema,
 };
 
 const ANSWER_IDS: &[(&str, &str)] =

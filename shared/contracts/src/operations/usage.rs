@@ -2,13 +2,14 @@
 
 use super::{
     error_groups::{ANYWHERE, BODY, PRECONDITION},
-    operation::{Body, Method, Operation, ResponseKind, Schema, operations},
+    operation::{Body, Method, Operation, ResponseKind, operations},
     parameters::Parameter,
 };
 use crate::{
     budget_use::BudgetUseReport,
     read::UsageReport,
     request::{Budgets, OrgSettings},
+    schema::Schema,
 };
 
 operations![

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     hash::{ContentHash, as_text},
-    operations::Schema,
+    schema::Schema,
 };
 
 /// A file for the agent to reason about. Advisory.

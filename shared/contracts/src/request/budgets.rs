@@ -18,7 +18,7 @@ use super::{
 use crate::{
     error::{Error, ErrorCode},
     id::MAX_ID_CHARS,
-    operations::Schema,
+    schema::Schema,
 };
 
 /// The budgets of an org.

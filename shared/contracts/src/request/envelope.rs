@@ -23,7 +23,7 @@ use super::{
     violations::{Location, Violations},
 };
 #[cfg(feature = "openapi")]
-use crate::operations::Schema;
+use crate::schema::Schema;
 use crate::{
     error::{Error, ErrorCode},
     id::{AgentContextId, ConversationContextId, SessionId, TurnId},

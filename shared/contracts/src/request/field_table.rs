@@ -193,8 +193,8 @@ macro_rules! documented {
                 std::borrow::Cow::Borrowed($name)
             }
 
-            fn schemas(all: &mut Vec<crate::operations::NamedSchema>) {
-                let collect: fn(&mut Vec<crate::operations::NamedSchema>) = $collect;
+            fn schemas(all: &mut Vec<crate::schema::NamedSchema>) {
+                let collect: fn(&mut Vec<crate::schema::NamedSchema>) = $collect;
                 collect(all);
             }
         }

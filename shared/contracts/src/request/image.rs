@@ -11,7 +11,7 @@ use super::{
     value::{line, list, text},
     violations::{Location, Violations},
 };
-use crate::operations::Schema;
+use crate::schema::Schema;
 
 /// An image pasted from the clipboard.
 #[derive(Debug, Clone, PartialEq, Eq)]

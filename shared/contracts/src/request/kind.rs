@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     id::{AgentContextId, ConversationContextId, InvalidId, SessionId, TurnId},
-    operations::Schema,
+    schema::Schema,
 };
 
 /// The form of a value, with its bounds.

@@ -19,8 +19,8 @@ use super::{
 use crate::{
     error::Error,
     id::{AgentContextId, OrgId, UserId},
-    operations::Schema,
     read::Visibility,
+    schema::Schema,
 };
 
 /// The settings of an org. What it leaves out is as the deployment says.

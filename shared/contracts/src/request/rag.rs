@@ -10,7 +10,7 @@ use super::{
 };
 #[cfg(feature = "openapi")]
 use super::{kind::RagText, schemas};
-use crate::{non_empty::NonEmpty, operations::Schema};
+use crate::{non_empty::NonEmpty, schema::Schema};
 
 /// A condition of the retrieval scope.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use super::{
     field_table::{Field, Presence, Scenario},
     kind::Shape,
 };
-use crate::operations::NamedSchema;
+use crate::schema::NamedSchema;
 
 /// Returns the schema of an object.
 pub(super) fn object<D>(description: &str, fields: &[Field<D>], scenario: Scenario) -> Object {

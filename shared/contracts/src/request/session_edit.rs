@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorCode},
-    operations::Schema,
     read::Visibility,
+    schema::Schema,
 };
 
 /// Changes to a session. Created only by parsing, so there is at least one.

@@ -18,8 +18,8 @@ use super::{
 use crate::{
     error::ErrorCode,
     non_empty::NonEmpty,
-    operations::Schema,
     response::{ToolOutcome, ToolResult},
+    schema::Schema,
 };
 
 #[derive(Default)]
