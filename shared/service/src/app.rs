@@ -61,7 +61,7 @@ pub struct App {
     /// Replaces the budgets of orgs.
     pub budgets: BudgetWriter<SharedAdapters>,
     /// Replaces the settings of orgs.
-    pub org_settings: OrgSettingsEditor<Table>,
+    pub org_settings: OrgSettingsEditor<Table, System>,
     /// Writes feedback.
     pub feedback: FeedbackWriter<SharedAdapters>,
     /// Edits contexts.
@@ -117,7 +117,7 @@ impl App {
         let (ids, model_providers) = model_clients::connect(model_providers)?;
         let reader = SessionReader::new(table.clone(), objects.clone());
         let provider_names = ids.declared().map(|provider| provider.name).collect();
-        let org_settings = OrgSettingsEditor::new(table.clone(), provider_names);
+        let org_settings = OrgSettingsEditor::new(table.clone(), System::new(), provider_names);
         let uploads = Uploads::new(objects.clone());
         let context_editor = ContextEditor::new(table.clone(), System::new());
         let config = Arc::new(config(model, ids, chain, configured, visibility, with_diagnostics)?);

@@ -143,7 +143,7 @@ async fn owners(
             let default = version.and_then(|version| version.default_conversation_context_id);
             is_owner = default.as_ref() == Some(conversation);
         }
-        Ok(is_owner.then(|| id.to_string()))
+        Ok::<_, Unavailable>(is_owner.then(|| id.to_string()))
     });
     Ok(try_join_all(owned).await?.into_iter().flatten().collect())
 }

@@ -1,7 +1,7 @@
 //! Meters of budgets: a turn's start reserves an estimate, a running turn raises it, and its finalization replaces it by
 //! the turn's usage. A refused start removes the entries that starts and functions left behind when they died.
 
-use std::time::Duration;
+use std::{ops::ControlFlow, time::Duration};
 
 use contracts::{
     Error, ErrorCode, Timestamp,
@@ -18,8 +18,11 @@ use protocol::{
     turn::Turn,
 };
 
-use crate::flow::meter_change::{MAX_TRIES, pause, replacement, unavailable};
-use crate::ports::{Clock, Deps, Meter, MeterReads, Random, Reads, Source, Unavailable, WriteError};
+use crate::flow::{
+    meter_change::{self, replacement},
+    write::{self, Tried},
+};
+use crate::ports::{Clock, Deps, Meter, MeterReads, Random, Reads, Unavailable, WriteError};
 
 /// The wait that a limit of concurrent turns suggests if no holder's can be estimated.
 const MIN_WAIT: Duration = Duration::from_secs(1);
@@ -186,16 +189,13 @@ pub(crate) async fn release(
 
 /// Removes an entry as this start made it. One with another time belongs to a later try of the start.
 async fn release_one(deps: &impl Deps, change: &MeterChange) -> Result<(), Unavailable> {
-    let mut last: Source = "contention".into();
-    for tries in 0..MAX_TRIES {
-        match deps.store().write_meter(change).await {
-            Ok(_) | Err(WriteError::ConditionFailed) => return Ok(()),
-            Err(WriteError::Unknown(source)) => last = source,
-            Err(WriteError::Contended) => {}
-        }
-        pause(deps, tries).await;
-    }
-    Err(unavailable(last))
+    write::decide(deps.host(), || async {
+        Ok(match deps.store().write_meter(change).await {
+            Err(WriteError::ConditionFailed) => Tried::Done(()),
+            written => written.map(drop).into(),
+        })
+    })
+    .await
 }
 
 /// Adds the entry of a turn. Returns the meter with it, or the one that refuses it.
@@ -206,46 +206,52 @@ async fn add(
     meter: &MeterRef,
     turn: &TurnKey,
 ) -> Result<(Added, budget::Meter), Unavailable> {
-    let key = meter.key(turn, &subjects.user);
+    let key = &meter.key(turn, &subjects.user);
     let now = deps.host().now();
-    let mut last: Source = "contention".into();
-    let mut tried = Vec::new();
-    for tries in 0..MAX_TRIES {
-        // Each try has an id of its own, so that the late write of one is never taken for the entry of another.
-        let id = deps.host().entry_id();
-        let change = budget::start(budgets, subjects, meter, (key.clone(), turn.clone()), (now, id));
-        let written = deps.store().write_meter(&change).await;
-        tried.extend(change.after);
-        let stored = match written {
-            Ok(written) => written,
-            Err(error) => {
-                if let WriteError::Unknown(source) = error {
-                    last = source;
-                }
-                deps.store().meter(&key, turn).await?
-            }
-        };
-        match stored.entry {
-            Some(entry) if tried.contains(&entry) => return Ok((Added::New(entry), stored)),
-            Some(entry) => match adopt(deps, &key, turn, entry, now).await? {
-                Some(adopted) => return Ok((Added::Existing(adopted), stored)),
-                None => continue,
-            },
-            None => {}
+    write::decide_with(deps.host(), Vec::new(), |mut own| async move {
+        let added = try_to_add(deps, (budgets, subjects), (meter, key, turn), now, &mut own).await;
+        (own, added)
+    })
+    .await
+}
+
+/// Tries once to add the entry of a turn. `own` are the entries of the tries so far.
+async fn try_to_add(
+    deps: &impl Deps,
+    (budgets, subjects): (&Budgets, &Subjects),
+    (meter, key, turn): (&MeterRef, &MeterKey, &TurnKey),
+    now: Timestamp,
+    own: &mut Vec<Entry>,
+) -> Result<Tried<(Added, budget::Meter)>, Unavailable> {
+    // Each try has an id of its own, so that the late write of one is never taken for the entry of another.
+    let id = deps.host().entry_id();
+    let change = budget::start(budgets, subjects, meter, (key.clone(), turn.clone()), (now, id));
+    let written = deps.store().write_meter(&change).await;
+    own.extend(change.after);
+    let (stored, again) = match written {
+        Ok(written) => (written, Tried::Conflict),
+        Err(error) => (deps.store().meter(key, turn).await?, Err(error).into()),
+    };
+    match stored.entry {
+        Some(entry) if own.contains(&entry) => return Ok(Tried::Done((Added::New(entry), stored))),
+        Some(entry) => {
+            return Ok(match adopt(deps, key, turn, entry, now).await? {
+                Some(adopted) => Tried::Done((Added::Existing(adopted), stored)),
+                None => Tried::Conflict,
+            });
         }
-        if let Some(refusing) = budget::refusing(budgets, subjects, meter, &stored, &change) {
-            match check_holders(deps, &key).await? {
-                Holders::SomeRemoved => continue,
-                Holders::All { wait } => {
-                    let reopens = key.end().unwrap_or(now.after(wait));
-                    let refused = ExceededBudget::new(budgets, refusing, Some(reopens));
-                    return Ok((Added::Refused(refused), stored));
-                }
-            }
-        }
-        pause(deps, tries).await;
+        None => {}
     }
-    Err(unavailable(last))
+    let Some(refusing) = budget::refusing(budgets, subjects, meter, &stored, &change) else {
+        return Ok(again);
+    };
+    Ok(match check_holders(deps, key).await? {
+        Holders::SomeRemoved => Tried::Progress,
+        Holders::All { wait } => {
+            let reopens = key.end().unwrap_or(now.after(wait));
+            Tried::Done((Added::Refused(ExceededBudget::new(budgets, refusing, Some(reopens))), stored))
+        }
+    })
 }
 
 /// Takes over the entry of an earlier try of the same start, by another time. Returns none if it changed meanwhile.
@@ -262,7 +268,7 @@ async fn adopt(
     match deps.store().write_meter(&change).await {
         Ok(_) => Ok(Some(adopted)),
         Err(WriteError::ConditionFailed | WriteError::Contended) => Ok(None),
-        Err(WriteError::Unknown(source)) => Err(unavailable(source)),
+        Err(WriteError::Unknown(source)) => Err(Unavailable { what: "the table", source }),
     }
 }
 
@@ -293,7 +299,7 @@ async fn check_holders(deps: &impl Deps, meter: &MeterKey) -> Result<Holders, Un
         match deps.store().write_meter(&change).await {
             // Another start may have removed it.
             Ok(_) | Err(WriteError::ConditionFailed | WriteError::Contended) => all = Holders::SomeRemoved,
-            Err(WriteError::Unknown(source)) => return Err(unavailable(source)),
+            Err(WriteError::Unknown(source)) => return Err(Unavailable { what: "the table", source }),
         }
     }
     Ok(all)
@@ -350,27 +356,17 @@ async fn raise_one(
     meter: &MeterRef,
     needed: Amounts,
 ) -> Result<Option<ExceededBudget>, Unavailable> {
-    let key = meter.key(&turn.key, &turn.requested_by);
-    let mut last: Source = "contention".into();
-    for tries in 0..MAX_TRIES {
-        let stored = deps.store().meter(&key, &turn.key).await?;
-        // An entry that is gone has expired with its window.
-        let Some(entry) = stored.entry else { return Ok(None) };
+    meter_change::change_entry(deps, meter, turn, |key, stored, entry| {
         let change = budget::raise(budgets, subjects, meter, (key.clone(), turn.key.clone()), entry, needed);
         if change.after == change.before {
-            return Ok(None);
+            return ControlFlow::Break(None);
         }
-        if let Some(refusing) = budget::refusing(budgets, subjects, meter, &stored, &change) {
-            return Ok(Some(ExceededBudget::new(budgets, refusing, key.end())));
+        match budget::refusing(budgets, subjects, meter, stored, &change) {
+            Some(refusing) => ControlFlow::Break(Some(ExceededBudget::new(budgets, refusing, key.end()))),
+            None => ControlFlow::Continue(change),
         }
-        match deps.store().write_meter(&change).await {
-            Ok(_) => return Ok(None),
-            Err(WriteError::Unknown(source)) => last = source,
-            Err(WriteError::ConditionFailed | WriteError::Contended) => {}
-        }
-        pause(deps, tries).await;
-    }
-    Err(unavailable(last))
+    })
+    .await
 }
 
 /// Replaces the entries of a settled turn by its usage, and closes them. A settlement is irrevocable, so any number of
@@ -438,7 +434,7 @@ pub(crate) async fn rejoin(deps: &impl Deps, turn: &Turn) {
     });
     for written in join_all(joined).await {
         if let Err(WriteError::Unknown(error)) = written {
-            let error = unavailable(error);
+            let error = Unavailable { what: "the table", source: error };
             tracing::warn!(error = %causes(&error), "{}", contracts::log::TURN_NOT_COUNTED);
         }
     }
@@ -453,23 +449,15 @@ async fn replace_entry(
     used: Option<Amounts>,
     keeps_entry: bool,
 ) -> Result<(), Unavailable> {
-    let key = meter.key(&turn.key, &turn.requested_by);
-    let mut last: Source = "contention".into();
-    for tries in 0..MAX_TRIES {
-        let stored = deps.store().meter(&key, &turn.key).await?;
-        let Some(entry) = stored.entry else { return Ok(()) };
+    meter_change::change_entry(deps, meter, turn, |key, _, entry| {
         let after = used.filter(|_| meter.owns(entry)).map(|amounts| Entry { amounts, ..entry });
-        if keeps_entry && Some(entry) == after {
-            return Ok(());
+        match keeps_entry && Some(entry) == after {
+            true => ControlFlow::Break(()),
+            false => {
+                let change = replacement(key.clone(), &turn.key, entry, after);
+                ControlFlow::Continue(MeterChange { keeps_entry, ..change })
+            }
         }
-        let change = MeterChange { keeps_entry, ..replacement(key.clone(), &turn.key, entry, after) };
-        match deps.store().write_meter(&change).await {
-            Ok(_) => return Ok(()),
-            // The next read shows whether it was applied.
-            Err(WriteError::Unknown(source)) => last = source,
-            Err(WriteError::ConditionFailed | WriteError::Contended) => {}
-        }
-        pause(deps, tries).await;
-    }
-    Err(unavailable(last))
+    })
+    .await
 }

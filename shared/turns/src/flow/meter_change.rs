@@ -1,18 +1,15 @@
-//! Changes of entries in meters: how they are tried again.
+//! Changes of a turn's entries in meters.
 
-use std::time::Duration;
+use std::ops::ControlFlow;
 
 use protocol::{
-    budget::{Ceiling, Entry, MeterChange, MeterKey},
+    budget::{Ceiling, Entry, Meter, MeterChange, MeterKey, MeterRef},
     id::TurnKey,
+    turn::Turn,
 };
 
-use crate::ports::{Deps, Random, Source, Timer, Unavailable};
-
-/// The most tries of a change while other turns change the same meter.
-pub(crate) const MAX_TRIES: u32 = 8;
-/// The longest pause between two tries.
-const MAX_PAUSE: Duration = Duration::from_millis(100);
+use crate::flow::write::{self, Tried};
+use crate::ports::{Deps, Meter as _, MeterReads, Unavailable};
 
 /// The replacement of an entry, whatever the sums are.
 pub(crate) fn replacement(
@@ -26,13 +23,27 @@ pub(crate) fn replacement(
     MeterChange { meter, turn, before, after, keeps_entry, ceiling }
 }
 
-/// Pauses before another try.
-pub(crate) async fn pause(deps: &impl Deps, tries: u32) {
-    let longest = (MAX_PAUSE / MAX_TRIES).saturating_mul(tries.saturating_add(1));
-    deps.host().sleep(deps.host().jitter(longest)).await;
-}
-
-/// Returns the error of a table that can't be reached.
-pub(crate) fn unavailable(source: Source) -> Unavailable {
-    Unavailable { what: "the table", source }
+/// Changes the entry of a turn as `change` decides on the stored one, or ends with its result. An entry that is gone has
+/// expired with its window, or the turn is counted: then there is nothing to change.
+///
+/// # Errors
+/// If the table can't be reached.
+pub(crate) async fn change_entry<T: Default>(
+    deps: &impl Deps,
+    meter: &MeterRef,
+    turn: &Turn,
+    change: impl Fn(&MeterKey, &Meter, Entry) -> ControlFlow<T, MeterChange>,
+) -> Result<T, Unavailable> {
+    let key = meter.key(&turn.key, &turn.requested_by);
+    write::decide(deps.host(), || async {
+        let stored = deps.store().meter(&key, &turn.key).await?;
+        let Some(entry) = stored.entry else { return Ok(Tried::Done(T::default())) };
+        Ok(match change(&key, &stored, entry) {
+            ControlFlow::Break(done) => Tried::Done(done),
+            ControlFlow::Continue(change) => {
+                deps.store().write_meter(&change).await.map(|_| T::default()).into()
+            }
+        })
+    })
+    .await
 }

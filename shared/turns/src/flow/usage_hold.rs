@@ -1,5 +1,7 @@
 //! Holds what a turn used in its meters until its finalization counts it, however late that is.
 
+use std::ops::ControlFlow;
+
 use contracts::error::causes;
 use futures::future::try_join_all;
 use protocol::{
@@ -8,8 +10,8 @@ use protocol::{
     turn::Turn,
 };
 
-use crate::flow::meter_change::{MAX_TRIES, pause, replacement, unavailable};
-use crate::ports::{Deps, Meter, MeterReads, Source, Unavailable, WriteError};
+use crate::flow::meter_change;
+use crate::ports::{Deps, MeterReads, Unavailable};
 
 /// Raises the entries of a turn to what it used, before it is settled or suspended. The limit may be exceeded by it: the
 /// usage is paid for. Within what its start reserved, a turn writes nothing. A failure is only logged, so that the answer
@@ -31,26 +33,15 @@ async fn raise(deps: &impl Deps, turn: &Turn, report: &Report, reserved: Amounts
         return Ok(());
     }
     let limited = turn.meters.iter().filter(|meter| budget::may_limit_amounts(&budgets, meter.kind()));
-    let raised = limited.map(|meter| async move {
-        let key = meter.key(&turn.key, &turn.requested_by);
-        let mut last: Source = "contention".into();
-        for tries in 0..MAX_TRIES {
-            let stored = deps.store().meter(&key, &turn.key).await?;
-            // An entry that is gone has expired with its window, or the turn is counted.
-            let Some(entry) = stored.entry.filter(|entry| meter.owns(*entry)) else { return Ok(()) };
+    let raised = limited.map(|meter| {
+        meter_change::change_entry(deps, meter, turn, move |key, _, entry| {
             let amounts = entry.amounts.max(used);
-            if amounts == entry.amounts {
-                return Ok(());
+            if !meter.owns(entry) || amounts == entry.amounts {
+                return ControlFlow::Break(());
             }
             let after = Some(Entry { amounts, ..entry });
-            match deps.store().write_meter(&replacement(key.clone(), &turn.key, entry, after)).await {
-                Ok(_) => return Ok(()),
-                Err(WriteError::Unknown(source)) => last = source,
-                Err(WriteError::ConditionFailed | WriteError::Contended) => {}
-            }
-            pause(deps, tries).await;
-        }
-        Err(unavailable(last))
+            ControlFlow::Continue(meter_change::replacement(key.clone(), &turn.key, entry, after))
+        })
     });
     try_join_all(raised).await.map(|_| ())
 }

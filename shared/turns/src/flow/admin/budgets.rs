@@ -5,12 +5,9 @@ use protocol::Caller;
 
 use crate::flow::{
     access,
-    admin::{
-        budget_prices,
-        context_edits::Precondition,
-        document_edits::{MAX_TRIES, is_replaced, must_replace},
-    },
+    admin::{budget_prices, context_edits::Precondition, document_edits::must_replace},
     entity_tag::with_entity_tag,
+    write::{self, ReadBack, Tried, WriteOutcome},
 };
 use crate::{
     ports::{AgentDeps, Meter, MeterReads, StoredBudgets},
@@ -43,20 +40,25 @@ impl<D: AgentDeps> BudgetWriter<D> {
     ) -> Result<Budgets, Refusal> {
         access::require_operator(caller)?;
         let named = budgets.etag.take();
-        for _ in 0..MAX_TRIES {
-            let before = self.deps.store().stored_budgets(&caller.org).await?;
-            if must_replace("budgets", (&before.budgets, &budgets), named.as_ref(), required)? {
-                // Boxed: it reads every agent.
-                Box::pin(budget_prices::check(&self.deps, &caller.org, &budgets)).await?;
-                let revision = before.revision.saturating_add(1);
-                let after = StoredBudgets { revision, budgets: budgets.clone() };
-                if !is_replaced(self.deps.store().replace_budgets(&caller.org, &after).await)? {
-                    continue;
-                }
+        let (store, org) = (self.deps.store(), &caller.org);
+        write::decide(self.deps.host(), || async {
+            let before = store.stored_budgets(org).await?;
+            if !must_replace("budgets", (&before.budgets, &budgets), named.as_ref(), required)? {
+                return Ok(Tried::Done(()));
+            }
+            // Boxed: it reads every agent.
+            Box::pin(budget_prices::check(&self.deps, org, &budgets)).await?;
+            let revision = before.revision.saturating_add(1);
+            let after = StoredBudgets { revision, budgets: budgets.clone() };
+            let write = || store.replace_budgets(org, &after);
+            let read_back = || async { Ok(ReadBack::of(&store.stored_budgets(org).await?, &before, &after)) };
+            let written = write::until_known(self.deps.host(), false, write, read_back).await?;
+            if let WriteOutcome::Applied = written {
                 access::audit_budgets(caller);
             }
-            return Ok(with_entity_tag(budgets));
-        }
-        Err(Refusal::Contended)
+            Ok::<_, Refusal>(written.done(()))
+        })
+        .await?;
+        Ok(with_entity_tag(budgets))
     }
 }

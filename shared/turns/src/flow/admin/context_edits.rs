@@ -10,17 +10,17 @@ use contracts::{Fingerprint, id::OrgId, read::Context};
 use futures::future::try_join;
 use protocol::{Caller, caller::User};
 
-use crate::flow::access;
+use crate::flow::{
+    access,
+    write::{self, ReadBack, Tried, WriteOutcome},
+};
 use crate::{
     context_view,
     ports::{
-        Authorship, Clock, ContextChange, ContextHead, ContextStore, StoredVersion, Unavailable, WriteError,
+        Authorship, Clock, ContextChange, ContextHead, ContextStore, Random, StoredVersion, Unavailable,
     },
     refusal::Refusal,
 };
-
-/// The most times that a change is decided again because the context changed meanwhile.
-const MAX_TRIES: usize = 8;
 
 /// The state that a context must have for a change (RFC 9110 §13.1).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -74,7 +74,7 @@ struct Applied {
     is_new: bool,
 }
 
-impl<S: ContextStore, H: Clock> ContextEditor<S, H> {
+impl<S: ContextStore, H: Clock + Random> ContextEditor<S, H> {
     /// Creates an editor.
     #[must_use]
     pub fn new(store: S, host: H) -> Self {
@@ -142,7 +142,7 @@ impl<S: ContextStore, H: Clock> ContextEditor<S, H> {
         let content = found.and_then(|found| found.content).ok_or_else(not_found)?;
         self.parse(&caller.org, id, &content, rules).await?;
         let rollout = Some(rollout).filter(|rollout| rollout.percent > 0);
-        for _ in 0..MAX_TRIES {
+        write::decide(&self.host, || async {
             let before = self.store.context_head(&caller.org, id).await?;
             // A repeated request finds its own change, as in `write`.
             if let Some(head) = &before
@@ -150,7 +150,7 @@ impl<S: ContextStore, H: Clock> ContextEditor<S, H> {
                 && head.rollout == rollout
                 && *required != Precondition::Absent
             {
-                return Ok(context_view::context(id, head, true)?);
+                return Ok(Tried::Done(context_view::context(id, head, true)?));
             }
             if !required.holds(before.as_ref()) {
                 return Err(Refusal::ContextChanged(before.as_ref().and_then(context_view::etag)));
@@ -159,21 +159,14 @@ impl<S: ContextStore, H: Clock> ContextEditor<S, H> {
             let before = live.ok_or_else(|| access::context_not_found(id))?;
             let after = ContextHead { rollout, ..before.clone() };
             let change = ContextChange { before: Some(before), after, versions: Vec::new() };
-            match self.store.change_context(&caller.org, id, &change).await {
-                Ok(()) => {
-                    access::audit_context(
-                        "context_rollout",
-                        caller,
-                        id,
-                        rollout.map(|rollout| rollout.version),
-                    );
-                    return Ok(context_view::context(id, &change.after, true)?);
-                }
-                Err(WriteError::ConditionFailed | WriteError::Contended) => {}
-                Err(error @ WriteError::Unknown(_)) => return Err(unavailable(error)),
+            let written = self.write_change(&caller.org, id, &change).await?;
+            if let WriteOutcome::Applied = written {
+                let version = rollout.map(|rollout| rollout.version);
+                access::audit_context("context_rollout", caller, id, version);
             }
-        }
-        Err(Refusal::Contended)
+            Ok(written.done(context_view::context(id, &change.after, true)?))
+        })
+        .await
     }
 
     /// Deletes a context. Its versions stay.
@@ -260,7 +253,7 @@ impl<S: ContextStore, H: Clock> ContextEditor<S, H> {
         required: &Precondition,
         by: Option<&User>,
     ) -> Result<Applied, Refusal> {
-        for _ in 0..MAX_TRIES {
+        write::decide(&self.host, || async {
             let (before, newest) =
                 try_join(self.store.context_head(org, id), self.store.context_versions(org, id, None, 1))
                     .await?;
@@ -270,7 +263,7 @@ impl<S: ContextStore, H: Clock> ContextEditor<S, H> {
                 && *required != Precondition::Absent
                 && let Some(head) = before
             {
-                return Ok(Applied { head, is_new: false });
+                return Ok(Tried::Done(Applied { head, is_new: false }));
             }
             if !required.holds(before.as_ref()) {
                 return Err(Refusal::ContextChanged(before.as_ref().and_then(context_view::etag)));
@@ -278,13 +271,24 @@ impl<S: ContextStore, H: Clock> ContextEditor<S, H> {
             let newest = newest.first().map(|newest| newest.number);
             let change = Authorship { at: self.host.now(), by: by.cloned() };
             let change = decide(before, newest, target, change);
-            match self.store.change_context(org, id, &change).await {
-                Ok(()) => return Ok(Applied { head: change.after, is_new: true }),
-                Err(WriteError::ConditionFailed | WriteError::Contended) => {}
-                Err(error @ WriteError::Unknown(_)) => return Err(unavailable(error)),
-            }
-        }
-        Err(Refusal::Contended)
+            let written = self.write_change(org, id, &change).await?;
+            Ok(written.done(Applied { head: change.after, is_new: true }))
+        })
+        .await
+    }
+
+    async fn write_change(
+        &self,
+        org: &OrgId,
+        id: &ContextId,
+        change: &ContextChange,
+    ) -> Result<WriteOutcome, Unavailable> {
+        let write = || self.store.change_context(org, id, change);
+        let read_back = || async {
+            let stored = self.store.context_head(org, id).await?;
+            Ok(ReadBack::of(&stored, &change.before, &Some(change.after.clone())))
+        };
+        write::until_known(&self.host, false, write, read_back).await
     }
 }
 
@@ -319,10 +323,6 @@ fn audit(caller: &Caller, id: &ContextId, applied: &Applied, action: &'static st
     if applied.is_new {
         access::audit_context(action, caller, id, applied.head.version);
     }
-}
-
-fn unavailable(error: WriteError) -> Refusal {
-    Unavailable { what: "a context", source: error.into() }.into()
 }
 
 fn stored(document: &Document) -> Result<String, Unavailable> {

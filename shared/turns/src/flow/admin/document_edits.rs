@@ -3,13 +3,7 @@
 use serde::Serialize;
 
 use crate::flow::{admin::context_edits::Precondition, entity_tag::entity_tag};
-use crate::{
-    ports::{Unavailable, WriteError},
-    refusal::Refusal,
-};
-
-/// The most times that a change is decided again because the document changed meanwhile.
-pub(super) const MAX_TRIES: usize = 8;
+use crate::refusal::Refusal;
 
 /// Returns true if the stored document has to be replaced, and false if it has this content already, so that a repeated
 /// request succeeds. `named` is the entity tag in the new document.
@@ -30,19 +24,5 @@ pub(super) fn must_replace<T: PartialEq + Serialize>(
         Ok(true)
     } else {
         Err(Refusal::DocumentChanged { document, tag })
-    }
-}
-
-/// Returns true if a write replaced the document, and false if another writer was faster.
-///
-/// # Errors
-/// If the table can't be reached.
-pub(super) fn is_replaced(written: Result<(), WriteError>) -> Result<bool, Refusal> {
-    match written {
-        Ok(()) => Ok(true),
-        Err(WriteError::ConditionFailed | WriteError::Contended) => Ok(false),
-        Err(error @ WriteError::Unknown(_)) => {
-            Err(Unavailable { what: "the table", source: error.into() }.into())
-        }
     }
 }

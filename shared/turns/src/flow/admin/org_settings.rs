@@ -5,29 +5,28 @@ use protocol::Caller;
 
 use crate::flow::{
     access,
-    admin::{
-        context_edits::Precondition,
-        document_edits::{MAX_TRIES, is_replaced, must_replace},
-    },
+    admin::{context_edits::Precondition, document_edits::must_replace},
     org_settings,
+    write::{self, ReadBack, Tried, WriteOutcome},
 };
 use crate::{
-    ports::{OrgSettingsStore, StoredOrgSettings},
+    ports::{OrgSettingsStore, Random, StoredOrgSettings, Timer},
     refusal::Refusal,
 };
 
 /// Replaces the settings of orgs.
 #[derive(Debug, Clone)]
-pub struct OrgSettingsEditor<S> {
+pub struct OrgSettingsEditor<S, H> {
     store: S,
+    host: H,
     providers: Vec<String>,
 }
 
-impl<S: OrgSettingsStore> OrgSettingsEditor<S> {
+impl<S: OrgSettingsStore, H: Timer + Random> OrgSettingsEditor<S, H> {
     /// Creates an editor. `providers` are the names of the deployment's providers.
     #[must_use]
-    pub fn new(store: S, providers: Vec<String>) -> Self {
-        Self { store, providers }
+    pub fn new(store: S, host: H, providers: Vec<String>) -> Self {
+        Self { store, host, providers }
     }
 
     /// Replaces the settings of the caller's org. The same settings again change nothing, so that a repeated request
@@ -52,18 +51,24 @@ impl<S: OrgSettingsStore> OrgSettingsEditor<S> {
         }
         let named = settings.etag.clone();
         let settings = org_settings::to_stored(settings);
-        for _ in 0..MAX_TRIES {
-            let before = self.store.stored_org_settings(&caller.org).await?;
-            if must_replace("settings", (&before.settings, &settings), named.as_ref(), required)? {
-                let revision = before.revision.saturating_add(1);
-                let after = StoredOrgSettings { revision, settings: settings.clone() };
-                if !is_replaced(self.store.replace_org_settings(&caller.org, &after).await)? {
-                    continue;
-                }
+        let (store, org) = (&self.store, &caller.org);
+        write::decide(&self.host, || async {
+            let before = store.stored_org_settings(org).await?;
+            if !must_replace("settings", (&before.settings, &settings), named.as_ref(), required)? {
+                return Ok(Tried::Done(()));
+            }
+            let revision = before.revision.saturating_add(1);
+            let after = StoredOrgSettings { revision, settings: settings.clone() };
+            let write = || store.replace_org_settings(org, &after);
+            let read_back =
+                || async { Ok(ReadBack::of(&store.stored_org_settings(org).await?, &before, &after)) };
+            let written = write::until_known(&self.host, false, write, read_back).await?;
+            if let WriteOutcome::Applied = written {
                 access::audit_org_settings(caller, &settings);
             }
-            return Ok(org_settings::from_stored(settings, &caller.org));
-        }
-        Err(Refusal::Contended)
+            Ok::<_, Refusal>(written.done(()))
+        })
+        .await?;
+        Ok(org_settings::from_stored(settings, org))
     }
 }
