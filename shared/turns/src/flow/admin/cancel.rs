@@ -17,15 +17,12 @@ use crate::flow::{
     admin::ownership_wait::wait_until_noticed,
     finish::{announcement::announce, partial_work},
     invocation::Invocation,
-    write::{self, WriteOutcome},
+    write::{self, Tried, WriteOutcome},
 };
 use crate::{
     ports::{Clock, QueueDeps},
     refusal::Refusal,
 };
-
-/// The most times a cancel decides again because the turn changed meanwhile.
-const MAX_TRIES: usize = 8;
 
 /// The outcome of a cancel or an abandonment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,12 +107,12 @@ impl<D: QueueDeps> Canceler<D> {
         invocation: &Invocation,
     ) -> Result<CancelOutcome, Refusal> {
         let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
-        for _ in 0..MAX_TRIES {
+        write::decide(self.deps.host(), || async {
             let store = self.deps.store();
             let (session, turn) = access::load_turn(store, caller, &key).await?;
             let (now, timing) = (self.deps.host().now(), self.deps.timing());
             let Ok(change) = settle::end(&turn, reason, now, timing) else {
-                return Ok(CancelOutcome::from_settled(&turn, reason));
+                return Ok(Tried::Done(CancelOutcome::from_settled(&turn, reason)));
             };
             let left = partial_work::find(store, self.deps.payloads(), &turn).await;
             let change = match reason {
@@ -123,13 +120,14 @@ impl<D: QueueDeps> Canceler<D> {
                 _ => change,
             };
             let change = change.with_partial_work(left);
-            if let WriteOutcome::Applied = write::turn(&self.deps, &change).await? {
-                let announced = announce(&self.deps, &turn, invocation.correlation.as_ref());
-                let audited = access::audit_write(store, action, caller, &session);
-                join3(announced, audited, wait_until_noticed(&self.deps, &turn)).await;
-                return Ok(CancelOutcome::Cancelled);
+            if let WriteOutcome::Superseded(_) = write::turn(&self.deps, &change).await? {
+                return Ok(Tried::Conflict);
             }
-        }
-        Err(Refusal::Contended)
+            let announced = announce(&self.deps, &turn, invocation.correlation.as_ref());
+            let audited = access::audit_write(store, action, caller, &session);
+            join3(announced, audited, wait_until_noticed(&self.deps, &turn)).await;
+            Ok(Tried::Done(CancelOutcome::Cancelled))
+        })
+        .await
     }
 }

@@ -1,7 +1,5 @@
 //! User feedback on finished turns. It is stored with the turn and never affects it.
 
-use std::time::Duration;
-
 use contracts::{
     id::{SessionId, TurnId},
     read::TurnFeedback,
@@ -9,17 +7,12 @@ use contracts::{
 };
 use protocol::{Caller, detail::Feedback, id::SessionKey, transition::wait};
 
-use crate::flow::access;
+use crate::flow::{access, write};
 use crate::{
-    ports::{Clock, Deps, Random, Store, Timer, Unavailable, WriteError},
+    ports::{Clock, Deps, Store},
     refusal::Refusal,
     view,
 };
-
-/// The number of tries to write it while its session is written concurrently.
-const MAX_TRIES: usize = 6;
-/// The longest pause between two tries.
-const MAX_PAUSE: Duration = Duration::from_millis(100);
 
 /// Writes feedback.
 #[derive(Debug, Clone)]
@@ -55,19 +48,10 @@ impl<D: Deps> FeedbackWriter<D> {
         }
         let (by, FeedbackRequest { rating, label, note, .. }) = (caller.user.clone(), request);
         let feedback = Feedback { turn, by, rating, label, note, created: now, at: now };
-        for _ in 0..MAX_TRIES {
-            match self.deps.store().put_feedback(&feedback).await {
-                Ok(stored) => return stored.map(view::feedback).ok_or(Refusal::TurnNotFound),
-                // Its session was written concurrently.
-                Err(WriteError::ConditionFailed | WriteError::Contended) => {
-                    let host = self.deps.host();
-                    host.sleep(host.jitter(MAX_PAUSE)).await;
-                }
-                Err(error @ WriteError::Unknown(_)) => {
-                    return Err(Unavailable { what: "the table", source: error.into() }.into());
-                }
-            }
-        }
-        Err(Refusal::Contended)
+        // Its session may be written concurrently. The same feedback again counts once, so any failure is tried again.
+        let stored = write::decide(self.deps.host(), || async {
+            Ok::<_, Refusal>(self.deps.store().put_feedback(&feedback).await.into())
+        });
+        stored.await?.map(view::feedback).ok_or(Refusal::TurnNotFound)
     }
 }

@@ -19,7 +19,7 @@ use crate::flow::{
         export_reader::{ExportReader, IdPolicy, id_map},
         index_notice,
     },
-    write::{self, WriteOutcome},
+    write::{self, Tried, WriteOutcome},
 };
 use crate::{
     ports::{
@@ -28,9 +28,6 @@ use crate::{
     },
     refusal::Refusal,
 };
-
-/// The most times an import decides again because the session changed meanwhile.
-const MAX_TRIES: usize = 8;
 
 /// The number of objects to write concurrently.
 const MAX_CONCURRENT_WRITES: usize = 8;
@@ -62,42 +59,53 @@ impl<D: QueueDeps + Deps<Store: ArchiveStore>> Importer<D> {
         &self,
         caller: &Caller,
         one: &ArchivedSession,
-        mut was_free: bool,
+        was_free: bool,
     ) -> Result<(), Refusal> {
-        for _ in 0..MAX_TRIES {
-            let reservation = match self.next_step(caller, one, was_free).await? {
-                NextStep::Reserve(commit) => {
-                    was_free = true;
-                    match write::commit(&self.deps, &commit).await? {
-                        WriteOutcome::Applied => Reservation::of(&commit.session.after),
-                        WriteOutcome::Superseded(_) => continue,
-                    }
+        write::decide_with(self.deps.host(), was_free, |mut was_free| async move {
+            let tried = self.try_to_restore(caller, one, &mut was_free).await;
+            (was_free, tried)
+        })
+        .await
+    }
+
+    async fn try_to_restore(
+        &self,
+        caller: &Caller,
+        one: &ArchivedSession,
+        was_free: &mut bool,
+    ) -> Result<Tried<()>, Refusal> {
+        let reservation = match self.next_step(caller, one, *was_free).await? {
+            NextStep::Reserve(commit) => {
+                *was_free = true;
+                match write::commit(&self.deps, &commit).await? {
+                    WriteOutcome::Applied => Reservation::of(&commit.session.after),
+                    WriteOutcome::Superseded(_) => return Ok(Tried::Conflict),
                 }
-                NextStep::Continue(reservation) => {
-                    was_free = true;
-                    reservation
-                }
-                NextStep::Finish if was_free => {
-                    self.announce(caller, one).await;
-                    return Ok(());
-                }
-                NextStep::Finish => return Ok(()),
-            };
-            let written = self.write_contents(&reservation, one).await?;
-            let published = match written {
-                WriteOutcome::Applied => {
-                    let publish = import::publish(&reservation, one.document(), self.deps.host().now());
-                    write::commit(&self.deps, &publish).await?
-                }
-                superseded @ WriteOutcome::Superseded(_) => superseded,
-            };
-            // Otherwise an identical import was faster, or the reservation is being purged.
-            if let WriteOutcome::Applied = published {
-                self.announce(caller, one).await;
-                return Ok(());
             }
+            NextStep::Continue(reservation) => {
+                *was_free = true;
+                reservation
+            }
+            NextStep::Finish => {
+                if *was_free {
+                    self.announce(caller, one).await;
+                }
+                return Ok(Tried::Done(()));
+            }
+        };
+        let written = self.write_contents(&reservation, one).await?;
+        let published = match written {
+            WriteOutcome::Applied => {
+                let publish = import::publish(&reservation, one.document(), self.deps.host().now());
+                write::commit(&self.deps, &publish).await?
+            }
+            superseded @ WriteOutcome::Superseded(_) => superseded,
+        };
+        // Otherwise an identical import was faster, or the reservation is being purged.
+        if let WriteOutcome::Applied = published {
+            self.announce(caller, one).await;
         }
-        Err(Refusal::Contended)
+        Ok(published.done(()))
     }
 
     /// Writes everything but the session. Objects are stored once, and items only while the reservation holds.
@@ -132,19 +140,19 @@ impl<D: QueueDeps + Deps<Store: ArchiveStore>> Importer<D> {
         was_free: bool,
     ) -> Result<NextStep, Refusal> {
         let (store, key) = (self.deps.store(), &one.session.key);
-        for _ in 0..MAX_TRIES {
+        write::decide(self.deps.host(), || async {
             let (existing, purge) = try_join(store.session(key), store.purge(key)).await?;
             let (by, now) = (&caller.user.id, self.deps.host().now());
             match import::action(existing.as_ref(), purge.as_ref(), one.document(), was_free, by, now) {
-                Action::Reserve(commit) => return Ok(NextStep::Reserve(commit)),
-                Action::Continue(reservation) => return Ok(NextStep::Continue(reservation)),
-                Action::AlreadyImported => return Ok(NextStep::Finish),
-                Action::Conflict => return Err(Refusal::SessionExists(key.session.clone())),
-                Action::Wait => return Err(Refusal::SessionBeingPurged(key.session.clone())),
-                Action::ReadAgain => {}
+                Action::Reserve(commit) => Ok(Tried::Done(NextStep::Reserve(commit))),
+                Action::Continue(reservation) => Ok(Tried::Done(NextStep::Continue(reservation))),
+                Action::AlreadyImported => Ok(Tried::Done(NextStep::Finish)),
+                Action::Conflict => Err(Refusal::SessionExists(key.session.clone())),
+                Action::Wait => Err(Refusal::SessionBeingPurged(key.session.clone())),
+                Action::ReadAgain => Ok(Tried::Conflict),
             }
-        }
-        Err(Refusal::Contended)
+        })
+        .await
     }
 }
 

@@ -22,7 +22,7 @@ use protocol::{
 use crate::flow::{
     due,
     finish::finalize::finalize_turn,
-    write::{self, WriteOutcome},
+    write::{self, Tried, WriteOutcome},
 };
 use crate::ports::{
     Clock, Deps, PayloadReads, ProviderResponseRemover, PurgePayloads, PurgeStore, Reads,
@@ -35,8 +35,13 @@ const MAX_CONCURRENT_READS: usize = 4;
 /// The number of provider responses to remove concurrently.
 const MAX_CONCURRENT_REMOVALS: usize = 8;
 
-/// The most consecutive times a purge decides again because its record couldn't be written.
-const MAX_TRIES: usize = 8;
+/// The result of a step of a purge.
+enum Step {
+    /// More steps follow.
+    Progressed,
+    /// There is nothing to do for now. True if the session is purged.
+    Ended(bool),
+}
 
 /// The purger of sessions. Of providers it can only remove stored responses.
 #[derive(Debug)]
@@ -64,50 +69,49 @@ where
     /// # Errors
     /// If a store can't be reached, or the record stays contended.
     pub async fn purge(&self, key: &SessionKey, budget: Duration) -> Result<bool, Unavailable> {
-        let (store, host, timing) = (self.deps.store(), self.deps.host(), self.deps.timing());
+        let host = self.deps.host();
         let stop_at = host.monotonic().saturating_add(budget);
-        let mut contended = 0;
-        while contended < MAX_TRIES {
-            let (session, record) = try_join(store.session(key), store.purge(key)).await?;
-            let Some(record) = record else { return Ok(false) };
-            let open = match session.as_ref().and_then(|session| session.open_turn.clone()) {
-                Some(open) => store.turn(&key.turn(open)).await?,
-                None => None,
-            };
-            let action = purging::action(session.as_ref(), open.as_ref(), &record, host.now(), timing);
-            let progressed = match action {
-                Action::Idle => return Ok(record.stage == Stage::Done),
-                Action::Reschedule(noted) => {
-                    self.write_record(&noted).await?;
-                    return Ok(false);
-                }
-                Action::Begin(commit) => {
-                    let applied = write::commit(&self.deps, &commit).await?;
-                    let applied = matches!(applied, WriteOutcome::Applied);
-                    if applied {
-                        tracing::info!(
-                            org = key.org.as_str(),
-                            session = key.session.as_str(),
-                            action = "purge",
-                            retention = true,
-                            "{}",
-                            contracts::log::AUDIT
-                        );
-                    }
-                    applied
-                }
-                Action::Reclaim(commit) => {
-                    matches!(write::commit(&self.deps, &commit).await?, WriteOutcome::Applied)
-                }
-                Action::Finalize(turn) => finalize_turn(&self.deps, &key.turn(turn)).await?,
-                Action::Remove => self.remove_batch(&record).await?,
-            };
-            contended = if progressed { 0 } else { contended + 1 };
-            if host.monotonic() >= stop_at {
-                return Ok(false);
+        loop {
+            let step = write::decide(host, || self.step(key)).await?;
+            match step {
+                Step::Ended(is_purged) => return Ok(is_purged),
+                Step::Progressed if host.monotonic() >= stop_at => return Ok(false),
+                Step::Progressed => {}
             }
         }
-        Err(Unavailable { what: "the record of a purge", source: "it stayed contended".into() })
+    }
+
+    /// Tries the next step of a purge.
+    async fn step(&self, key: &SessionKey) -> Result<Tried<Step>, Unavailable> {
+        let (store, host, timing) = (self.deps.store(), self.deps.host(), self.deps.timing());
+        let (session, record) = try_join(store.session(key), store.purge(key)).await?;
+        let Some(record) = record else { return Ok(Tried::Done(Step::Ended(false))) };
+        let open = match session.as_ref().and_then(|session| session.open_turn.clone()) {
+            Some(open) => store.turn(&key.turn(open)).await?,
+            None => None,
+        };
+        let progressed = match purging::action(session.as_ref(), open.as_ref(), &record, host.now(), timing) {
+            Action::Idle => return Ok(Tried::Done(Step::Ended(record.stage == Stage::Done))),
+            Action::Reschedule(noted) => {
+                self.write_record(&noted).await?;
+                return Ok(Tried::Done(Step::Ended(false)));
+            }
+            Action::Begin(commit) => {
+                let written = write::commit(&self.deps, &commit).await?;
+                if let WriteOutcome::Applied = written {
+                    let (org, session) = (key.org.as_str(), key.session.as_str());
+                    let retention = true;
+                    tracing::info!(org, session, action = "purge", retention, "{}", contracts::log::AUDIT);
+                }
+                return Ok(written.done(Step::Progressed));
+            }
+            Action::Reclaim(commit) => {
+                return Ok(write::commit(&self.deps, &commit).await?.done(Step::Progressed));
+            }
+            Action::Finalize(turn) => finalize_turn(&self.deps, &key.turn(turn)).await?,
+            Action::Remove => self.remove_batch(&record).await?,
+        };
+        Ok(if progressed { Tried::Done(Step::Progressed) } else { Tried::Conflict })
     }
 
     /// Finds sessions whose purge is due, and continues each, for at most `budget`. Returns the number found.

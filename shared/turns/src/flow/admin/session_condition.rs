@@ -11,14 +11,12 @@ use crate::flow::{
     entity_tag::entity_tag,
     invocation::Invocation,
     read::{session_reader::SessionReader, sessions::TurnsPage, warnings::WithWarnings},
+    write::{self, Tried},
 };
 use crate::{
     ports::{PayloadReads, QueueDeps, Reads},
     refusal::Refusal,
 };
-
-/// The most times that a precondition is evaluated again because the session changed meanwhile.
-const MAX_TRIES: usize = 8;
 
 /// Returns the entity tag of a session as a reader sees it. Positions of further pages count before their encryption,
 /// so that every function computes the same tag.
@@ -63,7 +61,7 @@ impl<D: QueueDeps + Clone> SessionEditor<D> {
             return self.apply(caller, id, &operation).await;
         }
         let key = SessionKey { org: caller.org.clone(), session: id.clone() };
-        for _ in 0..MAX_TRIES {
+        write::decide(self.deps.host(), || async {
             // The revision is read first: if the tag is that of a newer one, the change fails and is decided again.
             let stored = reader.store.session(&key).await?;
             let shown = match Box::pin(reader.read_session(caller, id.clone(), TurnsPage::default())).await {
@@ -78,13 +76,13 @@ impl<D: QueueDeps + Clone> SessionEditor<D> {
             };
             match self.requiring(state).apply(caller, id, &operation).await {
                 Err(Refusal::SessionChanged(_)) if state == RequiredState::Target => {
-                    return Err(Refusal::SessionChanged(tag));
+                    Err(Refusal::SessionChanged(tag))
                 }
-                Err(Refusal::SessionChanged(_)) => {}
-                result => return result,
+                Err(Refusal::SessionChanged(_)) => Ok(Tried::Conflict),
+                result => result.map(Tried::Done),
             }
-        }
-        Err(Refusal::Contended)
+        })
+        .await
     }
 
     async fn apply(

@@ -8,7 +8,7 @@ use contracts::{
     read::Visibility,
     request::{SessionEdit, SessionVisibility},
 };
-use futures::future::join;
+use futures::future::{OptionFuture, join};
 use protocol::{
     Caller,
     change::{Commit, TurnChange},
@@ -27,15 +27,12 @@ use crate::flow::{
     admin::{index_notice, ownership_wait::wait_until_noticed},
     finish::{announcement::announce, partial_work},
     invocation::Invocation,
-    write::{self, WriteOutcome},
+    write::{self, Tried, WriteOutcome},
 };
 use crate::{
     ports::{Clock, FinalizeQueue, OrgSettingsReads, QueueDeps, Reads},
     refusal::Refusal,
 };
-
-/// The most times a change decides again because the session changed meanwhile.
-const MAX_TRIES: usize = 8;
 
 /// The state that a session must have for a change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -60,10 +57,21 @@ impl RequiredState {
     }
 }
 
+/// A change that is decided on a session.
+struct Change {
+    /// The session as it was read.
+    session: Session,
+    commit: Commit,
+    /// The session's open turn, if the change may end it.
+    open: Option<Turn>,
+    /// True if the session's entry in the index is out of date after it.
+    renames: bool,
+}
+
 /// Edits, deletes, purges and restores sessions.
 #[derive(Debug, Clone)]
 pub struct SessionEditor<D> {
-    deps: D,
+    pub(super) deps: D,
     sessions_are_indexed: bool,
     default_visibility: SessionVisibility,
     required: RequiredState,
@@ -97,7 +105,9 @@ impl<D: QueueDeps> SessionEditor<D> {
             (edit.agent_context_version, edit.conversation_context_version);
         let edit = Edit { name, description, category, visibility, agent_version, conversation_version };
         let pins = agent_version.is_some() || conversation_version.is_some();
-        for _ in 0..MAX_TRIES {
+        let renames = edit.name.is_some() || edit.description.is_some();
+        let action = pins.then_some("pin");
+        let decide = || async {
             let session = self.session_for(caller, &key).await?;
             if let Some(visibility) = edit.visibility {
                 ensure_administrator(caller, &session)?;
@@ -107,23 +117,10 @@ impl<D: QueueDeps> SessionEditor<D> {
                 access::require_context_editor(caller)?;
                 self.ensure_versions(&session, &edit).await?;
             }
-            let commit = session_edits::edit(&session, &edit, self.deps.host().now());
-            let Some(commit) = commit? else { return Ok(()) };
-            self.required.ensure(&session)?;
-            let renames = edit.name.is_some() || edit.description.is_some();
-            let index_notified = async {
-                if renames {
-                    index_notice::send(&self.deps, self.sessions_are_indexed, &key).await;
-                }
-            };
-            if let WriteOutcome::Applied = join(write::commit(&self.deps, &commit), index_notified).await.0? {
-                if pins {
-                    access::audit_write(self.deps.store(), "pin", caller, &session).await;
-                }
-                return Ok(());
-            }
-        }
-        Err(Refusal::Contended)
+            let commit = session_edits::edit(&session, &edit, self.deps.host().now())?;
+            Ok(commit.map(|commit| Change { session, commit, open: None, renames }))
+        };
+        self.change(caller, action, decide).await.map(drop)
     }
 
     /// Deletes a session and ends its open turn. The running attempt notices as it does a cancel: once this returns,
@@ -138,23 +135,18 @@ impl<D: QueueDeps> SessionEditor<D> {
         invocation: &Invocation,
     ) -> Result<(), Refusal> {
         let key = SessionKey { org: caller.org.clone(), session };
-        for _ in 0..MAX_TRIES {
-            let session = self.session_for(caller, &key).await?;
-            ensure_administrator(caller, &session)?;
+        let decide = || async {
+            let session = self.administered_session(caller, &key).await?;
             let open = self.open_turn(&session).await?;
             let retention = self.retention(&session).await?;
-            let (now, timing) = (self.deps.host().now(), self.deps.timing());
-            let deletion =
-                session_edits::delete(&session, open.as_ref(), &caller.user.id, retention, now, timing);
-            let Some(commit) = deletion? else { return Ok(()) };
-            self.required.ensure(&session)?;
-            if let WriteOutcome::Applied = self.commit_with_work(commit, open.as_ref()).await? {
-                access::audit_write(self.deps.store(), "delete", caller, &session).await;
-                self.after_end(open.as_ref(), invocation).await;
-                return Ok(());
-            }
+            let (by, now, timing) = (&caller.user.id, self.deps.host().now(), self.deps.timing());
+            let commit = session_edits::delete(&session, open.as_ref(), by, retention, now, timing)?;
+            Ok(commit.map(|commit| Change { session, commit, open, renames: false }))
+        };
+        if let Some(done) = self.change(caller, Some("delete"), decide).await? {
+            self.after_end(done.open.as_ref(), invocation).await;
         }
-        Err(Refusal::Contended)
+        Ok(())
     }
 
     /// Quarantines a session for an operator, and cancels its open turn as [`Self::delete`] does. Until its release
@@ -170,20 +162,17 @@ impl<D: QueueDeps> SessionEditor<D> {
     ) -> Result<(), Refusal> {
         access::require_operator(caller)?;
         let key = SessionKey { org: caller.org.clone(), session };
-        for _ in 0..MAX_TRIES {
+        let decide = || async {
             let session = self.session_for(caller, &key).await?;
             let open = self.open_turn(&session).await?;
-            let (now, timing) = (self.deps.host().now(), self.deps.timing());
-            let quarantine = session_edits::quarantine(&session, open.as_ref(), &caller.user.id, now, timing);
-            let Some(commit) = quarantine? else { return Ok(()) };
-            self.required.ensure(&session)?;
-            if let WriteOutcome::Applied = self.commit_with_work(commit, open.as_ref()).await? {
-                access::audit_write(self.deps.store(), "quarantine", caller, &session).await;
-                self.after_end(open.as_ref(), invocation).await;
-                return Ok(());
-            }
+            let (by, now, timing) = (&caller.user.id, self.deps.host().now(), self.deps.timing());
+            let commit = session_edits::quarantine(&session, open.as_ref(), by, now, timing)?;
+            Ok(commit.map(|commit| Change { session, commit, open, renames: false }))
+        };
+        if let Some(done) = self.change(caller, Some("quarantine"), decide).await? {
+            self.after_end(done.open.as_ref(), invocation).await;
         }
-        Err(Refusal::Contended)
+        Ok(())
     }
 
     /// Releases a session from its quarantine, for an operator. Any other session stays as it is.
@@ -193,43 +182,12 @@ impl<D: QueueDeps> SessionEditor<D> {
     pub async fn release(&self, caller: &Caller, session: SessionId) -> Result<(), Refusal> {
         access::require_operator(caller)?;
         let key = SessionKey { org: caller.org.clone(), session };
-        for _ in 0..MAX_TRIES {
+        let decide = || async {
             let session = self.session_for(caller, &key).await?;
-            let Some(commit) = session_edits::release(&session, self.deps.host().now()) else {
-                return Ok(());
-            };
-            self.required.ensure(&session)?;
-            if let WriteOutcome::Applied = write::commit(&self.deps, &commit).await? {
-                access::audit_write(self.deps.store(), "release", caller, &session).await;
-                return Ok(());
-            }
-        }
-        Err(Refusal::Contended)
-    }
-
-    /// Commits an edit. If it ends the open turn, with the work that the turn has left.
-    async fn commit_with_work(
-        &self,
-        mut commit: Commit,
-        open: Option<&Turn>,
-    ) -> Result<WriteOutcome, Refusal> {
-        if let Some(turn) = open.filter(|_| !commit.turns.is_empty()) {
-            let left = partial_work::find(self.deps.store(), self.deps.payloads(), turn).await;
-            let with_work = |change: TurnChange| change.with_partial_work(left.clone());
-            commit.turns = commit.turns.into_iter().map(with_work).collect();
-        }
-        Ok(write::commit(&self.deps, &commit).await?)
-    }
-
-    /// Announces the turn that an edit has ended, and waits until its attempt notices. A turn that was settled before
-    /// has its announcement already.
-    async fn after_end(&self, open: Option<&Turn>, invocation: &Invocation) {
-        let Some(turn) = open.filter(|turn| turn.settlement().is_none()) else { return };
-        join(
-            announce(&self.deps, turn, invocation.correlation.as_ref()),
-            wait_until_noticed(&self.deps, turn),
-        )
-        .await;
+            let commit = session_edits::release(&session, self.deps.host().now());
+            Ok(commit.map(|commit| Change { session, commit, open: None, renames: false }))
+        };
+        self.change(caller, Some("release"), decide).await.map(drop)
     }
 
     /// Starts the purge of a session, deleted or not, and ends its open turn. The turn is finalized before its data is
@@ -239,39 +197,29 @@ impl<D: QueueDeps> SessionEditor<D> {
     /// If this caller has no such session, doesn't own it, or it is quarantined.
     pub async fn request_purge(&self, caller: &Caller, session: SessionId) -> Result<(), Refusal> {
         let key = SessionKey { org: caller.org.clone(), session };
-        let message = FinalizeMessage::SessionPurge { org: key.org.clone(), session: key.session.clone() };
-        for _ in 0..MAX_TRIES {
+        let decide = || async {
             let found = self.deps.store().session(&key).await?;
             if found.is_some_and(|found| found.is_purged() && found.is_administered_by(caller)) {
-                return Ok(());
+                return Ok(None);
             }
-            let session = self.session_for(caller, &key).await?;
-            ensure_administrator(caller, &session)?;
+            let session = self.administered_session(caller, &key).await?;
             let open = self.open_turn(&session).await?;
-            let (now, timing) = (self.deps.host().now(), self.deps.timing());
-            let commit = purging::begin(&session, open.as_ref(), &caller.user.id, now, timing);
-            let Some(commit) = commit? else { continue };
-            self.required.ensure(&session)?;
-            let ends_turn = !commit.turns.is_empty();
-            if let WriteOutcome::Applied = self.commit_with_work(commit, open.as_ref()).await? {
-                access::audit_write(self.deps.store(), "purge", caller, &session).await;
-                let announced = async {
-                    if let Err(error) = self.deps.queue().send(&message).await {
-                        // The sweep finds the session anyway; only latency is lost.
-                        tracing::warn!(error = %causes(&error), "{}", contracts::log::PURGE_NOTICE_FAILED);
-                    }
-                };
-                let ended = open.filter(|_| ends_turn);
-                join(announced, async {
-                    if let Some(turn) = &ended {
-                        wait_until_noticed(&self.deps, turn).await;
-                    }
-                })
-                .await;
-                return Ok(());
+            let (by, now, timing) = (&caller.user.id, self.deps.host().now(), self.deps.timing());
+            let commit = purging::begin(&session, open.as_ref(), by, now, timing)?;
+            Ok(commit.map(|commit| Change { session, commit, open, renames: false }))
+        };
+        let Some(done) = self.change(caller, Some("purge"), decide).await? else { return Ok(()) };
+        let message = FinalizeMessage::SessionPurge { org: key.org.clone(), session: key.session.clone() };
+        let announced = async {
+            if let Err(error) = self.deps.queue().send(&message).await {
+                // The sweep finds the session anyway; only latency is lost.
+                tracing::warn!(error = %causes(&error), "{}", contracts::log::PURGE_NOTICE_FAILED);
             }
-        }
-        Err(Refusal::Contended)
+        };
+        let ended = done.open.filter(|_| !done.commit.turns.is_empty());
+        let noticed = OptionFuture::from(ended.as_ref().map(|turn| wait_until_noticed(&self.deps, turn)));
+        join(announced, noticed).await;
+        Ok(())
     }
 
     /// Restores a deleted session. Any other session stays as it is.
@@ -280,19 +228,66 @@ impl<D: QueueDeps> SessionEditor<D> {
     /// If this caller has no such session, or doesn't own it.
     pub async fn restore(&self, caller: &Caller, session: SessionId) -> Result<(), Refusal> {
         let key = SessionKey { org: caller.org.clone(), session };
-        for _ in 0..MAX_TRIES {
-            let session = self.session_for(caller, &key).await?;
-            ensure_administrator(caller, &session)?;
-            let Some(commit) = session_edits::restore(&session, self.deps.host().now()) else {
-                return Ok(());
+        let decide = || async {
+            let session = self.administered_session(caller, &key).await?;
+            let commit = session_edits::restore(&session, self.deps.host().now());
+            Ok(commit.map(|commit| Change { session, commit, open: None, renames: false }))
+        };
+        self.change(caller, Some("restore"), decide).await.map(drop)
+    }
+
+    /// Decides on a change and writes it, and audits it as this action. Returns the written change; none if there is
+    /// nothing to change.
+    async fn change<F>(
+        &self,
+        caller: &Caller,
+        action: Option<&'static str>,
+        decide: impl Fn() -> F,
+    ) -> Result<Option<Change>, Refusal>
+    where
+        F: Future<Output = Result<Option<Change>, Refusal>>,
+    {
+        write::decide(self.deps.host(), || async {
+            let Some(change) = decide().await? else { return Ok(Tried::Done(None)) };
+            self.required.ensure(&change.session)?;
+            let index_notified = async {
+                if change.renames {
+                    let key = &change.session.key;
+                    index_notice::send(&self.deps, self.sessions_are_indexed, key).await;
+                }
             };
-            self.required.ensure(&session)?;
-            if let WriteOutcome::Applied = write::commit(&self.deps, &commit).await? {
-                access::audit_write(self.deps.store(), "restore", caller, &session).await;
-                return Ok(());
+            let (written, ()) = join(self.write(&change), index_notified).await;
+            if let WriteOutcome::Superseded(_) = written? {
+                return Ok(Tried::Conflict);
             }
-        }
-        Err(Refusal::Contended)
+            if let Some(action) = action {
+                access::audit_write(self.deps.store(), action, caller, &change.session).await;
+            }
+            Ok(Tried::Done(Some(change)))
+        })
+        .await
+    }
+
+    /// Writes a change. If it ends the open turn, with the work that the turn has left.
+    async fn write(&self, Change { commit, open, .. }: &Change) -> Result<WriteOutcome, Refusal> {
+        let Some(turn) = open.as_ref().filter(|_| !commit.turns.is_empty()) else {
+            return Ok(write::commit(&self.deps, commit).await?);
+        };
+        let left = partial_work::find(self.deps.store(), self.deps.payloads(), turn).await;
+        let with_work = |change: &TurnChange| change.clone().with_partial_work(left.clone());
+        let turns = commit.turns.iter().map(with_work).collect();
+        Ok(write::commit(&self.deps, &Commit { turns, ..commit.clone() }).await?)
+    }
+
+    /// Announces the turn that a change has ended, and waits until its attempt notices. A turn that was settled before
+    /// has its announcement already.
+    async fn after_end(&self, open: Option<&Turn>, invocation: &Invocation) {
+        let Some(turn) = open.filter(|turn| turn.settlement().is_none()) else { return };
+        join(
+            announce(&self.deps, turn, invocation.correlation.as_ref()),
+            wait_until_noticed(&self.deps, turn),
+        )
+        .await;
     }
 
     /// Requires an operator to open a session of an org that keeps its sessions to their participants.
@@ -352,6 +347,12 @@ impl<D: QueueDeps> SessionEditor<D> {
         let found = self.deps.store().session(key).await?;
         let is_visible = access::sees(self.deps.store(), caller, key, found.as_ref()).await?;
         found.filter(|_| is_visible).ok_or(Refusal::SessionNotFound)
+    }
+
+    async fn administered_session(&self, caller: &Caller, key: &SessionKey) -> Result<Session, Refusal> {
+        let session = self.session_for(caller, key).await?;
+        ensure_administrator(caller, &session)?;
+        Ok(session)
     }
 
     async fn open_turn(&self, session: &Session) -> Result<Option<Turn>, Refusal> {
