@@ -21,12 +21,9 @@ use protocol::{
 use crate::flow::{
     finish::{evidence::TurnEvidence, partial_answer, turn_event},
     meter, stored_request,
-    write::{self, WriteOutcome},
+    write::{self, Tried, WriteOutcome},
 };
 use crate::ports::{Clock, Deps, Reads, Timer, Unavailable};
-
-/// The most times a finalization decides again because the session changed meanwhile.
-const MAX_TRIES: usize = 8;
 
 /// The interval at which a finalization looks whether the attempt of an ended turn has told what it spent.
 const SPENT_POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -35,16 +32,6 @@ const SPENT_POLL_INTERVAL: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub struct Finalizer<D> {
     pub(crate) deps: D,
-}
-
-/// The result of one try to finalize a turn.
-enum Tried {
-    /// The turn is terminal by this try.
-    Finalized,
-    /// Another writer was faster. Read and decide again.
-    Conflict,
-    /// The stored state allows no finalization. Trying again changes nothing.
-    Refused,
 }
 
 impl<D: Deps> Finalizer<D> {
@@ -67,71 +54,61 @@ impl<D: Deps> Finalizer<D> {
 
 /// Makes a turn terminal if it is settled. Returns true if this call did it.
 pub(crate) async fn finalize_turn(deps: &impl Deps, key: &TurnKey) -> Result<bool, Unavailable> {
-    let (host, grace) = (deps.host(), deps.timing().usage_grace);
-    let (mut tries, started) = (0, host.monotonic());
-    while tries < MAX_TRIES {
-        let (session, turn, request) = deps.store().session_and_record(key).await?;
-        let (Some(session), Some(turn)) = (session, turn) else {
-            return Ok(false);
-        };
-        let State::Settled(_) = turn.state else {
-            return Ok(false);
-        };
-        // The clock of whoever ended the turn may differ, so the wait is bounded by this process's own, too.
-        let has_waited = host.monotonic().saturating_sub(started) >= grace;
-        let left = if has_waited { Duration::ZERO } else { grace };
-        match spend::seal(&turn, host.now(), left) {
-            Seal::None => {}
-            Seal::Wait => {
-                host.sleep(SPENT_POLL_INTERVAL).await;
-                continue;
+    let started = deps.host().monotonic();
+    write::decide(deps.host(), || async {
+        let (session, turn, request) = loop {
+            let (session, turn, request) = deps.store().session_and_record(key).await?;
+            let (Some(session), Some(turn)) = (session, turn) else { return Ok(Tried::Done(false)) };
+            let State::Settled(_) = turn.state else { return Ok(Tried::Done(false)) };
+            // The clock of whoever ended the turn may differ, so the wait is bounded by this process's own, too.
+            let grace = deps.timing().usage_grace;
+            let has_waited = deps.host().monotonic().saturating_sub(started) >= grace;
+            let left = if has_waited { Duration::ZERO } else { grace };
+            match spend::seal(&turn, deps.host().now(), left) {
+                Seal::None => break (session, turn, request),
+                Seal::Wait => deps.host().sleep(SPENT_POLL_INTERVAL).await,
+                Seal::Write(change) => {
+                    write::turn(deps, &change).await?;
+                    return Ok(Tried::Progress);
+                }
             }
-            Seal::Write(change) => {
-                write::turn(deps, &change).await?;
-                tries += 1;
-                continue;
-            }
-        }
-        let tried = match session.is_purged() {
-            true => try_count(deps, &session, &turn).await?,
-            false => try_finalize(deps, &session, &turn, request.as_ref()).await?,
         };
-        match tried {
-            Tried::Finalized => return Ok(true),
-            Tried::Refused => return Ok(false),
-            Tried::Conflict => tries += 1,
+        match session.is_purged() {
+            true => try_count(deps, &session, &turn).await,
+            false => try_finalize(deps, &session, &turn, request.as_ref()).await,
         }
-    }
-    Err(Unavailable { what: "the session", source: "it stayed contended".into() })
+    })
+    .await
 }
 
-/// Tries once: writes what a terminal turn refers to, then the transaction that makes it terminal.
+/// Tries once: writes what a terminal turn refers to, then the transaction that makes it terminal. False if the stored
+/// state allows no finalization.
 async fn try_finalize(
     deps: &impl Deps,
     session: &Session,
     turn: &Turn,
     request: Option<&RequestDetail>,
-) -> Result<Tried, Unavailable> {
+) -> Result<Tried<bool>, Unavailable> {
     let (store, payloads) = (deps.store(), deps.payloads());
     let object = stored_request::payload(turn);
     let published = stored_request::publish(payloads, &object, request);
     let (evidence, ()) = try_join(TurnEvidence::load(store, payloads, turn), published).await?;
     let Ok(finalized) = finalize(session, turn, evidence.summary().as_ref()) else {
-        return Ok(Tried::Refused);
+        return Ok(Tried::Done(false));
     };
     publish_evidence(deps, turn, &evidence, &finalized.result.report).await?;
     commit(deps, session, finalized, &evidence).await
 }
 
 /// Tries once to count a turn of a purged session. Stores no object, since the purge may have searched for the last time.
-async fn try_count(deps: &impl Deps, tombstone: &Session, turn: &Turn) -> Result<Tried, Unavailable> {
+async fn try_count(deps: &impl Deps, tombstone: &Session, turn: &Turn) -> Result<Tried<bool>, Unavailable> {
     let store = deps.store();
     let is_named = tombstone.open_turn.as_ref() == Some(&turn.key.turn);
     let named = match is_named {
         true => Some(tombstone.clone()),
         false => purging::naming(tombstone, &turn.key.turn, store.purge(&tombstone.key).await?.as_ref()),
     };
-    let Some(tombstone) = named else { return Ok(Tried::Refused) };
+    let Some(tombstone) = named else { return Ok(Tried::Done(false)) };
     let evidence = match TurnEvidence::load(store, deps.payloads(), turn).await {
         Ok(evidence) => evidence,
         // What is lost stays lost, and the purge must not wait for it.
@@ -142,7 +119,7 @@ async fn try_count(deps: &impl Deps, tombstone: &Session, turn: &Turn) -> Result
         Err(error) => return Err(error),
     };
     let Ok(finalized) = finalize(&tombstone, turn, evidence.summary().as_ref()) else {
-        return Ok(Tried::Refused);
+        return Ok(Tried::Done(false));
     };
     meter::close(deps, turn, &finalized.result.report).await?;
     commit(deps, &tombstone, finalized, &evidence).await
@@ -153,14 +130,12 @@ async fn commit(
     session: &Session,
     finalized: Finalization,
     evidence: &TurnEvidence,
-) -> Result<Tried, Unavailable> {
-    match write::commit(deps, &finalized.clone().commit(session)).await? {
-        WriteOutcome::Applied => {
-            turn_event::log_terminal(&finalized, evidence.outcome());
-            Ok(Tried::Finalized)
-        }
-        WriteOutcome::Superseded(_) => Ok(Tried::Conflict),
+) -> Result<Tried<bool>, Unavailable> {
+    let written = write::commit(deps, &finalized.clone().commit(session)).await?;
+    if let WriteOutcome::Applied = written {
+        turn_event::log_terminal(&finalized, evidence.outcome());
     }
+    Ok(written.done(true))
 }
 
 /// Stores the partial answer of a settled turn, and counts its usage in its meters. A settlement is irrevocable, so any

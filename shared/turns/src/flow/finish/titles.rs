@@ -24,16 +24,12 @@ use protocol::{id::TurnKey, session::Session, transition::titling, turn::Turn, u
 use crate::flow::{
     limits::OrgLimits,
     meter,
-    write::{self, WriteOutcome},
+    write::{self, Tried},
 };
-use crate::ports::{Clock, Deps, OrgSettingsReads, Random, Reads, Store, Timer, Unavailable, WriteError};
+use crate::ports::{Clock, Deps, OrgSettingsReads, Reads, Store, Unavailable};
 
 /// The longest time to wait for a title.
 const MAX_WAIT: Duration = Duration::from_secs(10);
-/// The most times a write decides again because the session changed meanwhile.
-const MAX_TRIES: u32 = 4;
-/// The longest pause between two tries.
-const MAX_PAUSE: Duration = Duration::from_millis(200);
 
 /// Writes titles of sessions.
 #[derive(Debug)]
@@ -133,24 +129,23 @@ impl<D: Deps, M: Model> Titler<D, M> {
     }
 
     /// Claims the model call for the title of a turn's session. Returns the claimed session, or `None` if there is
-    /// nothing to claim or the session stays contended.
+    /// nothing to claim.
     ///
     /// # Errors
-    /// If it is unknown whether the claim was applied. It isn't read back, because a claim that is found may be that of
-    /// another finalizer.
+    /// If the session stays contended, or it is unknown whether the claim was applied. It isn't read back, because a
+    /// claim that is found may be that of another finalizer.
     async fn claim(&self, turn: &Turn) -> Result<Option<Session>, Unavailable> {
-        let (store, host) = (self.deps.store(), self.deps.host());
-        for _ in 0..MAX_TRIES {
-            let Some(session) = store.session(&turn.key.session).await? else { return Ok(None) };
-            let Some(claim) = titling::claim(&session, turn) else { return Ok(None) };
-            match store.commit(&claim).await {
-                Ok(()) => return Ok(Some(claim.session.after)),
-                Err(WriteError::ConditionFailed | WriteError::Contended) => {}
-                Err(WriteError::Unknown(source)) => return Err(Unavailable { what: "the table", source }),
+        let store = self.deps.store();
+        write::decide(self.deps.host(), || async {
+            let session = store.session(&turn.key.session).await?;
+            let claim = session.and_then(|session| titling::claim(&session, turn));
+            let Some(claim) = claim else { return Ok(Tried::Done(None)) };
+            match store.commit(&claim).await.map(|()| Some(claim.session.after)).into() {
+                Tried::Unknown(source) => Err(Unavailable { what: "the table", source }),
+                tried => Ok(tried),
             }
-            host.sleep(host.jitter(MAX_PAUSE)).await;
-        }
-        Ok(None)
+        })
+        .await
     }
 
     /// Ends a claimed call with its usage, and with a title if there is one.
@@ -160,16 +155,15 @@ impl<D: Deps, M: Model> Titler<D, M> {
         title: Option<&str>,
         usage: &UsageEntry,
     ) -> Result<(), Unavailable> {
-        for _ in 0..MAX_TRIES {
-            let Some(session) = self.deps.store().session(&claimed.key).await? else { return Ok(()) };
-            let Some(commit) = titling::conclude(&session, &claimed.name, title, usage) else {
-                return Ok(());
-            };
-            if let WriteOutcome::Applied = write::commit(&self.deps, &commit).await? {
-                return Ok(());
+        write::decide(self.deps.host(), || async {
+            let session = self.deps.store().session(&claimed.key).await?;
+            let commit = session.and_then(|session| titling::conclude(&session, &claimed.name, title, usage));
+            match commit {
+                Some(commit) => Ok(write::commit(&self.deps, &commit).await?.done(())),
+                None => Ok(Tried::Done(())),
             }
-        }
-        Err(Unavailable { what: "the session", source: "it stayed contended".into() })
+        })
+        .await
     }
 }
 

@@ -2,6 +2,7 @@
 
 use futures::future::join;
 use protocol::{
+    budget::Subjects,
     session::IdOrigin,
     transition::begin::{self, Decision, Snapshot},
 };
@@ -12,6 +13,7 @@ use crate::flow::{
         replay::{self, WaitOutcome},
         salvage,
     },
+    limits::OrgLimits,
     retrieval::question::while_embedding,
     start::{
         reservation::LoadedStart,
@@ -20,14 +22,12 @@ use crate::flow::{
         takeover_setup::resolve_after_takeover,
         turn_start::{Claim, StartConditions, TurnStart},
     },
+    write::{self, Tried},
 };
 use crate::{
     ports::{AgentDeps, Clock, Reads},
     refusal::Refusal,
 };
-
-/// The most times a start decides again because the session changed meanwhile.
-const MAX_TRIES: usize = 12;
 
 impl<D: AgentDeps> TurnStart<'_, D> {
     /// Claims the turn, with the request staged and the question embedded concurrently.
@@ -86,79 +86,90 @@ impl<D: AgentDeps> TurnStart<'_, D> {
     /// start the turn, take it over, wait for the attempt that owns it, replay its outcome, or refuse.
     async fn decide(
         &self,
-        LoadedStart { mut snapshot, limits, mut admitted }: LoadedStart,
+        LoadedStart { snapshot, limits, admitted }: LoadedStart,
         staged: &mut StagedRequest<'_, D::Payloads>,
     ) -> Result<Claim, Refusal> {
+        let (limits, first) = (&limits, Some((snapshot, admitted)));
+        write::decide_with(self.deps.host(), (first, staged), |(first, staged)| async move {
+            let tried = self.try_to_claim(first, limits, staged).await;
+            ((None, staged), tried)
+        })
+        .await
+    }
+
+    /// Tries once. `first` is the snapshot that is read already, with the subjects for which it was admitted.
+    async fn try_to_claim(
+        &self,
+        first: Option<(Snapshot, Option<Subjects>)>,
+        limits: &OrgLimits,
+        staged: &mut StagedRequest<'_, D::Payloads>,
+    ) -> Result<Tried<Claim>, Refusal> {
         let Self { deps, submission, stream, .. } = *self;
-        for _ in 0..MAX_TRIES {
-            // Those of the first snapshot. Another session may be that of another agent.
-            let admitted = admitted.take();
-            let turn = snapshot.turn_for(submission);
-            if turn.is_some_and(|turn| turn.stored_request() == submission.stored_request()) {
-                // This call started the turn, didn't learn of it, and lost it to a takeover since.
-                staged.release();
-            }
-            let decision = begin::decide(&snapshot, submission, deps.host().now(), deps.timing());
-            self.check_conditions(&snapshot, &decision)?;
-            let claimed = match decision {
-                begins @ (Decision::Begin | Decision::BeginClosing(_)) => {
-                    let subjects = match admitted {
-                        Some(subjects) => subjects,
-                        None => self.admit(&snapshot, &limits).await?,
-                    };
-                    let open = match begins {
-                        Decision::BeginClosing(open) => Some(open),
-                        _ => None,
-                    };
-                    let limits = (&limits, &subjects);
-                    self.begin(&snapshot, limits, open, staged.commit()?).await?
-                }
-                Decision::SalvageFirst(open) => {
-                    salvage::salvage(deps, &open).await?;
-                    None
-                }
-                // Another submission started the turn and stored its request.
-                Decision::Replay(turn) => {
-                    let replayed = staged.discard_during(replay::replay(deps, &turn, stream)).await?;
-                    return Ok(Claim::Replayed(replayed));
-                }
-                Decision::Wait(turn) => {
-                    match staged.discard_during(replay::wait(deps, turn, stream)).await? {
-                        WaitOutcome::Ready(turn) => {
-                            return replay::replay(deps, &turn, stream).await.map(Claim::Replayed);
-                        }
-                        WaitOutcome::Running { retry_after } => {
-                            return Err(Refusal::TurnInProgress { retry_after });
-                        }
-                        WaitOutcome::Dead => None,
-                    }
-                }
-                Decision::TakeOver(turn) => {
-                    match staged.discard_during(take_over(deps, &turn, self.scope)).await? {
-                        Some((owned, Some(step))) => Some((owned, step)),
-                        Some((owned, None)) => {
-                            let step =
-                                resolve_after_takeover(self, &limits, &owned.turn, snapshot.session.as_ref())
-                                    .await?;
-                            Some((owned, step))
-                        }
-                        None => None,
-                    }
-                }
-                Decision::Conflict => return Err(Refusal::TurnIdConflict),
-                Decision::SessionConflict => return Err(Refusal::SessionIdConflict),
-                Decision::Busy { turn, wait } => {
-                    return Err(Refusal::SessionBusy { turn, retry_after: wait });
-                }
-                Decision::Closed(closed) => return Err(closed.into()),
-                Decision::ContextMismatch => return Err(Refusal::ContextMismatch),
-            };
-            if let Some((owned, step)) = claimed {
-                return Ok(Claim::owned(owned, step));
-            }
-            snapshot = self.load_snapshot().await?;
+        let (snapshot, admitted) = match first {
+            Some(first) => first,
+            None => (self.load_snapshot().await?, None),
+        };
+        let turn = snapshot.turn_for(submission);
+        if turn.is_some_and(|turn| turn.stored_request() == submission.stored_request()) {
+            // This call started the turn, didn't learn of it, and lost it to a takeover since.
+            staged.release();
         }
-        Err(Refusal::Contended)
+        let decision = begin::decide(&snapshot, submission, deps.host().now(), deps.timing());
+        self.check_conditions(&snapshot, &decision)?;
+        let claimed = match decision {
+            begins @ (Decision::Begin | Decision::BeginClosing(_)) => {
+                let subjects = match admitted {
+                    Some(subjects) => subjects,
+                    None => self.admit(&snapshot, limits).await?,
+                };
+                let open = match begins {
+                    Decision::BeginClosing(open) => Some(open),
+                    _ => None,
+                };
+                let limits = (limits, &subjects);
+                self.begin(&snapshot, limits, open, staged.commit()?).await?
+            }
+            Decision::SalvageFirst(open) => {
+                salvage::salvage(deps, &open).await?;
+                return Ok(Tried::Progress);
+            }
+            // Another submission started the turn and stored its request.
+            Decision::Replay(turn) => {
+                let replayed = staged.discard_during(replay::replay(deps, &turn, stream)).await?;
+                return Ok(Tried::Done(Claim::Replayed(replayed)));
+            }
+            Decision::Wait(turn) => match staged.discard_during(replay::wait(deps, turn, stream)).await? {
+                WaitOutcome::Ready(turn) => {
+                    let replayed = replay::replay(deps, &turn, stream).await?;
+                    return Ok(Tried::Done(Claim::Replayed(replayed)));
+                }
+                WaitOutcome::Running { retry_after } => {
+                    return Err(Refusal::TurnInProgress { retry_after });
+                }
+                // The next snapshot says so too, and the turn is taken over.
+                WaitOutcome::Dead => return Ok(Tried::Progress),
+            },
+            Decision::TakeOver(turn) => {
+                match staged.discard_during(take_over(deps, &turn, self.scope)).await? {
+                    Some((owned, Some(step))) => Some((owned, step)),
+                    Some((owned, None)) => {
+                        let step =
+                            resolve_after_takeover(self, limits, &owned.turn, snapshot.session.as_ref())
+                                .await?;
+                        Some((owned, step))
+                    }
+                    None => None,
+                }
+            }
+            Decision::Conflict => return Err(Refusal::TurnIdConflict),
+            Decision::SessionConflict => return Err(Refusal::SessionIdConflict),
+            Decision::Busy { turn, wait } => {
+                return Err(Refusal::SessionBusy { turn, retry_after: wait });
+            }
+            Decision::Closed(closed) => return Err(closed.into()),
+            Decision::ContextMismatch => return Err(Refusal::ContextMismatch),
+        };
+        Ok(claimed.map_or(Tried::Conflict, |(owned, step)| Tried::Done(Claim::owned(owned, step))))
     }
 
     /// Refuses a decision that the request's conditions exclude. The start commits on the same snapshot.

@@ -11,7 +11,7 @@ use contracts::{ToolContinuation, response::ToolOutcome};
 use futures::future::{join, try_join};
 use protocol::{
     Caller,
-    id::SessionKey,
+    id::{SessionKey, TurnKey},
     payload::{Kind, Payload},
     spent::Spent,
     transition::{resume::resume, settle},
@@ -29,16 +29,13 @@ use crate::flow::{
     meter,
     owned_turn::{Lease, OwnedTurn},
     start::{take_over::take_over, turn_start::Claim},
-    write::{self, WriteOutcome},
+    write::{self, Tried, WriteOutcome},
 };
 use crate::{
     ports::{AgentDeps, Clock, Payloads, Random, Timer},
     refusal::Refusal,
     stream::Writer,
 };
-
-/// The most times a resume decides again because the turn changed meanwhile.
-const MAX_TRIES: usize = 8;
 
 /// Tool results that resume a suspended turn.
 pub(crate) struct Resumption<'a, D> {
@@ -60,54 +57,54 @@ impl<D: AgentDeps> Resumption<'_, D> {
     /// # Errors
     /// If the results don't match the turn's pending calls, or the turn doesn't await any.
     pub(crate) async fn claim(&self) -> Result<Claim, Refusal> {
-        let Self { deps, caller, request, scope, stream } = *self;
+        let Self { deps, caller, request, .. } = *self;
         let session = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
         let key = session.turn(request.turn_id.clone());
-        for _ in 0..MAX_TRIES {
-            let modes = async { Ok(scope.load_catalog(deps, &caller.org).await?) };
-            let ((session, turn), ()) =
-                try_join(access::load_turn(deps.store(), caller, &key), modes).await?;
-            if turn.requested_by != caller.user.id {
-                return Err(Refusal::AnotherUsersTurn);
-            }
-            stream.inherit_streaming(&turn);
-            if let Some(response) = self.end_overdue(&turn).await? {
-                return Ok(Claim::Replayed(response));
-            }
-            let claimed = match self.check_results(&turn).await? {
-                ResultsCheck::Repeated => match replay::wait(deps, turn.clone(), stream).await? {
-                    WaitOutcome::Ready(turn) => {
-                        return replay::replay(deps, &turn, stream).await.map(Claim::Replayed);
-                    }
-                    WaitOutcome::Running { retry_after } => {
-                        return Err(Refusal::TurnInProgress { retry_after });
-                    }
-                    WaitOutcome::Dead => match take_over(deps, &turn, scope).await? {
-                        Some((owned, Some(step))) => Some((owned, step)),
-                        _ => None,
-                    },
-                },
-                ResultsCheck::Matching(step) => self.accept(&turn, *step).await?,
-                // Results that were accepted before are answered above. A closed session accepts no others.
-                ResultsCheck::Ended(reason) => {
-                    session.ensure_open()?;
-                    stream.set_round(&turn);
-                    return Ok(Claim::Replayed(Response::from_end_reason(reason)));
-                }
-                ResultsCheck::Unexpected => {
-                    session.ensure_open()?;
-                    return Err(Refusal::NotAwaitingTools);
-                }
-                ResultsCheck::Mismatch(mismatch) => {
-                    session.ensure_open()?;
-                    return Err(Refusal::ToolResultsMismatch(mismatch));
-                }
-            };
-            if let Some((owned, step)) = claimed {
-                return Ok(Claim::owned(owned, step));
-            }
+        write::decide(deps.host(), || self.try_to_claim(&key)).await
+    }
+
+    async fn try_to_claim(&self, key: &TurnKey) -> Result<Tried<Claim>, Refusal> {
+        let Self { deps, caller, scope, stream, .. } = *self;
+        let modes = async { Ok(scope.load_catalog(deps, &caller.org).await?) };
+        let ((session, turn), ()) = try_join(access::load_turn(deps.store(), caller, key), modes).await?;
+        if turn.requested_by != caller.user.id {
+            return Err(Refusal::AnotherUsersTurn);
         }
-        Err(Refusal::Contended)
+        stream.inherit_streaming(&turn);
+        if let Some(response) = self.end_overdue(&turn).await? {
+            return Ok(Tried::Done(Claim::Replayed(response)));
+        }
+        let claimed = match self.check_results(&turn).await? {
+            ResultsCheck::Repeated => match replay::wait(deps, turn.clone(), stream).await? {
+                WaitOutcome::Ready(turn) => {
+                    let response = replay::replay(deps, &turn, stream).await?;
+                    return Ok(Tried::Done(Claim::Replayed(response)));
+                }
+                WaitOutcome::Running { retry_after } => {
+                    return Err(Refusal::TurnInProgress { retry_after });
+                }
+                WaitOutcome::Dead => match take_over(deps, &turn, scope).await? {
+                    Some((owned, Some(step))) => Some((owned, step)),
+                    _ => None,
+                },
+            },
+            ResultsCheck::Matching(step) => self.accept(&turn, *step).await?,
+            // Results that were accepted before are answered above. A closed session accepts no others.
+            ResultsCheck::Ended(reason) => {
+                session.ensure_open()?;
+                stream.set_round(&turn);
+                return Ok(Tried::Done(Claim::Replayed(Response::from_end_reason(reason))));
+            }
+            ResultsCheck::Unexpected => {
+                session.ensure_open()?;
+                return Err(Refusal::NotAwaitingTools);
+            }
+            ResultsCheck::Mismatch(mismatch) => {
+                session.ensure_open()?;
+                return Err(Refusal::ToolResultsMismatch(mismatch));
+            }
+        };
+        Ok(claimed.map_or(Tried::Conflict, |(owned, step)| Tried::Done(Claim::owned(owned, step))))
     }
 
     /// Compares the results with the turn. The head remembers the latest accepted results, and the outcome object of
