@@ -94,7 +94,8 @@ where
     let mut last = None;
     let mut limit = FIRST_PAUSE;
     for left in (0..MAX_TRIES).rev() {
-        let (returned, tried) = attempt(state).await;
+        // Boxed: loops nest, and the futures of all levels would be one type, deeper than the compiler's limit.
+        let (returned, tried) = Box::pin(attempt(state)).await;
         state = returned;
         match tried? {
             Tried::Done(done) => return Ok(done),
