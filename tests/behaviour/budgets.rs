@@ -321,7 +321,7 @@ async fn budgets_are_read_and_replaced_by_operators_alone() {
     std::fs::write(&file, stored.to_string()).unwrap();
     let (status, _, errors) = run(&put).await;
     assert_eq!(status, Some(1));
-    assert!(errors.contains("Read them, then send the change again."), "{errors}");
+    assert!(errors.contains("Read the budgets, then send the change again."), "{errors}");
 }
 
 async fn put_if(client: &Client, header: (&str, &str), budgets: &Value) -> Answer {

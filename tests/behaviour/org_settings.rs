@@ -247,12 +247,12 @@ async fn admin_commands_disable_and_enable() {
     std::fs::write(&file, settings.to_string()).unwrap();
     let (status, _, errors) = run(&token, &put).await;
     assert_eq!(status, Some(1), "the file has the ETag of an older state");
-    assert!(errors.contains("Read them, then send the change again."), "{errors}");
+    assert!(errors.contains("Read the settings, then send the change again."), "{errors}");
 
     for arguments in [&["disable", "acme"][..], &["enable", "acme"], &["org-settings", "get"], &put] {
         let (status, output, errors) = run(&users, arguments).await;
         assert_eq!((status, output.as_str()), (Some(1), ""), "{arguments:?}");
-        assert!(errors.contains("Only operators of the org may do this."), "{errors}");
+        assert!(errors.contains("requires the operator role"), "{errors}");
     }
 }
 

@@ -2,14 +2,14 @@
 //! `inline`, returns the payload itself.
 
 use axum::extract::{Path, State};
-use contracts::read::PayloadLink;
+use contracts::{ErrorCode, read::PayloadLink};
 use http::HeaderMap;
 use runtime::{
     AuthenticatedCaller, CachePolicy, IfNoneMatch, Reply, negotiation::first_accepted, path::TurnPath,
     query::Query,
 };
 use serde::Deserialize;
-use turns::{flow::PayloadName, refusal::Refusal};
+use turns::flow::PayloadName;
 
 use crate::{
     app::{App, error_reply},
@@ -47,7 +47,7 @@ pub(crate) async fn file(
     request: Request,
     Path(FilePath { hash, name }): Path<FilePath>,
 ) -> Result<Reply, Reply> {
-    let address = hash.parse().map_err(|_| Reply::error(Refusal::PayloadNotFound.error()))?;
+    let address = hash.parse().map_err(|_| Reply::error(ErrorCode::PayloadNotFound.into()))?;
     read(request, |_| PayloadName::File { address, name }).await
 }
 

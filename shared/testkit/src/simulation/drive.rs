@@ -15,7 +15,7 @@ use crate::{
     fault::Fault,
     schedule::{Alarm, Faults, ProcessId, RunEvent},
 };
-use turns::refusal::Refusal;
+use contracts::ErrorCode;
 
 /// A scheduled action.
 #[derive(Debug, Clone, Copy)]
@@ -200,9 +200,9 @@ impl Driver {
     }
 
     fn finished(&mut self, process: ProcessId, done: &ProcessOutcome) {
-        let mismatch = matches!(done, ProcessOutcome::Executed(Err(Refusal::ToolResultsMismatch(_))));
+        let mismatch = matches!(done, ProcessOutcome::Executed(Err(refusal)) if refusal.error().error_code == ErrorCode::ToolResultsMismatch);
         self.mismatches += u64::from(mismatch);
-        let others = matches!(done, ProcessOutcome::Executed(Err(Refusal::ContextMismatch)));
+        let others = matches!(done, ProcessOutcome::Executed(Err(refusal)) if refusal.error().error_code == ErrorCode::SessionContextMismatch);
         self.other_contexts += u64::from(others);
         if let ProcessOutcome::Imported(done) = done {
             self.imported(process, done);

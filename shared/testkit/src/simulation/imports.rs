@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use contracts::ErrorCode;
 use turns::refusal::Refusal;
 
 use super::{
@@ -48,7 +49,7 @@ impl Driver {
     pub(super) fn imported(&mut self, process: ProcessId, done: &Result<(), Refusal>) {
         let Some(sender) = self.imports.sender_of.remove(&process) else { return };
         let Err(refusal) = done else { return self.go_on() };
-        self.imports.false_refusals += u64::from(matches!(refusal, Refusal::SessionBeingPurged(_)));
+        self.imports.false_refusals += u64::from(refusal.error().error_code == ErrorCode::SessionDeleted);
         if let Some(wait) = refusal.retry_after() {
             self.import_again(sender, wait);
         }

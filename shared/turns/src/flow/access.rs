@@ -89,7 +89,7 @@ pub(crate) async fn load_turn(
 /// # Errors
 /// If the caller isn't an operator.
 pub fn require_operator(caller: &Caller) -> Result<(), Refusal> {
-    if caller.operator { Ok(()) } else { Err(Refusal::OperatorRequired) }
+    if caller.operator { Ok(()) } else { Err(Refusal::operator_required()) }
 }
 
 /// Requires the caller to be an operator or an agent editor.
@@ -97,7 +97,7 @@ pub fn require_operator(caller: &Caller) -> Result<(), Refusal> {
 /// # Errors
 /// If the caller is neither.
 pub(crate) fn require_context_editor(caller: &Caller) -> Result<(), Refusal> {
-    if caller.may_edit_contexts() { Ok(()) } else { Err(Refusal::ContextEditorRequired) }
+    if caller.may_edit_contexts() { Ok(()) } else { Err(Refusal::context_editor_required()) }
 }
 
 /// Parses the id of a context for a caller who may edit contexts. An invalid id is that of no context.
@@ -106,16 +106,7 @@ pub(crate) fn require_context_editor(caller: &Caller) -> Result<(), Refusal> {
 /// If the caller may not edit contexts, or the id is invalid.
 pub fn context_id(caller: &Caller, kind: ContextKind, id: &str) -> Result<ContextId, Refusal> {
     require_context_editor(caller)?;
-    kind.id(id).map_err(|_| Refusal::InvalidContextId(kind))
-}
-
-/// Returns the refusal for a context that the org doesn't have.
-pub(crate) fn context_not_found(id: &ContextId) -> Refusal {
-    match id.clone() {
-        ContextId::Agent(id) => Refusal::AgentContextNotFound(id),
-        ContextId::Conversation(id) => Refusal::ConversationContextNotFound(id),
-        ContextId::Mode(key) => Refusal::ModeNotFound(key),
-    }
+    kind.id(id).map_err(|_| Refusal::invalid_context_id(kind))
 }
 
 /// Logs who changed whose session (docs/reference/logs.md). The request's own log fields name the caller and the

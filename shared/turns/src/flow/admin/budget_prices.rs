@@ -54,11 +54,7 @@ pub(super) async fn check(deps: &impl AgentDeps, org: &OrgId, budgets: &Budgets)
                 0 => String::new(),
                 more => format!(", and {more} more"),
             };
-            return Err(Refusal::UncountedAgents {
-                index,
-                currency: currency.to_owned(),
-                agents: names.join(", ") + &more,
-            });
+            return Err(Refusal::uncounted_agents(index, currency, &(names.join(", ") + &more)));
         }
     }
     Ok(())

@@ -117,7 +117,7 @@ impl<S: ContextStore, H: Clock + Random> ContextEditor<S, H> {
         let found = self.store.context_version(&caller.org, id, version).await?;
         let content = found
             .and_then(|found| found.content)
-            .ok_or_else(|| Refusal::ContextVersionNotFound(version.to_string()))?;
+            .ok_or_else(|| Refusal::context_version_not_found(version))?;
         self.parse(&caller.org, id, &content, rules).await?;
         let target = Target { content: Some(&content), restored: Some(version) };
         self.apply(caller, id, &target, required, "context_rollback").await
@@ -137,7 +137,7 @@ impl<S: ContextStore, H: Clock + Random> ContextEditor<S, H> {
         rules: &Rules<'_>,
     ) -> Result<Context, Refusal> {
         access::require_context_editor(caller)?;
-        let not_found = || Refusal::ContextVersionNotFound(rollout.version.to_string());
+        let not_found = || Refusal::context_version_not_found(rollout.version);
         let found = self.store.context_version(&caller.org, id, rollout.version).await?;
         let content = found.and_then(|found| found.content).ok_or_else(not_found)?;
         self.parse(&caller.org, id, &content, rules).await?;
@@ -153,10 +153,12 @@ impl<S: ContextStore, H: Clock + Random> ContextEditor<S, H> {
                 return Ok(Tried::Done(context_view::context(id, head, true)?));
             }
             if !required.holds(before.as_ref()) {
-                return Err(Refusal::ContextChanged(before.as_ref().and_then(context_view::etag)));
+                return Err(Refusal::context_changed(
+                    before.as_ref().and_then(context_view::etag).as_deref(),
+                ));
             }
             let live = before.filter(|head| head.content.is_some());
-            let before = live.ok_or_else(|| access::context_not_found(id))?;
+            let before = live.ok_or_else(|| Refusal::context_not_found(id))?;
             let after = ContextHead { rollout, ..before.clone() };
             let change = ContextChange { before: Some(before), after, versions: Vec::new() };
             let written = self.write_change(&caller.org, id, &change).await?;
@@ -182,7 +184,7 @@ impl<S: ContextStore, H: Clock + Random> ContextEditor<S, H> {
         access::require_context_editor(caller)?;
         let head = self.store.context_head(&caller.org, id).await?;
         let head = head.filter(|head| head.content.is_some());
-        let deleted = context_view::context(id, &head.ok_or_else(|| access::context_not_found(id))?, true)?;
+        let deleted = context_view::context(id, &head.ok_or_else(|| Refusal::context_not_found(id))?, true)?;
         let target = Target { content: None, restored: None };
         let applied = self.write(&caller.org, id, &target, required, Some(&caller.user)).await?;
         audit(caller, id, &applied, "context_delete");
@@ -266,7 +268,9 @@ impl<S: ContextStore, H: Clock + Random> ContextEditor<S, H> {
                 return Ok(Tried::Done(Applied { head, is_new: false }));
             }
             if !required.holds(before.as_ref()) {
-                return Err(Refusal::ContextChanged(before.as_ref().and_then(context_view::etag)));
+                return Err(Refusal::context_changed(
+                    before.as_ref().and_then(context_view::etag).as_deref(),
+                ));
             }
             let newest = newest.first().map(|newest| newest.number);
             let change = Authorship { at: self.host.now(), by: by.cloned() };

@@ -23,6 +23,6 @@ pub(super) fn must_replace<T: PartialEq + Serialize>(
     if required.admits(Some(&tag)) && named.is_none_or(|named| *named == tag) {
         Ok(true)
     } else {
-        Err(Refusal::DocumentChanged { document, tag })
+        Err(Refusal::document_changed(document, &tag))
     }
 }

@@ -76,14 +76,14 @@ impl<D: QueueDeps> Forker<D> {
             return ensure_same_fork(&existing, &turn, caller);
         }
         let subjects = limits.subjects(store, &source, &caller.user.id, &original.contexts).await?;
-        limits.check_disabled(&subjects).map_err(Refusal::Restricted)?;
+        limits.check_disabled(&subjects)?;
         original.ensure_open()?;
         if !matches!(source_turn.state, State::Settled(_) | State::Finalized(_)) {
-            return Err(Refusal::TurnNotCompleted);
+            return Err(Refusal::turn_not_completed());
         }
         // Boxed: few sources are forks themselves.
         if Box::pin(ancestry::is_too_deep_to_fork(store, &original)).await? {
-            return Err(Refusal::ForkTooDeep);
+            return Err(Refusal::fork_too_deep());
         }
         let evidence = TurnEvidence::load(store, self.deps.payloads(), &source_turn).await?;
         let summary = evidence.summary().unwrap_or_default();
@@ -97,7 +97,7 @@ impl<D: QueueDeps> Forker<D> {
         };
         let commit =
             fork::fork(&original, &source_turn, &summary.report, mode, fork_request, self.deps.host().now())
-                .map_err(|_| Refusal::TurnNotCompleted)?;
+                .map_err(|_| Refusal::turn_not_completed())?;
         let notice = index_notice::send(&self.deps, self.sessions_are_indexed, &key);
         let (written, ()) = join(store.commit(&commit), notice).await;
         let Err(error) = written else { return Ok(()) };

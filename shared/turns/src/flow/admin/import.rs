@@ -147,8 +147,8 @@ impl<D: QueueDeps + Deps<Store: ArchiveStore>> Importer<D> {
                 Action::Reserve(commit) => Ok(Tried::Done(NextStep::Reserve(commit))),
                 Action::Continue(reservation) => Ok(Tried::Done(NextStep::Continue(reservation))),
                 Action::AlreadyImported => Ok(Tried::Done(NextStep::Finish)),
-                Action::Conflict => Err(Refusal::SessionExists(key.session.clone())),
-                Action::Wait => Err(Refusal::SessionBeingPurged(key.session.clone())),
+                Action::Conflict => Err(Refusal::session_exists(&key.session)),
+                Action::Wait => Err(Refusal::session_being_purged(&key.session)),
                 Action::ReadAgain => Ok(Tried::Conflict),
             }
         })
@@ -180,7 +180,7 @@ impl<D: QueueDeps + Deps<Store: ArchiveStore + Archive, Payloads: PayloadArchive
     ) -> Result<SessionImport, Refusal> {
         access::require_operator(caller)?;
         document_check::distinct_sessions(&exports)
-            .map_err(|Fault { at, rule }| Refusal::InvalidExport { at, rule })?;
+            .map_err(|Fault { at, rule }| Refusal::invalid_export(&at, &rule))?;
         let id_map = id_map(caller, &exports, ids);
         let mut prepared = Vec::with_capacity(exports.len());
         for (number, export) in exports.into_iter().enumerate() {
@@ -191,10 +191,11 @@ impl<D: QueueDeps + Deps<Store: ArchiveStore + Archive, Payloads: PayloadArchive
                 now: self.deps.host().now(),
             };
             let one = read.prepare(caller, export);
-            prepared.push(one.map_err(|Fault { at, rule }| Refusal::InvalidExport {
-                at: format!("[{number}].{at}"),
-                rule,
-            })?);
+            prepared.push(
+                one.map_err(|Fault { at, rule }| {
+                    Refusal::invalid_export(&format!("[{number}].{at}"), &rule)
+                })?,
+            );
         }
         let mut free = Vec::with_capacity(prepared.len());
         for one in &prepared {

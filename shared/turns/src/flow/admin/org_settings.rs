@@ -43,11 +43,11 @@ impl<S: OrgSettingsStore, H: Timer + Random> OrgSettingsEditor<S, H> {
     ) -> Result<OrgSettings, Refusal> {
         access::require_operator(caller)?;
         if settings.org.as_ref().is_some_and(|org| *org != caller.org) {
-            return Err(Refusal::SettingsOfAnotherOrg(caller.org.clone()));
+            return Err(Refusal::settings_of_another_org(&caller.org));
         }
         let provider = settings.titles.as_ref().and_then(|titles| titles.provider.as_ref());
         if provider.is_some_and(|name| !self.providers.contains(name)) {
-            return Err(Refusal::UnknownTitleProvider(self.providers.clone()));
+            return Err(Refusal::unknown_title_provider(&self.providers));
         }
         let named = settings.etag.clone();
         let settings = org_settings::to_stored(settings);

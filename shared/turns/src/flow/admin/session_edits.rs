@@ -302,7 +302,7 @@ impl<D: QueueDeps> SessionEditor<D> {
         }
         let settings = self.deps.store().org_settings(&caller.org).await?;
         let of_org = settings.session_visibility.unwrap_or(self.default_visibility);
-        of_org.may_open().then_some(()).ok_or(Refusal::VisibilityRestricted)
+        of_org.may_open().then_some(()).ok_or_else(Refusal::visibility_restricted)
     }
 
     /// Requires the versions that a session is to be pinned to.
@@ -364,9 +364,9 @@ impl<D: QueueDeps> SessionEditor<D> {
 }
 
 fn ensure_version(found: bool, version: u32) -> Result<(), Refusal> {
-    if found { Ok(()) } else { Err(Refusal::ContextVersionNotFound(version.to_string())) }
+    if found { Ok(()) } else { Err(Refusal::context_version_not_found(version)) }
 }
 
 fn ensure_administrator(caller: &Caller, session: &Session) -> Result<(), Refusal> {
-    if session.is_administered_by(caller) { Ok(()) } else { Err(Refusal::OwnerRequired) }
+    if session.is_administered_by(caller) { Ok(()) } else { Err(Refusal::owner_required()) }
 }

@@ -41,7 +41,7 @@ impl<S: ContextReads> ContextReader<S> {
     ) -> Result<ListResponse<Context>, Refusal> {
         access::require_context_editor(caller)?;
         let after = token.map(|token| kind.id(token)).transpose();
-        let after = after.map_err(|_| Refusal::InvalidContinuationToken)?;
+        let after = after.map_err(|_| Refusal::invalid_continuation_token())?;
         let limit = usize::try_from(page_size).unwrap_or(usize::MAX);
         // One item more than the page shows if another page follows.
         let found = self.store.context_heads(&caller.org, kind, after.as_ref(), limit.saturating_add(1));
@@ -71,7 +71,7 @@ impl<S: ContextReads> ContextReader<S> {
             return Ok(context);
         }
         let document = built_in(id.kind())?.into_iter().find(|document| document.context_id() == *id);
-        Ok(context_view::built_in(&document.ok_or_else(|| access::context_not_found(id))?, true)?)
+        Ok(context_view::built_in(&document.ok_or_else(|| Refusal::context_not_found(id))?, true)?)
     }
 
     /// Lists the versions of a context, newest first. Those of a deleted one stay.
@@ -86,7 +86,7 @@ impl<S: ContextReads> ContextReader<S> {
         token: Option<&str>,
     ) -> Result<ListResponse<ContextVersion>, Refusal> {
         access::require_context_editor(caller)?;
-        let before = token.map(str::parse).transpose().map_err(|_| Refusal::InvalidContinuationToken)?;
+        let before = token.map(str::parse).transpose().map_err(|_| Refusal::invalid_continuation_token())?;
         let limit = usize::try_from(page_size).unwrap_or(usize::MAX);
         let found = self.store.context_versions(&caller.org, id, before, limit.saturating_add(1));
         let mut found = found.await?;
@@ -112,7 +112,7 @@ impl<S: ContextReads> ContextReader<S> {
         number: &str,
     ) -> Result<ContextVersion, Refusal> {
         access::require_context_editor(caller)?;
-        let not_found = || Refusal::ContextVersionNotFound(number.to_owned());
+        let not_found = || Refusal::context_version_not_found(number);
         let parsed = number.parse().map_err(|_| not_found())?;
         let found = self.store.context_version(&caller.org, id, parsed).await?.ok_or_else(not_found)?;
         Ok(context_view::version(id.kind(), &found)?)

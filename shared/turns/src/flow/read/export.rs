@@ -295,7 +295,7 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
         out: &mut ExportWriter,
     ) -> Result<ExportPage, ExportError> {
         let ExportCursor(mut list, mut last_written) = match token {
-            Some(token) => serde_json::from_str(token).map_err(|_| Refusal::InvalidContinuationToken)?,
+            Some(token) => serde_json::from_str(token).map_err(|_| Refusal::invalid_continuation_token())?,
             None => ExportCursor::default(),
         };
         let begun = timer.monotonic();

@@ -26,7 +26,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         page_size: u32,
         token: Option<&str>,
     ) -> Result<ListResponse<TurnFeedback>, Refusal> {
-        let after = token.map(str::parse).transpose().map_err(|_| Refusal::InvalidContinuationToken)?;
+        let after = token.map(str::parse).transpose().map_err(|_| Refusal::invalid_continuation_token())?;
         let turn = SessionKey { org: caller.org.clone(), session }.turn(turn);
         let (session, head) = self.store.session_and_turn(&turn).await?;
         self.visible(caller, &turn.session, session).await?.and(head).ok_or(Refusal::TurnNotFound)?;

@@ -33,7 +33,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         page_size: u32,
         token: Option<&str>,
     ) -> Result<ListResponse<ModeChange>, Refusal> {
-        let before = token.map(str::parse).transpose().map_err(|_| Refusal::InvalidContinuationToken)?;
+        let before = token.map(str::parse).transpose().map_err(|_| Refusal::invalid_continuation_token())?;
         let key = SessionKey { org: caller.org.clone(), session: id };
         // The history is read after the check: how much there is to read would tell of a hidden session.
         let found = self.store.session(&key).await?;

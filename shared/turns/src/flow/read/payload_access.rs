@@ -5,7 +5,7 @@
 //! one when its turn becomes terminal, or on first access (docs/internals/decisions/0037-small-requests-inline.md).
 
 use contracts::{
-    FileAddress,
+    ErrorCode, FileAddress,
     id::{SessionId, TurnId},
     read::PayloadValue,
     request::limits::MAX_INLINE_BYTES,
@@ -69,7 +69,7 @@ impl<R: Reads, P: Payloads> SessionReader<R, P> {
             return Ok(link);
         }
         self.create_missing(&payload).await?;
-        self.payloads.link(&payload).await?.ok_or(Refusal::PayloadNotFound)
+        self.payloads.link(&payload).await?.ok_or_else(|| ErrorCode::PayloadNotFound.into())
     }
 
     /// Creates an object that its turn doesn't have yet: an answer, or a request that is still inline.
@@ -97,8 +97,8 @@ impl<R: Reads, P: Payloads + PayloadArchive> SessionReader<R, P> {
             self.create_missing(&payload).await?;
             found = self.payloads.read(&payload, MAX_INLINE_BYTES).await?;
         }
-        let found = found.ok_or(Refusal::PayloadNotFound)?;
-        let bytes = found.bytes.ok_or(Refusal::InlineTooLarge { size: found.size })?;
+        let found = found.ok_or(ErrorCode::PayloadNotFound)?;
+        let bytes = found.bytes.ok_or_else(|| Refusal::inline_too_large(found.size))?;
         Ok(PayloadValue::new(payload.kind.file_name().to_owned(), found.media_type, &bytes))
     }
 }
@@ -114,12 +114,12 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     ) -> Result<Payload, Refusal> {
         let raw = matches!(name, PayloadName::ModelRequest { .. } | PayloadName::ModelResponse { .. });
         if raw && !caller.operator {
-            return Err(Refusal::PayloadNotFound);
+            return Err(ErrorCode::PayloadNotFound.into());
         }
         let record = self.visible_record(caller, session, turn).await?;
         let kind = match name {
             PayloadName::Instruction => Kind::Instruction(record.turn.stored_request()),
-            PayloadName::Answer => record.turn.answer().ok_or(Refusal::PayloadNotFound)?.kind,
+            PayloadName::Answer => record.turn.answer().ok_or(ErrorCode::PayloadNotFound)?.kind,
             PayloadName::File { address, name } => Kind::File { address, name },
             PayloadName::ModelRequest { round } => {
                 self.raw_payload_kind(&record, round, Kind::ModelRequest).await?
@@ -141,14 +141,14 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         if let Some(round) = round {
             // Boxed: only operators ask for this, and the history's future is large.
             let history = Box::pin(turn_history::load(&self.store, &self.payloads, &record.turn)).await?;
-            let model_call = history.call_info(round).ok_or(Refusal::PayloadNotFound)?;
+            let model_call = history.call_info(round).ok_or(ErrorCode::PayloadNotFound)?;
             return Ok(kind(model_call.attempt_id.clone(), model_call.number));
         }
         let call = report::load(&self.store, &self.payloads, record).await?.last_raw_payload;
         let settled = record.turn.settlement();
         let writer = settled.and_then(|settlement| settlement.verdict.writer());
         let (Some(call), Some(writer)) = (call, writer) else {
-            return Err(Refusal::PayloadNotFound);
+            return Err(ErrorCode::PayloadNotFound.into());
         };
         Ok(kind(writer.clone(), call))
     }

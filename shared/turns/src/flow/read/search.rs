@@ -76,7 +76,7 @@ impl<R: Reads + Archive, P: PayloadReads> SessionReader<R, P> {
                         session_matches.add_turn(words, record, report.answer_summary.as_deref());
                     }
                     let Some(after) = page.next.take() else { break None };
-                    let after = TurnId::new(after).map_err(|_| Refusal::InvalidContinuationToken)?;
+                    let after = TurnId::new(after).map_err(|_| Refusal::invalid_continuation_token())?;
                     if turns >= MAX_TURNS {
                         break Some(after);
                     }

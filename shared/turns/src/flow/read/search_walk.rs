@@ -43,7 +43,7 @@ pub(crate) enum SearchCursor {
 
 impl SearchCursor {
     pub(crate) fn parse(text: &str) -> Result<Self, Refusal> {
-        serde_json::from_str(text).map_err(|_| Refusal::InvalidContinuationToken)
+        serde_json::from_str(text).map_err(|_| Refusal::invalid_continuation_token())
     }
 
     pub(crate) fn encode(&self) -> Option<String> {

@@ -90,7 +90,7 @@ pub(super) fn readable_user<'a>(
 ) -> Result<Option<&'a UserId>, Refusal> {
     match requested {
         _ if caller.operator => Ok(requested),
-        Some(user) if *user != caller.user.id => Err(Refusal::OperatorRequired),
+        Some(user) if *user != caller.user.id => Err(Refusal::operator_required()),
         _ => Ok(Some(&caller.user.id)),
     }
 }

@@ -167,7 +167,7 @@ impl<D: AgentDeps> TurnStart<'_, D> {
                 return Err(Refusal::SessionBusy { turn, retry_after: wait });
             }
             Decision::Closed(closed) => return Err(closed.into()),
-            Decision::ContextMismatch => return Err(Refusal::ContextMismatch),
+            Decision::ContextMismatch => return Err(Refusal::context_mismatch()),
         };
         Ok(claimed.map_or(Tried::Conflict, |(owned, step)| Tried::Done(Claim::owned(owned, step))))
     }

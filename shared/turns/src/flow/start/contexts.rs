@@ -1,6 +1,6 @@
 //! The contexts of a session, and the settings that they result in.
 
-use agent::context::{AgentContext, Defaults, ResolvedContext, Rollout};
+use agent::context::{AgentContext, ContextId, Defaults, ResolvedContext, Rollout};
 use contracts::id::{AgentContextId, ConversationContextId, OrgId, SessionId};
 use futures::future::try_join;
 use protocol::{id::SessionKey, session::Contexts};
@@ -46,7 +46,10 @@ async fn named_agent(
             Some(version) => Ok(Box::pin(store.agent_version(org, id, version)).await?.unwrap_or(content)),
             None => Ok(content),
         },
-        None => defaults.named_agent(id).cloned().ok_or_else(|| Refusal::AgentContextNotFound(id.clone())),
+        None => defaults
+            .named_agent(id)
+            .cloned()
+            .ok_or_else(|| Refusal::context_not_found(&ContextId::Agent(id.clone()))),
     }
 }
 
@@ -67,7 +70,7 @@ async fn without_built_in(store: &impl Reads, org: &OrgId, named: &Contexts) -> 
 }
 
 fn pinned<T>(version: u32, found: Option<T>) -> Result<T, Refusal> {
-    found.ok_or_else(|| Refusal::ContextVersionNotFound(version.to_string()))
+    found.ok_or_else(|| Refusal::context_version_not_found(version))
 }
 
 /// Resolves the effective settings of these contexts.
@@ -98,7 +101,7 @@ pub(super) async fn effective_settings(
         }
         let found = store.conversation_context(org, id).await?;
         let LiveContext { content, rollout } =
-            found.ok_or_else(|| Refusal::ConversationContextNotFound(id.clone()))?;
+            found.ok_or_else(|| Refusal::context_not_found(&ContextId::Conversation(id.clone())))?;
         let Some(version) = share(rollout, id.as_str(), session) else { return Ok(Some(content)) };
         let found = Box::pin(store.conversation_version(org, id, version)).await?;
         Ok(Some(found.unwrap_or(content)))

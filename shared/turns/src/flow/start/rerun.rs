@@ -29,7 +29,7 @@ pub(crate) async fn load<'a>(
         || !request.input_artifacts.is_empty()
         || !request.clipboard_images.is_empty();
     if !has_input {
-        return Err(Refusal::InputRemoved);
+        return Err(Refusal::no_input());
     }
     Ok((RerunSource { original, request: changes }, request))
 }

@@ -45,8 +45,8 @@ pub(crate) async fn prepare_rerun(
         Some(requested) => {
             let offered = || catalog.modes().filter(|mode| mode.is_offered());
             let offered_mode = offered().find(|mode| mode.key.as_str() == requested);
-            let keys = || offered().map(|mode| mode.key.as_str().to_owned()).collect();
-            offered_mode.ok_or_else(|| Refusal::ModeNotOffered(keys()))?.key.as_str().to_owned()
+            let keys = || offered().map(|mode| mode.key.as_str().to_owned()).collect::<Vec<_>>();
+            offered_mode.ok_or_else(|| Refusal::not_offered("Mode", &keys()))?.key.as_str().to_owned()
         }
     };
     let RerunParent { turn, chain } = parent_of(deps, original, cut).await?;
@@ -98,5 +98,5 @@ pub(crate) async fn parent_of(
 /// If the context doesn't offer the model.
 pub(crate) fn with_model(effective: ResolvedContext, model: &str) -> Result<ResolvedContext, Refusal> {
     let names: Vec<String> = effective.models().map(str::to_owned).collect();
-    effective.with_primary_model(model).ok_or(Refusal::ModelNotOffered(names))
+    effective.with_primary_model(model).ok_or_else(|| Refusal::not_offered("Model", &names))
 }

@@ -70,7 +70,7 @@ impl<D: AgentDeps> TurnStart<'_, D> {
             Err(exceeded) => {
                 exceeded.log(key, &subjects.user, ErrorCode::BudgetExceeded);
                 let error = exceeded.error(ErrorCode::BudgetExceeded, deps.host().now());
-                return Err(Refusal::BudgetExceeded(Box::new(error)));
+                return Err(error.into());
             }
         };
         // Only this call sets it.

@@ -19,8 +19,8 @@ impl<D: AgentDeps> TurnStart<'_, D> {
         let contexts =
             snapshot.session.as_ref().map_or(&self.submission.contexts, |session| &session.contexts);
         let subjects = limits.subjects(self.deps.store(), key, user, contexts).await?;
-        limits.check_disabled(&subjects).map_err(Refusal::Restricted)?;
-        check_files(&limits.settings.policy, self.request).map_err(Refusal::Restricted)?;
+        limits.check_disabled(&subjects)?;
+        check_files(&limits.settings.policy, self.request)?;
         // Boxed: few orgs have budgets.
         Box::pin(self.reserve(limits, &subjects)).await?;
         Ok(subjects)

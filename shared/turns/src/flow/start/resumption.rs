@@ -68,7 +68,7 @@ impl<D: AgentDeps> Resumption<'_, D> {
         let modes = async { Ok(scope.load_catalog(deps, &caller.org).await?) };
         let ((session, turn), ()) = try_join(access::load_turn(deps.store(), caller, key), modes).await?;
         if turn.requested_by != caller.user.id {
-            return Err(Refusal::AnotherUsersTurn);
+            return Err(Refusal::another_users_turn());
         }
         stream.inherit_streaming(&turn);
         if let Some(response) = self.end_overdue(&turn).await? {
@@ -97,11 +97,11 @@ impl<D: AgentDeps> Resumption<'_, D> {
             }
             ResultsCheck::Unexpected => {
                 session.ensure_open()?;
-                return Err(Refusal::NotAwaitingTools);
+                return Err(Refusal::not_awaiting_tools());
             }
             ResultsCheck::Mismatch(mismatch) => {
                 session.ensure_open()?;
-                return Err(Refusal::ToolResultsMismatch(mismatch));
+                return Err(Refusal::tool_results_mismatch(&mismatch));
             }
         };
         Ok(claimed.map_or(Tried::Conflict, |(owned, step)| Tried::Done(Claim::owned(owned, step))))
@@ -123,7 +123,7 @@ impl<D: AgentDeps> Resumption<'_, D> {
         };
         let Some(suspended_by) = suspended_by else { return Ok(ResultsCheck::Unexpected) };
         let suspended = outcomes::load(self.deps.payloads(), &turn.key, suspended_by).await?;
-        let step = suspended.into_recovery_point().ok_or(Refusal::NotAwaitingTools)?;
+        let step = suspended.into_recovery_point().ok_or_else(Refusal::not_awaiting_tools)?;
         if step.state.rounds.accepted_results.contains(&results) {
             return Ok(ResultsCheck::Repeated);
         }

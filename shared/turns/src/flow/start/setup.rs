@@ -61,7 +61,9 @@ pub(super) async fn resolve<D: AgentDeps>(
     let origin = async { Ok(origin.await.transpose()?.flatten()) };
     let (mut effective, cut) =
         try_join(contexts::effective_settings(deps, key, &session_contexts), origin).await?;
-    effective = effective.with_options(request.options.as_deref()).map_err(Refusal::ModelNotOffered)?;
+    effective = effective
+        .with_options(request.options.as_deref())
+        .map_err(|names| Refusal::not_offered("Model", &names))?;
     let mut previous = session.and_then(|session| Some(session.key.turn(session.last_turn.clone()?.id)));
     let mut rerun = None;
     if let Some(rerun_source) = rerun_source {
@@ -79,8 +81,8 @@ pub(super) async fn resolve<D: AgentDeps>(
     }
     let config = deps.config();
     let (org_settings, providers) = (&limits.settings, &config.providers);
-    effective.check(org_settings, providers).map_err(Refusal::Restricted)?;
-    let warnings = limits.check_prices(subjects, &effective).map_err(Refusal::Restricted)?;
+    effective.check(org_settings, providers)?;
+    let warnings = limits.check_prices(subjects, &effective)?;
     let effective = limits.restrict(subjects, effective.restrict(org_settings, providers));
     let first_mode = start.catalog().initial_mode(effective.initial_mode.as_deref()).key.as_str().to_owned();
     let mode = match &rerun {
