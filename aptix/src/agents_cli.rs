@@ -9,9 +9,9 @@ use contracts::{
     paths::{self, ContextPaths},
 };
 
-use crate::Failure;
 use crate::api_args::ApiArgs;
 use crate::context_calls as calls;
+use crate::failure::Failure;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Agents {

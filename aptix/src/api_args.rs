@@ -5,8 +5,7 @@ use std::sync::Arc;
 use clap::Args;
 use deployment::{SignIn, Store, TokenSource};
 
-use crate::Failure;
-use crate::invalid_option::InvalidOption;
+use crate::failure::{Failure, InvalidOption, with_sources};
 
 /// Options for the API of a deployment.
 #[derive(Debug, Args)]
@@ -39,7 +38,7 @@ pub(crate) enum ApiToken {
 }
 
 impl ApiArgs {
-    /// Returns the named deployment, or none if the options name none.
+    /// Returns the named deployment, or `None` if the options name none.
     pub(crate) fn resolve(self) -> Result<Option<ApiAccess>, Failure> {
         resolve(self.api_url, self.stack, self.token)
     }
@@ -121,7 +120,7 @@ impl ApiToken {
     pub(crate) fn into_console(self) -> local::console::TokenSource {
         Arc::new(move || {
             let token = self.clone();
-            Box::pin(async move { token.fetch().await.map_err(|error| crate::with_sources(error.as_ref())) })
+            Box::pin(async move { token.fetch().await.map_err(|error| with_sources(error.as_ref())) })
         })
     }
 }

@@ -10,10 +10,10 @@ use contracts::{
 };
 use serde_json::Value;
 
-use crate::Failure;
 use crate::api_args::{ApiAccess, ApiArgs};
 use crate::escape::escape_line;
-use crate::text_table::aligned;
+use crate::failure::Failure;
+use crate::output::aligned;
 
 /// The parts of a unit of money in which limits are.
 const MICROS: u64 = 1_000_000;
@@ -51,10 +51,7 @@ pub(crate) async fn run(command: Budgets) -> Result<String, Failure> {
     match command {
         Budgets::Get { api } => call(api, Request::get(paths::BUDGETS)).await.map(|budgets| pretty(&budgets)),
         Budgets::Put { file, api } => {
-            let text =
-                std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
-            let body: Value =
-                serde_json::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))?;
+            let body: Value = local::json_file::read(&file)?;
             call(api, Request::put(paths::BUDGETS, body.to_string())).await.map(|budgets| pretty(&budgets))
         }
         Budgets::Use { user, json, api } => {

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use contracts::id::OrgId;
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::store_args::TableArgs;
 
 /// The longest id of a client application.

@@ -6,10 +6,9 @@ use client::{Api, Request};
 use contracts::paths::{self, ContextPaths};
 use serde_json::Value;
 
-use crate::Failure;
 use crate::api_args::{ApiAccess, ApiArgs};
 use crate::escape::escape_line;
-use crate::invalid_option::InvalidOption;
+use crate::failure::{Failure, InvalidOption};
 
 /// Returns the client of a deployment.
 pub(crate) fn open(api: ApiArgs) -> Result<Api, Failure> {
@@ -70,12 +69,7 @@ pub(crate) async fn put(
     if_match: Option<&str>,
     kind: Option<&str>,
 ) -> Result<String, Failure> {
-    let text =
-        std::fs::read_to_string(file).map_err(|error| format!("Can't read {}: {error}", file.display()))?;
-    // Editors on Windows write a byte order mark.
-    let parsed: Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))
-        .map_err(|error| format!("{}: {error}", file.display()))?;
-    let contexts = match parsed {
+    let contexts = match local::json_file::read(file)? {
         Value::Array(contexts) => contexts,
         context => vec![context],
     };

@@ -13,7 +13,8 @@ use local::preflight::{self, Credential};
 use local::sources::{Server, has_collection};
 
 use crate::api_args::ApiToken;
-use crate::{Failure, print, with_sources};
+use crate::failure::{Failure, with_sources};
+use crate::output::print;
 
 /// A request that every caller may send.
 const CHEAP_READ: &str = "/api/ai/agent/sessions?pageSize=1";

@@ -8,8 +8,7 @@ use local::preflight::{self, Credential, NO_KEY, check_provider};
 use local::signing_scope::SigningScope;
 use mock_model::Provider;
 
-use crate::Failure;
-use crate::invalid_option::InvalidOption;
+use crate::failure::{Failure, InvalidOption};
 
 /// Options for the model provider. With only `OPENAI_API_KEY` set, it is OpenAI; without any option or variable, the
 /// mock model.

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use contracts::paths::MODES;
 
-use crate::Failure;
 use crate::api_args::ApiArgs;
 use crate::context_calls as calls;
+use crate::failure::Failure;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Modes {

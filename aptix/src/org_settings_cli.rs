@@ -1,6 +1,6 @@
 //! `aptix admin org-settings`, `disable` and `enable`: settings of an org, over the API of any deployment.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use client::{Api, Error, Request};
@@ -8,10 +8,9 @@ use contracts::id::OrgId;
 use contracts::paths;
 use serde_json::{Value, json};
 
-use crate::Failure;
 use crate::api_args::{ApiAccess, ApiArgs};
 use crate::escape::escape_line;
-use crate::invalid_option::InvalidOption;
+use crate::failure::{Failure, InvalidOption};
 
 /// The most tries of a change while others change the settings.
 const MAX_TRIES: usize = 5;
@@ -54,7 +53,10 @@ pub(crate) struct SubjectArgs {
 pub(crate) async fn run(command: OrgSettings) -> Result<String, Failure> {
     let (request, api) = match command {
         OrgSettings::Get { api } => (Request::get(paths::ORG_SETTINGS), api),
-        OrgSettings::Put { file, api } => (Request::put(paths::ORG_SETTINGS, read(&file)?.to_string()), api),
+        OrgSettings::Put { file, api } => {
+            let settings: Value = local::json_file::read(&file)?;
+            (Request::put(paths::ORG_SETTINGS, settings.to_string()), api)
+        }
     };
     Ok(format!("{:#}\n", open(api)?.call(&request).await?))
 }
@@ -115,14 +117,6 @@ fn report(org: &OrgId, subjects: &[(&str, &str, String)], disable: bool) -> Stri
 fn open(api: ApiArgs) -> Result<Api, Failure> {
     let ApiAccess { url, token } = api.require()?;
     Ok(Api::new(&url, token.into_client()).map_err(InvalidOption::new)?)
-}
-
-fn read(file: &Path) -> Result<Value, Failure> {
-    let text =
-        std::fs::read_to_string(file).map_err(|error| format!("Can't read {}: {error}", file.display()))?;
-    // Editors on Windows write a byte order mark.
-    let settings = serde_json::from_str(text.trim_start_matches('\u{feff}'));
-    Ok(settings.map_err(|error| format!("{}: {error}", file.display()))?)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
-//! Options of the source commands: `index`, `search` and `evaluate`.
+//! `aptix index`, `aptix search` and `aptix evaluate`: index sources, and search them.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::Args;
 use contracts::id::{InvalidId, OrgId};
@@ -10,10 +11,11 @@ use indexing::split::ChunkLength;
 use indexing::walk::Rules;
 use llm::embeddings::EmbeddingModel;
 use local::Data;
-use local::sources::{self, Evaluation, SearchRequest, TargetOptions};
+use local::sources::{self, Evaluation, SearchRequest, Target, TargetOptions};
 
-use crate::Failure;
-use crate::invalid_option::InvalidOption;
+use crate::failure::{Failure, INTERRUPTED, InvalidOption};
+use crate::output::print;
+use crate::shutdown_signals::ShutdownSignals;
 use crate::stack_servers::StackServers;
 use crate::vector_args::VectorArgs;
 
@@ -136,7 +138,7 @@ pub(crate) struct Index {
     force: bool,
     /// Keep running and index changes
     #[arg(long)]
-    pub(crate) watch: bool,
+    watch: bool,
     #[command(flatten)]
     indexing: IndexingArgs,
     #[command(flatten)]
@@ -144,7 +146,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    pub(crate) async fn into_request(self) -> Result<(sources::Index, TargetOptions), Failure> {
+    async fn into_request(self) -> Result<(sources::Index, TargetOptions), Failure> {
         let Self { folder, org, repo, project, force, watch, indexing, target } = self;
         if !folder.is_dir() {
             return Err(InvalidOption::new(format!("{} is not a folder", folder.display())).into());
@@ -176,7 +178,7 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    pub(crate) async fn into_request(self) -> Result<(SearchRequest, TargetOptions), Failure> {
+    async fn into_request(self) -> Result<(SearchRequest, TargetOptions), Failure> {
         let Self { question, org, chunks, tokens, target } = self;
         let ResolvedTarget { options, collection, model, org: own_org } = target.resolve(None).await?;
         let org = org_of(org, own_org.as_deref())?;
@@ -195,7 +197,7 @@ pub(crate) struct Evaluate {
     chunks: u32,
     /// Fail if the hit rate is lower, in percent
     #[arg(long, value_name = "PERCENT")]
-    pub(crate) min_hit_rate: Option<f64>,
+    min_hit_rate: Option<f64>,
     #[command(flatten)]
     indexing: IndexingArgs,
     #[command(flatten)]
@@ -204,12 +206,59 @@ pub(crate) struct Evaluate {
 
 impl Evaluate {
     /// Returns the evaluation. It uses an ephemeral local cloud unless servers are named.
-    pub(crate) async fn into_request(self) -> Result<(Evaluation, TargetOptions), Failure> {
+    async fn into_request(self) -> Result<(Evaluation, TargetOptions), Failure> {
         let Self { folder, questions, chunks, indexing, target, .. } = self;
         let target = target.resolve(Some(Data::Ephemeral)).await?;
         let source = Source { org: evaluation_org(), repo: "evaluated".to_owned(), project: None };
         let index = index_request(folder, source, &target, &indexing)?;
         Ok((Evaluation { index, questions, chunks }, target.options))
+    }
+}
+
+pub(crate) async fn index(arguments: Index) -> Result<ExitCode, Failure> {
+    let mut signals = ShutdownSignals::listen()?;
+    // Watching ends with a signal, and only so.
+    let interrupted = if arguments.watch { ExitCode::SUCCESS } else { ExitCode::from(INTERRUPTED) };
+    let open = async {
+        let (request, options) = arguments.into_request().await?;
+        Ok::<_, Failure>((request, Target::open(options).await?))
+    };
+    let (request, target) = tokio::select! {
+        opened = open => opened?,
+        () = signals.wait() => return Ok(interrupted),
+    };
+    let result = tokio::select! {
+        result = sources::index(&target, &request) => Some(result),
+        () = signals.wait() => None,
+    };
+    target.close().await;
+    let Some(summary) = result else { return Ok(interrupted) };
+    print(&format!("{}\n", summary?))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) async fn search(arguments: Search) -> Result<(), Failure> {
+    let (request, options) = arguments.into_request().await?;
+    let target = Target::open(options).await?;
+    let report = sources::search(&target, &request).await;
+    target.close().await;
+    print(&report?)?;
+    Ok(())
+}
+
+pub(crate) async fn evaluate(arguments: Evaluate) -> Result<(), Failure> {
+    let min_rate = arguments.min_hit_rate;
+    let (request, options) = arguments.into_request().await?;
+    let target = Target::open(options).await?;
+    let evaluated = sources::evaluate(&target, &request).await;
+    target.close().await;
+    let (rate, text) = evaluated?;
+    print(&text)?;
+    match min_rate {
+        Some(minimum) if rate.percent() < minimum => {
+            Err(format!("the hit rate of {:.1} % is below {minimum} %", rate.percent()).into())
+        }
+        _ => Ok(()),
     }
 }
 

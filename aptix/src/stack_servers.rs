@@ -4,8 +4,7 @@ use deployment::doctor::read_secret;
 use deployment::{Aws, Stack, Store};
 use local::sources::Server;
 
-use crate::Failure;
-use crate::invalid_option::InvalidOption;
+use crate::failure::{Failure, InvalidOption};
 
 /// Name of the claim with the org, unless a parameter of the stack names another one.
 const ORG_CLAIM: &str = "custom:org";

@@ -7,9 +7,8 @@ use deployment::{Aws, Stack, queue_age};
 use local::console::QueueSource;
 use local::{Queues, Resources, Stores};
 
-use crate::Failure;
+use crate::failure::{Failure, InvalidOption, with_sources};
 use crate::folder_args::FolderArgs;
-use crate::invalid_option::InvalidOption;
 
 /// Options for the table: that of a local cloud, of a stack, or a named one.
 #[derive(Debug, Args)]
@@ -111,7 +110,7 @@ pub(crate) fn queue_source(stack: String) -> QueueSource {
                 let stack = Stack::describe(&Aws::load().await?, &stack).await?;
                 queues_of(&stack).await
             };
-            opened.await.map_err(|error: Failure| crate::with_sources(error.as_ref()))
+            opened.await.map_err(|error: Failure| with_sources(error.as_ref()))
         })
     })
 }

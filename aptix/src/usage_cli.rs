@@ -7,10 +7,10 @@ use contracts::{
     read::{UsageGroup, UsageReport},
 };
 
-use crate::Failure;
 use crate::api_args::{ApiAccess, ApiArgs};
 use crate::escape::escape_line;
-use crate::text_table::aligned;
+use crate::failure::Failure;
+use crate::output::aligned;
 
 #[derive(Debug, Args)]
 pub(crate) struct Usage {

@@ -159,6 +159,26 @@ async fn built_in_contexts_are_shown_and_byte_order_mark_is_accepted() {
     system.cloud.shutdown().await;
 }
 
+/// Nothing listens at the address, so a file that was read ends in a failed connection.
+#[tokio::test]
+async fn json_files_may_begin_with_byte_order_mark() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bom.json");
+    let file = file.to_str().unwrap();
+    let api = ["--api-url", "http://127.0.0.1:1", "--token", "x"];
+    for command in [&["budgets", "put"][..], &["admin", "org-settings", "put"], &["agents", "put"]] {
+        let arguments = [command, &[file], &api].concat();
+        std::fs::write(file, "\u{feff}{\"Kind\":\"agent\",\"Id\":\"a\",\"Budgets\":[]}").unwrap();
+        let (status, _, errors) = run(&arguments).await;
+        assert_eq!(status, Some(1), "{errors}");
+        assert!(errors.contains("http://127.0.0.1:1"), "{command:?}: {errors}");
+        std::fs::write(file, "{").unwrap();
+        let (status, _, errors) = run(&arguments).await;
+        let invalid = format!("Invalid JSON in {file}: EOF while parsing an object at line 1 column 1");
+        assert_eq!((status, errors.trim()), (Some(1), format!("error: {invalid}").as_str()), "{command:?}");
+    }
+}
+
 #[tokio::test]
 async fn console_link_of_running_cloud_is_printed() {
     let folder = tempfile::tempdir().unwrap();

@@ -11,11 +11,11 @@ use contracts::paths::{self, SessionPath, TurnPath};
 use deployment::{Aws, Stack, page_token_key};
 use serde_json::Value;
 
-use crate::Failure;
 use crate::api_args::{ApiAccess, ApiArgs};
 use crate::escape::escape_line;
-use crate::invalid_option::InvalidOption;
+use crate::failure::{Failure, InvalidOption};
 use crate::org_settings_cli::{self, OrgSettings, SubjectArgs};
+use crate::output::print;
 use crate::store_args::{QueueArgs, StoreArgs};
 use queues::DeadLetters;
 use show::Show;
@@ -132,7 +132,7 @@ async fn rotate_key(RotateKey { stack }: RotateKey) -> Result<String, Failure> {
 async fn verify(stores: StoreArgs) -> Result<String, Failure> {
     let stores = stores.open().await?;
     let report = local::verify::run(&stores, |fault| {
-        let _ = crate::print(&format!("{fault}\n"));
+        let _ = print(&format!("{fault}\n"));
     })
     .await?;
     let local::verify::Report { sessions, purged, turns, objects, bytes, faults } = report;
@@ -142,7 +142,7 @@ async fn verify(stores: StoreArgs) -> Result<String, Failure> {
     match faults {
         0 => Ok(format!("{text} No faults.\n")),
         _ => {
-            crate::print(&format!("{text}\n"))?;
+            print(&format!("{text}\n"))?;
             Err(format!("faults found: {faults}").into())
         }
     }

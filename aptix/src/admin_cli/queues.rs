@@ -7,8 +7,8 @@ use contracts::id::{OrgId, SessionId, TurnId};
 use local::QueueReport;
 use local::dead_letters::{DeadLetter, RedriveReason, Selection};
 
-use crate::Failure;
 use crate::escape::escape_line;
+use crate::failure::Failure;
 use crate::store_args::{OpenQueues, QueueArgs};
 
 #[derive(Debug, Subcommand)]

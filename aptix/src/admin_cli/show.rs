@@ -10,9 +10,9 @@ use contracts::paths::{self, TurnPath};
 use contracts::read::{PayloadValue, SessionRecord, TurnRecord, TurnRecords};
 
 use super::connect;
-use crate::Failure;
 use crate::api_args::ApiArgs;
 use crate::escape::{escape_line, escape_text};
+use crate::failure::Failure;
 
 #[derive(Debug, Args)]
 pub(crate) struct Show {

@@ -2,15 +2,15 @@
 
 use super::line_editor::{Input, LineEditor};
 use super::screen::Screen;
-use crate::Failure;
 use crate::escape::{deception_warning, escape_path};
+use crate::failure::Failure;
 use crate::workspace::{ProposedChange, Protection};
 
 /// Approval policy for the agent's calls.
 pub(crate) struct Approval {
     /// Set if patches of ordinary files are applied without asking.
     pub(crate) applies_all: bool,
-    /// The editor that asks; none if there is nobody to ask.
+    /// The editor that asks. `None` if there is nobody to ask.
     pub(crate) editor: Option<LineEditor>,
 }
 

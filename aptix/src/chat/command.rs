@@ -32,7 +32,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Parses a line. Returns none if it is not a command. The error explains what to type.
+    /// Parses a line. Returns `None` if it is not a command. The error explains what to type.
     pub(crate) fn parse(line: &str) -> Option<Result<Self, String>> {
         if !line.starts_with('/') {
             return None;

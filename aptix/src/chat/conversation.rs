@@ -10,8 +10,8 @@ use super::attachment::Attachment;
 use super::response::{items, text};
 use super::screen::Screen;
 use super::tools::{ToolRun, Tools};
-use crate::Failure;
 use crate::escape::{escape_line, escape_path};
+use crate::failure::Failure;
 
 /// Turns that are shown when a session is opened.
 const SHOWN_TURNS: usize = 3;

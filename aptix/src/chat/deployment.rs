@@ -8,11 +8,11 @@ use client::{Api, Token};
 use local::token::Identity;
 use local::{Cloud, Data, Model, Options};
 
-use crate::Failure;
 use crate::api_args::{ApiAccess, ApiArgs};
+use crate::failure::{Failure, InvalidOption};
 use crate::folder_args::FolderArgs;
-use crate::invalid_option::InvalidOption;
 use crate::model_args::ModelArgs;
+use crate::serve;
 
 /// Options for the deployment and the caller.
 #[derive(Debug, Args)]
@@ -58,7 +58,7 @@ impl Deployment {
                 started_cloud: StartedCloud(None),
             });
         }
-        let cloud = crate::start(cloud_options(&data, model.resolve().await?)).await?;
+        let cloud = serve::start(cloud_options(&data, model.resolve().await?)).await?;
         let api = Api::new(cloud.url(), token_source(&data, identity)?)?;
         let name = format!("a local cloud on {}, which stops with this chat", data.display());
         Ok(Self { api, name, started_cloud: StartedCloud(Some(cloud)) })

@@ -18,9 +18,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::invalid_option::InvalidOption;
+use crate::failure::{Failure, INTERRUPTED, InvalidOption, with_sources};
 use crate::workspace::Workspace;
-use crate::{Failure, INTERRUPTED};
 use approval::Approval;
 use attachment::Attachment;
 use command::Command;
@@ -158,7 +157,7 @@ async fn read_loop(
         match result {
             Ok(Outcome::Quit) => return Ok(Outcome::Quit),
             Ok(_) => {}
-            Err(error) => screen.error(&crate::with_sources(error.as_ref())),
+            Err(error) => screen.error(&with_sources(error.as_ref())),
         }
     }
 }

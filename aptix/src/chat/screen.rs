@@ -245,7 +245,7 @@ fn display_text(text: &str) -> String {
     escape_text(text).replace('\t', "    ")
 }
 
-/// Returns the cause of an answer that starts anew; none if no answer follows the text so far.
+/// Returns the cause of an answer that starts anew, or `None` if no answer follows the text so far.
 fn restart_cause(reason: &str) -> Option<&'static str> {
     match reason {
         "retry" => Some("the model is called again"),

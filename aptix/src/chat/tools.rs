@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::approval::{Approval, Decision};
 use super::response::{items, text};
 use super::screen::Screen;
-use crate::Failure;
 use crate::escape::{escape_line, escape_path};
+use crate::failure::Failure;
 use crate::workspace::{self, Call, Workspace};
 
 /// The API's limit for one result, in characters.
@@ -56,7 +56,7 @@ impl Tools {
         Ok(ToolRun::Results(results))
     }
 
-    /// Runs one call. Returns none if the user stops the turn.
+    /// Runs one call. Returns `None` if the user stops the turn.
     async fn call(
         &mut self,
         name: &str,

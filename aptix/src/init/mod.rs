@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::Failure;
-use crate::invalid_option::InvalidOption;
+use crate::failure::{Failure, InvalidOption};
 use template::{Language, Template};
 
 /// The longest name of an agent, in characters.

@@ -6,7 +6,8 @@ use deployment::{Aws, NewUser, Stack};
 
 use super::target::pool_id;
 use super::terminal::Terminal;
-use crate::{Failure, print};
+use crate::failure::Failure;
+use crate::output::print;
 
 #[derive(Debug, Args)]
 pub(crate) struct CreateUser {

@@ -8,8 +8,9 @@ use clap::Args;
 use deployment::browser::{Authorization, BrowserError, Options, Provider, REDIRECT_PORT, redirect_url};
 use deployment::{SignIn, Store};
 
-use crate::invalid_option::InvalidOption;
-use crate::{Failure, api_args, print};
+use crate::api_args;
+use crate::failure::{Failure, InvalidOption, with_sources};
+use crate::output::print;
 pub(crate) use create_user::{CreateUser, create_user};
 use target::{IdentityProvider, Target};
 use terminal::Terminal;
@@ -119,7 +120,7 @@ pub(crate) async fn sign_out(arguments: SignOutArgs) -> Result<(), Failure> {
     let sign_in = api_args::find(&store, api_url.as_deref(), stack.as_deref())?;
     store.remove(&sign_in.api_url)?;
     if let Err(error) = deployment::revoke(&sign_in).await {
-        let error = crate::with_sources(&error);
+        let error = with_sources(&error);
         eprintln!("warning: the sign-in is deleted here, but not revoked: {error}");
     }
     Ok(print(&format!("You are signed out of {}.\n", deployment_name(&sign_in)))?)

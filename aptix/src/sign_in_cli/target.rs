@@ -5,8 +5,7 @@ use deployment::cognito::UserPool;
 use deployment::{Aws, Stack, StackError};
 
 use super::SignInArgs;
-use crate::Failure;
-use crate::invalid_option::InvalidOption;
+use crate::failure::{Failure, InvalidOption};
 
 /// A deployment to sign in to.
 pub(super) struct Target {

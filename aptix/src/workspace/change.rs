@@ -17,7 +17,7 @@ pub(crate) struct ProposedChange {
     path: String,
     /// The file itself, behind every link.
     target: PathBuf,
-    /// The file's text; none if the change creates the file.
+    /// The file's text. `None` if the change creates the file.
     before: Option<String>,
     pub(super) change: Change,
     /// The hunks as they apply. They are the change, to the byte.

@@ -173,7 +173,7 @@ impl Cloud {
         BUCKET
     }
 
-    /// Returns the requests that the mock model received, or none if another provider is used.
+    /// Returns the requests that the mock model received, or `None` if another provider is used.
     pub fn model(&self) -> Option<&Recorder> {
         self.services.model.recorder()
     }

@@ -17,7 +17,7 @@ use turns::{
     system::System,
 };
 
-use crate::stores::Stores;
+use crate::{json_file, stores::Stores};
 
 /// Contexts of one kind listed, at most.
 const MAX_LISTED: u16 = 500;
@@ -26,14 +26,8 @@ const MAX_LISTED: u16 = 500;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file can't be read.
-    #[error("Can't read {file}")]
-    File {
-        /// Path of the file.
-        file: String,
-        /// The cause.
-        #[source]
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] json_file::Error),
     /// The org's name is invalid.
     #[error("--org {0}")]
     Org(contracts::id::InvalidId),
@@ -73,9 +67,7 @@ pub enum Error {
 /// # Errors
 /// Fails if the file is invalid, in which case nothing is written, or if the table does not respond.
 pub async fn put(stores: &Stores, org: &str, file: &Path) -> Result<String, Error> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|source| Error::File { file: file.display().to_string(), source })?;
-    put_text(stores, org, &text).await
+    put_text(stores, org, &json_file::read_text(file)?).await
 }
 
 /// Does the same as [`put`] with the text of a file.
@@ -83,8 +75,7 @@ pub async fn put(stores: &Stores, org: &str, file: &Path) -> Result<String, Erro
 /// # Errors
 /// Fails like [`put`].
 pub async fn put_text(stores: &Stores, org: &str, text: &str) -> Result<String, Error> {
-    // Editors on Windows write a byte order mark.
-    let text = text.trim_start_matches('\u{feff}');
+    let text = json_file::without_byte_order_mark(text);
     let org = OrgId::new(org).map_err(Error::Org)?;
     let unavailable = |source: Unavailable| Error::Table { place: stores.place.clone(), source };
     let modes = stores.table.modes(&org).await.map_err(unavailable)?;

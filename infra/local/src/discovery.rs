@@ -5,6 +5,7 @@ use std::path::Path;
 use agent::model::providers::DeclaredProvider;
 
 use crate::endpoints::Endpoints;
+use crate::json_file::without_byte_order_mark;
 use crate::private_file;
 use crate::service_keys::ServiceKeys;
 use crate::services::provision::{self, Clients, DEAD_LETTERS, QUEUE};
@@ -53,7 +54,7 @@ pub(crate) fn providers(folder: &Path) -> Vec<DeclaredProvider> {
 /// Returns the providers in a setting. Errors in the setting are reported by the functions, not here.
 pub(crate) fn declared_providers(setting: &str) -> Vec<DeclaredProvider> {
     let providers: Vec<serde_json::Value> =
-        serde_json::from_str(setting.trim_start_matches('\u{feff}')).unwrap_or_default();
+        serde_json::from_str(without_byte_order_mark(setting)).unwrap_or_default();
     providers.into_iter().filter_map(|provider| serde_json::from_value(provider).ok()).collect()
 }
 

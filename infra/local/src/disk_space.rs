@@ -39,7 +39,7 @@ impl DiskSpace {
         Some(message)
     }
 
-    /// Returns the space that is left to this user; none if it can't be determined.
+    /// Returns the space that is left to this user, or `None` if it can't be determined.
     #[cfg(unix)]
     #[allow(clippy::useless_conversion, reason = "the types differ between systems")]
     fn free_bytes(&self) -> Option<u64> {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::account::REGION;
 use crate::endpoints::Endpoints;
+use crate::json_file::without_byte_order_mark;
 use crate::options::{Model, Options, Vectors};
 use crate::service_keys::ServiceKeys;
 use crate::services::provision::{BUCKET, TABLE};
@@ -133,8 +134,7 @@ pub(crate) fn signs_requests(options: &Options) -> bool {
 /// declaration is passed on, since the functions name its faults.
 pub(crate) fn model_providers(options: &Options) -> Option<String> {
     let declared = options.environment.get(settings::MODEL_PROVIDERS.name);
-    // Editors on Windows begin a file with a byte order mark.
-    let declared = declared.map(|declared| declared.trim_start_matches('\u{feff}'));
+    let declared = declared.map(|declared| without_byte_order_mark(declared));
     let Model::Bedrock { wire, base_url, scope, .. } = &options.model else {
         return declared.map(str::to_owned);
     };

@@ -12,7 +12,7 @@ pub(crate) fn raise() {
     let _ = rlimit::increase_nofile_limit(MAX_FILES);
 }
 
-/// Returns the number of files that this process may open, or none if the system sets no limit.
+/// Returns the number of files that this process may open, or `None` if the system sets no limit.
 pub(crate) fn current() -> Option<usize> {
     #[cfg(unix)]
     {

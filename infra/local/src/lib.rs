@@ -31,6 +31,7 @@ mod function_process;
 mod gateway;
 pub mod gc;
 mod http_server;
+pub mod json_file;
 mod lambda;
 mod listener;
 mod options;

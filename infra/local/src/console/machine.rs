@@ -109,7 +109,7 @@ impl Machine {
         QueueDepth { name, waiting: count(Waiting), delayed: count(Delayed), in_flight: count(InFlight) }
     }
 
-    /// Returns the newest lines of a function's log, or none if there is no such function.
+    /// Returns the newest lines of a function's log, or `None` if there is no such function.
     pub(super) fn log(&self, function: &str) -> Option<Log> {
         let function = Function::ALL.into_iter().find(|candidate| candidate.name() == function)?;
         let text = tail(&lambda::log_path(&self.logs, function)).unwrap_or_default();

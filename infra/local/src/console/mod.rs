@@ -77,7 +77,7 @@ pub(crate) enum Issuer {
 /// A console.
 #[derive(Clone)]
 pub(crate) struct Console {
-    /// URL of the API; none if it is served next to the console.
+    /// URL of the API. `None` if it is served next to the console.
     pub(crate) api: Option<String>,
     /// Key that the console's own pages send.
     pub(crate) key: String,
@@ -305,7 +305,7 @@ fn to_wire_errors(error: contexts::Error) -> Vec<WireError> {
             return all.lines().map(|fault| WireError::new(ErrorCode::MemberInvalid, fault)).collect();
         }
         contexts::Error::Org(_) | contexts::Error::Unknown { .. } => ErrorCode::ParameterInvalid,
-        contexts::Error::Table { .. } | contexts::Error::Write { .. } | contexts::Error::File { .. } => {
+        contexts::Error::Table { .. } | contexts::Error::Write { .. } | contexts::Error::File(_) => {
             ErrorCode::StorageUnavailable
         }
     };

@@ -51,7 +51,7 @@ pub(crate) struct Reply {
 pub(crate) type ReplyTo = oneshot::Sender<Result<Reply, InvokeError>>;
 
 impl Reply {
-    /// Collects the complete reply. Returns none if it was truncated or is longer than `limit` bytes.
+    /// Collects the complete reply. Returns `None` if it was truncated or is longer than `limit` bytes.
     pub(crate) async fn collect(mut self, limit: usize) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         loop {

@@ -37,7 +37,7 @@ impl ModelProvider {
         &self.base_url
     }
 
-    /// Returns the requests that the mock model received, or none if the provider is external.
+    /// Returns the requests that the mock model received, or `None` if the provider is external.
     pub(crate) fn recorder(&self) -> Option<&Recorder> {
         self.recorder.as_ref()
     }

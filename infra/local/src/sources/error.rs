@@ -46,6 +46,9 @@ pub enum Error {
     /// The questions can't be read.
     #[error("Can't read the questions: {0}")]
     Questions(String),
+    /// The file of questions can't be read.
+    #[error(transparent)]
+    File(#[from] crate::json_file::Error),
     /// Reading a file or writing to the terminal failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),

@@ -6,6 +6,8 @@ use std::path::Path;
 use contracts::id::OrgId;
 use serde::Deserialize;
 
+use crate::json_file;
+
 use super::error::Error;
 use super::index::{Index, index};
 use super::search::{SearchRequest, Searcher};
@@ -123,10 +125,8 @@ fn search_request(evaluation: &Evaluation, question: &str, org: OrgId) -> Search
 }
 
 fn read_questions(file: &Path) -> Result<Vec<Question>, Error> {
-    let text = std::fs::read_to_string(file)?;
-    // Editors on Windows write a byte order mark.
-    let lines =
-        text.trim_start_matches('\u{feff}').lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
+    let text = json_file::read_text(file)?;
+    let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
     lines
         .map(|(line, number)| {
             serde_json::from_str(line).map_err(|error| {

@@ -1,40 +1,47 @@
-//! The arguments of `aptix bench`.
+//! `aptix bench` and `aptix smoke`: measure a build, and test a deployment.
 
+use std::fs::File;
+use std::io::Write;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
-use bench::Part;
+use bench::{Part, SoakOptions, smoke::Deployment};
 use clap::{Args, ValueEnum};
+
+use crate::api_args::{ApiAccess, ApiArgs};
+use crate::failure::Failure;
+use crate::output::print;
 
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
     /// Parts to run; `scaling` and `history` take minutes
     #[arg(long, value_delimiter = ',', value_name = "PART", default_values = ["turns", "calls", "start"])]
-    pub(crate) only: Vec<BenchPart>,
+    only: Vec<BenchPart>,
     /// Turns per load and round; loads with model latency run a tenth of them. All turns of a soak
     #[arg(long, default_value_t = 200)]
-    pub(crate) turns: usize,
+    turns: usize,
     /// Number of rounds; the median is reported
     #[arg(long, default_value_t = 3)]
-    pub(crate) rounds: usize,
+    rounds: usize,
     /// Another build of this program to compare with; `floor` and `openai` ignore it
     #[arg(long, value_name = "PROGRAM")]
-    pub(crate) baseline: Option<PathBuf>,
+    baseline: Option<PathBuf>,
     /// File for the metrics as JSON Lines
     #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    json: Option<PathBuf>,
     /// Program of the floor, for `floor` (`target/release/floor`)
     #[arg(long, value_name = "PROGRAM")]
-    pub(crate) floor: Option<PathBuf>,
+    floor: Option<PathBuf>,
     /// Concurrent turns of a soak, all in one process of `execute`
     #[arg(long, value_name = "COUNT", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub(crate) concurrency: u16,
+    concurrency: u16,
     /// Largest growth of a process between the second tenth of a soak and the last, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 10.0)]
-    pub(crate) max_growth: f64,
+    max_growth: f64,
     /// Folder with the functions' executables, to measure their start (`target/lambda` after
     /// `scripts/zips`)
     #[arg(long, value_name = "FOLDER")]
-    pub(crate) functions: Option<PathBuf>,
+    functions: Option<PathBuf>,
 }
 
 /// A part of the benchmark.
@@ -75,4 +82,49 @@ impl From<BenchPart> for Part {
             BenchPart::Soak => Self::Soak,
         }
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Smoke {
+    #[command(flatten)]
+    api: ApiArgs,
+    /// Instruction of the turns
+    #[arg(long, value_name = "TEXT", default_value = bench::smoke::DEFAULT_INSTRUCTION)]
+    instruction: String,
+}
+
+/// Runs the benchmark. The machine is named first, since metrics depend on it.
+pub(crate) async fn bench(arguments: Bench) -> Result<(), Failure> {
+    let options = bench::Options {
+        parts: arguments.only.into_iter().map(Into::into).collect(),
+        turns: arguments.turns,
+        rounds: arguments.rounds,
+        program: std::env::current_exe()?,
+        baseline: arguments.baseline,
+        floor: arguments.floor,
+        soak: SoakOptions {
+            concurrency: usize::from(arguments.concurrency),
+            max_growth: arguments.max_growth,
+        },
+        functions: arguments.functions,
+    };
+    // The file is created first, so that an error shows before the benchmark has run for minutes.
+    let create = |path: &PathBuf| File::create(path).map_err(|error| format!("{}: {error}", path.display()));
+    let mut json_file = arguments.json.as_ref().map(create).transpose()?;
+    print(&format!("{}\n", bench::machine()))?;
+    let metrics = bench::measure(&options, |what| eprintln!("… {what}")).await?;
+    print(&metrics.to_string())?;
+    if let Some(file) = &mut json_file {
+        file.write_all(metrics.json_lines().as_bytes())?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn smoke(arguments: Smoke) -> Result<ExitCode, Failure> {
+    let Smoke { api, instruction } = arguments;
+    let ApiAccess { url, token } = api.require()?;
+    let (api_url, token) = (url.trim_end_matches('/').to_owned(), token.fetch().await?);
+    let report = bench::smoke::run(&Deployment { api_url, token, instruction }).await;
+    print(&report.to_string())?;
+    Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -1,4 +1,13 @@
-//! Tables for a terminal.
+//! Text on standard output.
+
+use std::io::Write;
+
+/// Writes to standard output.
+pub(crate) fn print(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
 
 /// Aligns the columns of rows. The first `left` columns are aligned to the left, the others to the right.
 pub(crate) fn aligned<const COLUMNS: usize>(rows: &[[String; COLUMNS]], left: usize) -> String {

@@ -1,0 +1,57 @@
+//! `aptix contexts`: reads and writes contexts in the table of a local cloud or of a deployment.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use contracts::id::OrgId;
+
+use crate::failure::{Failure, InvalidOption};
+use crate::store_args::TableArgs;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Contexts {
+    /// List the contexts of an org
+    List {
+        /// Org that owns the contexts
+        #[arg(long)]
+        org: String,
+        #[command(flatten)]
+        table: TableArgs,
+    },
+    /// Print the JSON Schema of context files, for editors
+    Schema,
+    /// Print the contexts with an id, in the format of `put`
+    Get {
+        /// Id of the contexts
+        id: String,
+        /// Org that owns the contexts
+        #[arg(long)]
+        org: String,
+        #[command(flatten)]
+        table: TableArgs,
+    },
+    /// Validate and write the contexts of a JSON file; functions see them within a minute
+    Put {
+        /// JSON file with one context or a list of contexts
+        file: PathBuf,
+        /// Org that owns the contexts
+        #[arg(long)]
+        org: String,
+        #[command(flatten)]
+        table: TableArgs,
+    },
+}
+
+pub(crate) async fn run(command: Contexts) -> Result<String, Failure> {
+    if let Contexts::List { org, .. } | Contexts::Get { org, .. } | Contexts::Put { org, .. } = &command {
+        let valid = OrgId::new(org.as_str()).map_err(local::contexts::Error::Org);
+        valid.map_err(InvalidOption::new)?;
+    }
+    let text = match command {
+        Contexts::List { org, table } => local::contexts::list(&table.open().await?, &org).await,
+        Contexts::Schema => Ok(local::contexts::schema()),
+        Contexts::Get { id, org, table } => local::contexts::get(&table.open().await?, &org, &id).await,
+        Contexts::Put { file, org, table } => local::contexts::put(&table.open().await?, &org, &file).await,
+    };
+    Ok(text? + "\n")
+}
