@@ -12,47 +12,6 @@ use std::{
 const QUESTION_WORDS: [&str; 10] =
     ["What", "Whether", "How", "When", "Who", "Whom", "Whose", "Why", "Where", "That"];
 
-/// Names that no type may have: they say nothing about the thing.
-const FORBIDDEN_TYPES: [&str; 23] = [
-    "Told", "Asked", "Kept", "Known", "Met", "Sought", "Found", "Seen", "Given", "Made", "Paid", "Beside",
-    "Said", "Left", "Stands", "Begun", "Read", "Again", "Late", "Whole", "Ahead", "Place", "Meant",
-];
-
-/// Names that no file may have.
-const FORBIDDEN_FILES: [&str; 31] = [
-    "told",
-    "asked",
-    "kept",
-    "known",
-    "met",
-    "sought",
-    "seen",
-    "given",
-    "late",
-    "whole",
-    "ahead",
-    "place",
-    "again",
-    "plain",
-    "said",
-    "reached",
-    "declared",
-    "done",
-    "handed",
-    "who",
-    "understood",
-    "growth",
-    "papers",
-    "rooms",
-    "unread",
-    "upkeep",
-    "cast",
-    "scene",
-    "made",
-    "paid",
-    "beside",
-];
-
 /// The longest name of a test, in characters.
 const MAX_TEST_NAME: usize = 70;
 
@@ -82,39 +41,6 @@ fn doc_comments_open_with_a_noun_or_a_verb() {
     assert!(lines > 5_000, "only {lines} doc lines were read");
     let most = lines * MAX_QUESTION_PERCENT / 100;
     assert!(offenders.len() <= most, "open with a noun or a verb:\n{}", offenders.join("\n"));
-}
-
-#[test]
-fn types_have_names_of_the_field() {
-    let mut offenders = Vec::new();
-    for file in rust_files() {
-        for (number, line) in text(&file).lines().enumerate() {
-            let declaration =
-                line.trim_start().trim_start_matches("pub(crate) ").trim_start_matches("pub(super) ");
-            let declaration = declaration.trim_start_matches("pub ");
-            let name = ["struct ", "enum ", "trait ", "type "]
-                .iter()
-                .find_map(|kind| declaration.strip_prefix(kind));
-            let name: String =
-                name.unwrap_or_default().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-            if FORBIDDEN_TYPES.contains(&name.as_str()) {
-                offenders.push(format!("{}:{} {name}", file.display(), number + 1));
-            }
-        }
-    }
-    assert!(offenders.is_empty(), "name the thing:\n{}", offenders.join("\n"));
-}
-
-#[test]
-fn files_have_names_of_the_field() {
-    let named = |path: &PathBuf| {
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        matches!(extension, Some("rs" | "js")) && FORBIDDEN_FILES.contains(&stem)
-    };
-    let offenders: Vec<String> =
-        tracked().into_iter().filter(named).map(|path| path.display().to_string()).collect();
-    assert!(offenders.is_empty(), "name the content:\n{}", offenders.join("\n"));
 }
 
 #[test]
@@ -192,23 +118,6 @@ fn readme_is_short_and_has_a_picture() {
     let readme = text(Path::new("README.md"));
     assert!(readme.lines().count() <= MAX_README_LINES, "{} lines", readme.lines().count());
     assert!(readme.contains("!["), "show the console");
-}
-
-#[test]
-fn documents_speak_of_crates_and_documents() {
-    let mut offenders = Vec::new();
-    for file in tracked() {
-        if file.extension().is_none_or(|extension| extension != "md") || file.ends_with("CHANGELOG.md") {
-            continue;
-        }
-        for (number, line) in text(&file).lines().enumerate() {
-            let mut words = line.split(|c: char| !c.is_alphabetic());
-            if words.any(|word| ["room", "rooms", "house", "paper", "papers"].contains(&word)) {
-                offenders.push(format!("{}:{}", file.display(), number + 1));
-            }
-        }
-    }
-    assert!(offenders.is_empty(), "say crate, module or document:\n{}", offenders.join("\n"));
 }
 
 /// Returns the text of a doc comment's line, if the line is one.

@@ -1,4 +1,4 @@
-//! Feature table of providers. `scripts/providers` prints it; docs/guides/providers.md holds it.
+//! Feature table of providers. docs/guides/providers.md holds it, with the command that prints it.
 
 use std::time::{Duration, Instant};
 

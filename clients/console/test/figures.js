@@ -1,5 +1,5 @@
 /**
- * Measures the console in headless Chromium: first paint, size, and scrolling in a long session. Run by scripts/console-figures. It fails
+ * Measures the console in headless Chromium: first paint, size, and scrolling in a long session. Run by scripts/console figures. It fails
  * on nothing. Processor time counts what the main thread ran, so it says more than a rate on a busy machine.
  *
  * @module

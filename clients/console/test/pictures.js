@@ -1,6 +1,6 @@
 /**
  * Makes the pictures of the documentation: screenshots of the console and a recording of `aptix chat`.
- * Run by scripts/pictures; with the argument `console`, only the screenshots.
+ * Run by scripts/console pictures; with the argument `console`, only the screenshots.
  *
  * The pictures show ordinary instructions. A proxy adds the script that the mock model plays for each of them.
  */
