@@ -8,12 +8,12 @@
 import { diagram } from './diagram.js'
 import { announce, button, el } from './dom.js'
 import { highlight } from './highlight.js'
-import { parse } from './markdown-blocks.js'
+import { parse } from './markdown-parser.js'
 import { formula } from './maths.js'
 
 /**
- * @typedef {import('./markdown-blocks.js').Block} Block
- * @typedef {import('./markdown-inline.js').Inline} Inline
+ * @typedef {import('./markdown-parser.js').Block} Block
+ * @typedef {import('./markdown-parser.js').Inline} Inline
  */
 
 /**
@@ -77,7 +77,7 @@ function blockNode(item, levels) {
   }
 }
 
-/** @param {import('./markdown-blocks.js').Align} align */
+/** @param {import('./markdown-parser.js').Align} align */
 const alignClass = (align) => align && `align-${align}`
 
 /**

@@ -5,8 +5,7 @@ import { test } from 'node:test'
 
 import { seeded } from '../../javascript/test/proxy.js'
 import { diffLines } from '../diff.js'
-import { safeUrl } from '../markdown-inline.js'
-import { parse } from '../markdown-blocks.js'
+import { parse, safeUrl } from '../markdown-parser.js'
 
 /** @param {string} text */
 const first = (text) => parse(text)[0]
@@ -185,6 +184,59 @@ function* nestedObjects(value) {
   for (const inner of Object.values(value)) yield* nestedObjects(inner)
 }
 
+/** Attacks on renderers of Markdown. Each is text, apart from links that `safeUrl` allows. */
+const ATTACKS = [
+  '<script>alert(1)</script>',
+  '<scr<script>ipt>alert(1)</scr</script>ipt>',
+  '<svg/onload=alert(1)>',
+  '<a href="javascript:alert(1)">x</a>',
+  '&lt;img src=x onerror=alert(1)&gt;',
+  '&#60;script&#62;alert(1)&#60;/script&#62;',
+  '[x](javascript&colon;alert(1))',
+  '[x](&#106;avascript:alert(1))',
+  '[x](&#x6A;avascript:alert(1))',
+  '[x](<java\tscript:alert(1)>)',
+  '[x](\\javascript:alert(1))',
+  '![x](data:image/svg+xml,<svg/onload=alert(1)>)',
+  '![x](https://a.b/"onerror="alert(1))',
+  '[x](https://a.b/ "title\" onmouseover=alert(1)")',
+  '[x]: javascript:alert(1)\n\n[x]',
+  '<javascript:alert(1)>',
+  '<https://a.b/"onmouseover="alert(1)>',
+  'https://a.b/"onmouseover="alert(1)',
+  'ftp://a.b //a.b www.a.b a@b.c',
+  '```"><script>alert(1)</script>\nx\n```',
+  '| <b>x</b> | [y](vbscript:x) |\n|---|---|\n| <i onclick=x> | y |',
+  '$<img src=x onerror=alert(1)>$',
+  '$$\n<script>alert(1)</script>\n$$',
+  '# <h1 onclick=alert(1)>',
+  '1. <li onclick=alert(1)>',
+]
+
+test('attacks stay text and yield no unsafe link', () => {
+  for (const attack of ATTACKS) {
+    for (const text of [attack, `> ${attack}`, `- ${attack}`, `**${attack}**`]) {
+      for (const { type, ...members } of nestedObjects(parse(text))) {
+        assert.ok(TYPES.includes(type), `${type} of ${JSON.stringify(text)}`)
+        // No member but these is read by the renderer, which puts them into text nodes, `href`, `start` and classes.
+        const { text: content, href, level, language, isClosed, start, children, items, head, rows, align, ...others } = members
+        assert.deepEqual(others, {})
+        assert.ok(href === undefined || /^(https?:\/\/|mailto:)[^"<>\s]*$/.test(href), `${href} of ${JSON.stringify(text)}`)
+        assert.ok([undefined, 'left', 'center', 'right'].includes(align?.[0]), text)
+      }
+    }
+  }
+})
+
+test('text of a bare link shows the host as it is written', () => {
+  assert.deepEqual(/** @type {any} */ (first('https://xn--80ak6aa92e.com/'))?.children[0].children, [textNode('https://xn--80ak6aa92e.com/')])
+})
+
+test('streamed text never becomes a heading or disappears', () => {
+  assert.equal(first('A list:\n-')?.type, 'paragraph')
+  assert.ok(JSON.stringify(parse('Sources\n\n[1]: https://a.b/')).includes('[1]: '))
+})
+
 test('4,000 random texts yield only known node types and safe links', () => {
   const random = seeded(7)
   for (let seed = 0; seed < 4_000; seed++) {
@@ -209,6 +261,9 @@ test('parser bounds nesting depth and text length', () => {
     depth(parse(piece.repeat(5_000)), 0)
     assert.ok(deepest < 80, `${piece} ${deepest}`)
   }
+  const nested = JSON.stringify(parse(`${'*a '.repeat(5_000)}${'a* '.repeat(5_000)}`))
+  assert.ok(nested.match(/emphasis/g)?.length === 8)
+  assert.ok(JSON.stringify(parse(`${'> '.repeat(40)}the end`)).includes('the end'))
   assert.deepEqual(
     parse('*a*'.repeat(200_000)).map(({ type }) => type),
     ['code'],

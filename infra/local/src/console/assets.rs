@@ -9,8 +9,11 @@ use crate::http_server::FRAME_SCRIPTS;
 /// Path of the page.
 const PAGE: &str = "console/index.html";
 
-/// Libraries of others, loaded on demand. `clients/console/vendor/packages.json` has their checksums.
+/// Libraries of others. `clients/console/vendor/packages.json` has their checksums.
 const VENDOR: &str = "console/vendor/";
+
+/// The library that the page needs from the start. The others are loaded on demand.
+const MARKDOWN_LIBRARY: &str = "console/vendor/markdown-it.min.js";
 
 /// Page of the hidden frame that draws diagrams. Its library builds markup and inserts styles, so the frame is sandboxed:
 /// its origin is its own, and it loads its two scripts alone.
@@ -65,8 +68,7 @@ const FILES: &[(&str, &str)] = &files![
     "console/local.js",
     "console/log-lines.js",
     "console/main.js",
-    "console/markdown-blocks.js",
-    "console/markdown-inline.js",
+    "console/markdown-parser.js",
     "console/markdown.js",
     "console/maths.js",
     "console/menu.js",
@@ -111,6 +113,8 @@ const FILES: &[(&str, &str)] = &files![
     "console/vendor/highlight.min.js",
     "console/vendor/katex-license.txt",
     "console/vendor/katex.min.js",
+    "console/vendor/markdown-it-license.txt",
+    "console/vendor/markdown-it.min.js",
     "console/vendor/mermaid-license.txt",
     "console/vendor/mermaid.min.js",
     "console/welcome.js",
@@ -188,9 +192,9 @@ const THEME: &str = "console/saved-theme.js";
 fn preloads() -> String {
     let paths = || FILES.iter().map(|(path, _)| *path);
     let styles = paths().filter(|path| path.ends_with(".css"));
-    let is_module = |path: &str| {
-        path.ends_with(".js") && !path.starts_with(VENDOR) && !is_frame_script(path) && path != THEME
-    };
+    let is_library = |path: &str| path.starts_with(VENDOR) && path != MARKDOWN_LIBRARY;
+    let is_module =
+        |path: &str| path.ends_with(".js") && !is_library(path) && !is_frame_script(path) && path != THEME;
     let modules = paths().filter(|path| is_module(path));
     let styles = styles.map(|path| format!("</{path}>; rel=preload; as=style"));
     let modules = std::iter::once(THEME).chain(modules).map(|path| format!("</{path}>; rel=modulepreload"));
@@ -239,11 +243,12 @@ mod tests {
     }
 
     #[test]
-    fn page_preloads_its_modules_but_no_library() {
+    fn page_preloads_its_modules_and_no_library_but_markdown() {
         let page = headers(PAGE, "default-src 'none'");
         let links = page.get(header::LINK).unwrap().to_str().unwrap();
         assert!(links.contains("</console/main.js>; rel=modulepreload"));
-        assert!(links.contains("</javascript/src/index.js>") && !links.contains("vendor"));
+        assert!(links.contains("</javascript/src/index.js>") && links.contains(MARKDOWN_LIBRARY));
+        assert_eq!(links.matches("vendor").count(), 1);
         assert!(links.contains("console/diagram.js") && !links.contains("diagram-frame"));
         let place = |path: &str| links.find(path).unwrap();
         assert!(place("console/style.css") < place(THEME) && place(THEME) < place("console/activity.js"));
