@@ -8,7 +8,6 @@ use local::Function;
 
 use crate::admin_cli::Admin;
 use crate::agents_cli::Agents;
-use crate::bench_cli::{Bench, Smoke};
 use crate::budgets_cli::Budgets;
 use crate::chat::Chat;
 use crate::clients_cli::Clients;
@@ -23,6 +22,7 @@ use crate::modes_cli::Modes;
 use crate::sam_env_cli::SamEnv;
 use crate::serve::Serve;
 use crate::sign_in_cli::{CreateUser, SignInArgs, SignOutArgs};
+use crate::smoke::Smoke;
 use crate::sources_cli::{Evaluate, Index, Search};
 use crate::token_cli::Token;
 use crate::usage_cli::Usage;
@@ -118,8 +118,6 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Budgets,
     },
-    /// Measure the overhead of a turn on top of the model: time, CPU, memory, AWS calls and cost
-    Bench(Bench),
     /// Print the OpenAPI document, as stored in `infra/openapi.yaml`
     Openapi {
         /// OpenAPI version: 3.1 (YAML), or 3.0 (JSON) for client generators that need it

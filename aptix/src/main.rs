@@ -5,7 +5,6 @@
 mod admin_cli;
 mod agents_cli;
 mod api_args;
-mod bench_cli;
 mod budgets_cli;
 mod chat;
 mod cli;
@@ -27,6 +26,7 @@ mod sam_env_cli;
 mod serve;
 mod shutdown_signals;
 mod sign_in_cli;
+mod smoke;
 mod sources_cli;
 mod stack_servers;
 mod store_args;
@@ -91,10 +91,9 @@ async fn run_command(command: Command) -> Result<ExitCode, Failure> {
         Command::Settings => print(&settings::page())?,
         Command::SamEnv(arguments) => sam_env_cli::run(arguments).await?,
         Command::Doctor(arguments) => return doctor::run(arguments).await,
-        Command::Smoke(arguments) => return bench_cli::smoke(arguments).await,
+        Command::Smoke(arguments) => return smoke::smoke(arguments).await,
         Command::Budgets { command } => print(&budgets_cli::run(command).await?)?,
         Command::Usage(arguments) => print(&usage_cli::run(arguments).await?)?,
-        Command::Bench(arguments) => bench_cli::bench(arguments).await?,
         Command::Openapi { openapi_version: OpenapiVersion::V3_1 } => print(&openapi::yaml()?)?,
         Command::Openapi { openapi_version: OpenapiVersion::V3_0 } => print(&openapi::json_3_0()?)?,
         Command::Completions { shell } => print(&cli::completions(shell)?)?,

@@ -5,7 +5,8 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use bench::{Call, Service};
+use local::call_proxy::{Call, Service, sequential};
+use mock_model::Moment;
 
 use crate::support::{Answer, System, turn, turn_in, turn_path};
 
@@ -83,6 +84,40 @@ async fn ordinary_turn_costs_at_most_28_write_and_5_read_units() {
     }
     let done = |answer: &Answer| answer.json()["Result"]["Status"]["Id"] == "completed";
     assert!(done(&ada.get(&turn_path(&second)).await));
+}
+
+#[tokio::test]
+async fn ordinary_turn_waits_for_two_aws_calls_before_and_after_the_model() {
+    let system = System::metered().await;
+    let ada = system.client("acme", "ada");
+    let model = system.cloud.model().unwrap();
+    let first = turn("A question");
+    let mut fewest = (usize::MAX, usize::MAX, usize::MAX);
+    // The first turns open connections and fill caches. A busy machine only adds calls, so the turn with the fewest counts.
+    for sent in std::iter::once(first.clone())
+        .chain((0..4).map(|_| turn_in(first["SessionId"].as_str().unwrap(), "Another question")))
+    {
+        model.clear();
+        system.take_calls();
+        ada.execute(&sent).await.result();
+        let head = format!("TURN#{}", sent["TurnId"].as_str().unwrap());
+        system.until_attribute(&head, "Status", "completed").await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let (calls, moments) = (system.take_calls(), model.moments());
+        let at = |expected: Moment| {
+            moments.iter().filter(move |(moment, _)| *moment == expected).map(|(_, at)| *at)
+        };
+        let (asked, replied) =
+            (at(Moment::Received).next().unwrap(), at(Moment::TextSent).next_back().unwrap());
+        let execute = || calls.iter().filter(|call| call.function == "execute");
+        let before = sequential(execute().filter(|call| call.finished <= asked));
+        let after = sequential(execute().filter(|call| call.started >= replied));
+        println!("{before} before, {after} after the model, {} in all", calls.len());
+        fewest = fewest.min((before, after, calls.len()));
+        system.delay_calls(Duration::from_millis(30));
+    }
+    assert_eq!((fewest.0, fewest.1), (2, 2));
+    assert!((8..=9).contains(&fewest.2), "{} calls", fewest.2);
 }
 
 #[tokio::test]

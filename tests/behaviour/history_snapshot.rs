@@ -1,6 +1,6 @@
 //! A replayed conversation is read from one object, whatever its length, and from the turns' own objects without it.
 
-use bench::Service;
+use local::call_proxy::Service;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ async fn until_finalized(system: &System, turn: &Value) {
 /// Returns the number of objects that `execute` has read since the last time.
 fn take_reads(system: &System) -> usize {
     let calls = system.take_calls();
-    let is_read = |call: &&bench::Call| {
+    let is_read = |call: &&local::call_proxy::Call| {
         call.function == "execute" && call.service == Service::Bucket && call.operation == "GET"
     };
     calls.iter().filter(is_read).count()

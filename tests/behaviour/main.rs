@@ -16,7 +16,6 @@ mod agent_limits;
 mod agents;
 mod bad_input;
 mod bedrock;
-mod bench;
 mod budget_chaos;
 mod budget_limits;
 mod budget_money;

@@ -81,16 +81,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "settings",
         ],
     ),
-    ("bench", &["contracts", "protocol", "local", "mock-model"]),
     ("deployment", &["storage", "tls"]),
-    // For the settings of their HTTP clients alone.
-    ("floor", &["llm", "storage"]),
     ("aptix-client", &[]),
     (
         "aptix",
         &[
             "aptix-client",
-            "bench",
             "contracts",
             "deployment",
             "llm",
@@ -105,9 +101,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
 
 /// Libraries that only these crates may use.
 const RESERVED: &[(&str, &[&str])] = &[
-    ("aws-sdk-dynamodb", &["storage", "local", "bench", "floor"]),
-    ("aws-sdk-s3", &["storage", "local", "floor"]),
-    ("aws-sdk-sqs", &["storage", "local", "bench", "floor"]),
+    ("aws-sdk-dynamodb", &["storage", "local"]),
+    ("aws-sdk-s3", &["storage", "local"]),
+    ("aws-sdk-sqs", &["storage", "local"]),
     ("aws-sdk-secretsmanager", &["storage"]),
     // `storage`, `aptix` and `deployment` know where credentials come from. `llm` and `deployment` sign requests that no SDK sends, and `local` verifies
     // those to its services and serves a developer's credentials.
@@ -125,9 +121,8 @@ const RESERVED: &[(&str, &[&str])] = &[
             "authorizer",
             "aptix-client",
             "local",
-            "bench",
             "deployment",
-            "floor",
+            "aptix",
         ],
     ),
     ("qdrant-client", &["retrieval", "indexing"]),

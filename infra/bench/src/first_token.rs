@@ -7,10 +7,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use local::call_proxy::Call;
 use local::{Function, Options};
 use mock_model::Moment;
 
-use crate::call_proxy::Call;
 use crate::client::id;
 use crate::cpu_quota::CpuQuota;
 use crate::failure::Failure;
@@ -181,7 +181,7 @@ fn between(from: Instant, to: Instant) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call_proxy::Service;
+    use local::call_proxy::Service;
 
     #[test]
     fn steps_are_those_of_an_ordinary_start() {

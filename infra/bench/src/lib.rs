@@ -1,10 +1,8 @@
-//! Benchmarks and smoke tests, for the command line and for tests.
+//! Benchmarks.
 //!
 //! [`measure`] starts local clouds and measures the overhead of a turn on top of the model: latency, CPU, memory, AWS
-//! calls, table units and cost. [`smoke`] checks a deployment from outside. [`CallProxy`] records the AWS calls of
-//! the functions of a local cloud.
+//! calls, table units and cost. [`stream`] prints what a stream adds.
 
-mod call_proxy;
 mod client;
 mod cpu_quota;
 mod deployed;
@@ -21,14 +19,13 @@ mod openai;
 mod prices;
 mod scaling;
 mod shape;
-pub mod smoke;
 mod soak;
 mod start;
+pub mod stream;
 mod system;
 mod turn_calls;
 mod usage;
 
-pub use call_proxy::{Call, CallProxy, CallRequest, Policy, ProxyOptions, Service};
 pub use failure::Failure;
 pub use hardware::machine;
 pub use measure::{Options, Part, measure};

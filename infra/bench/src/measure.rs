@@ -56,8 +56,8 @@ pub struct Options {
     pub program: PathBuf,
     /// Another build of the program, as a baseline.
     pub baseline: Option<PathBuf>,
-    /// Program of the floor (`infra/floor`).
-    pub floor: Option<PathBuf>,
+    /// Program of the floor (`infra/bench/floor`).
+    pub floor: PathBuf,
     /// Options of the soak.
     pub soak: SoakOptions,
     /// Folder with the functions' own executables, in the layout of `cargo lambda`.
@@ -86,7 +86,7 @@ pub async fn measure(options: &Options, report: impl Fn(&str)) -> Result<Metrics
         programs: std::iter::once(&options.program).chain(&options.baseline).collect(),
         turns: options.turns.max(1),
         rounds: options.rounds.max(1),
-        floor: options.floor.as_ref(),
+        floor: &options.floor,
         soak: options.soak,
         functions: options.functions.as_deref(),
         report,
@@ -111,7 +111,7 @@ pub async fn measure(options: &Options, report: impl Fn(&str)) -> Result<Metrics
 struct Bench<'a, T> {
     /// The program, and the baseline if there is one.
     programs: Vec<&'a PathBuf>,
-    floor: Option<&'a PathBuf>,
+    floor: &'a PathBuf,
     soak: SoakOptions,
     turns: usize,
     rounds: usize,
@@ -181,7 +181,7 @@ impl<T: Fn(&str)> Bench<'_, T> {
 
     /// Compares the program with the floor, which takes the place of the baseline.
     async fn floor(&self, metrics: &mut Metrics) -> Result<(), Failure> {
-        let baseline = self.floor.ok_or("no floor to compare with: name its program with --floor")?;
+        let baseline = self.floor;
         let mut systems = Vec::new();
         for (number, program) in self.programs.iter().take(1).copied().chain([baseline]).enumerate() {
             systems.push((number, program, System::start(program, number).await?));

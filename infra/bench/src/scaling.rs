@@ -6,8 +6,8 @@ use std::path::Path;
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use contracts::{Timestamp, id::SessionId, paths};
 use futures::{StreamExt, TryStreamExt, stream};
+use local::call_proxy::Service;
 
-use crate::call_proxy::Service;
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::long_sessions;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use local::call_proxy::{CallProxy, ProxyOptions};
 use local::token::Identity;
 use local::{Cloud, Options};
 
-use crate::call_proxy::{CallProxy, ProxyOptions};
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::usage::{self, Process, Usage};

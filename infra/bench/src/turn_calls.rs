@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use local::call_proxy::{Call, CallProxy, Service, sequential};
 use mock_model::Moment;
 
-use crate::call_proxy::{Call, CallProxy, Service};
 use crate::client::id;
 use crate::failure::Failure;
 use crate::metric::{Metric, count};
@@ -118,50 +118,12 @@ impl CountedTurn {
     fn sequential(&self) -> (usize, usize) {
         let (requested, replied) = self.model;
         let execute = || self.calls.iter().filter(|call| call.function == "execute");
-        let before: Vec<&Call> = execute().filter(|call| call.finished <= requested).collect();
-        let after: Vec<&Call> = execute().filter(|call| call.started >= replied).collect();
-        (sequential(&before), sequential(&after))
+        let before = sequential(execute().filter(|call| call.finished <= requested));
+        (before, sequential(execute().filter(|call| call.started >= replied)))
     }
 
     fn cost(&self) -> usize {
         let (before, after) = self.sequential();
         self.calls.len() + before + after
-    }
-}
-
-/// Returns the number of sequential calls: the size of the largest subset of calls without overlaps.
-fn sequential(calls: &[&Call]) -> usize {
-    let mut spans: Vec<(Instant, Instant)> = calls.iter().map(|call| (call.finished, call.started)).collect();
-    spans.sort_unstable();
-    let mut last: Option<Instant> = None;
-    let mut sequential = 0;
-    for (finished, started) in spans {
-        if last.is_none_or(|last| started >= last) {
-            (last, sequential) = (Some(finished), sequential + 1);
-        }
-    }
-    sequential
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn calls_that_overlap_count_once() {
-        let start = Instant::now();
-        let call = |from: u64, to: u64| Call {
-            function: "execute".to_owned(),
-            service: Service::Table,
-            operation: "GetItem".to_owned(),
-            sort_key: None,
-            bytes: 0,
-            started: start + Duration::from_millis(from),
-            finished: start + Duration::from_millis(to),
-            units: 0.5,
-        };
-        let calls = [call(0, 5), call(1, 3), call(2, 9), call(6, 8), call(9, 10)];
-        assert_eq!(sequential(&calls.iter().collect::<Vec<_>>()), 3, "1 to 3, 6 to 8, 9 to 10");
-        assert_eq!(sequential(&[]), 0);
     }
 }

@@ -10,6 +10,7 @@
 
 mod account;
 pub mod aws_credentials;
+pub mod call_proxy;
 mod client_wait;
 pub mod clients;
 mod cloud;

@@ -18,8 +18,8 @@ use std::{
     time::Duration,
 };
 
-use bench::{Call, CallProxy, Policy, ProxyOptions};
 use contracts::{id::InvalidId, paths};
+use local::call_proxy::{Call, CallProxy, Policy, ProxyOptions};
 use local::{Cloud, Model, Options, token::Identity};
 use mock_model::{Provider, Recorder};
 use serde_json::{Value, json};
@@ -126,6 +126,11 @@ impl System {
     /// Takes the calls of the functions since the last time.
     pub fn take_calls(&self) -> Vec<Call> {
         self.proxy.as_ref().expect("a proxy").take()
+    }
+
+    /// Delays each call of the functions from now on, so that concurrent calls overlap however busy the machine is.
+    pub fn delay_calls(&self, delay: Duration) {
+        self.proxy.as_ref().expect("a proxy").delay_calls(delay);
     }
 
     /// Returns a client of this user.

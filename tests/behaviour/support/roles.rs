@@ -7,7 +7,7 @@ use std::{
 };
 
 use axum::http::{Method, StatusCode, request::Parts};
-use bench::{CallRequest, Policy, Service};
+use local::call_proxy::{CallRequest, Policy, Service};
 use serde_json::Value;
 use yaml_serde::Value as Yaml;
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compares a turn with other programs under the same model and load, in interleaved rounds.
 
-    scripts/bench-peers [--aptix PROGRAM] [--floor PROGRAM] [--before PROGRAM] [--turns 200] [--rounds 3] [--cache FOLDER]
+    scripts/bench peers [--before PROGRAM] [--turns 200] [--rounds 3] [--cache FOLDER]
 
-The peers are the floor (infra/floor), LiteLLM's proxy (PyPI) and rusty-agent-server (crates.io). A peer that can't be
+The peers are the floor (infra/bench/floor), LiteLLM's proxy (PyPI) and rusty-agent-server (crates.io). A peer that can't be
 installed is skipped, with the reason. The model is the mock model of a separate local cloud. It responds without delay
 with 2 KB in 300 deltas. Prints added latency, turns per second, CPU per turn and memory of each program, with 1, 16 and
 64 concurrent turns; docs/internals/figures.md explains how the programs differ. Requires Rust, python3 with venv, /proc,
@@ -202,8 +202,6 @@ class Floor(Aptix):
     beside = ("floor, `turn-finalizer`", "floor, local cloud with AWS services")
 
     def __init__(self, stack, aptix, floor, *options):
-        if not floor:
-            raise LeftOut("name its program with --floor")
         super().__init__(stack, aptix, "--function-program", floor, *options)
 
 
@@ -331,10 +329,6 @@ def in_chat_completions(stack, model):
 
 def started(stack, options):
     """Starts the model, aptix, and each available peer."""
-    if not options.aptix:
-        subprocess.run(["cargo", "build", "--release", "--locked", "--quiet", "-p", "aptix", "-p", "floor"], check=True)
-        built = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", "target"), "release").resolve()
-        options.aptix, options.floor = built / "aptix", options.floor or built / "floor"
     cloud = Aptix(stack, options.aptix, "--mock-profile", "openai")
     url = f"http://127.0.0.1:{cloud.model}/v1"
     model = Model(ALONE[0], f"{url}/responses", {"input": INSTRUCTION}, Program.shapes)
@@ -401,14 +395,14 @@ def table(found):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     path = lambda text: pathlib.Path(text).resolve()
-    parser.add_argument("--aptix", type=path, metavar="PROGRAM", help="release build of aptix; default: build it")
-    parser.add_argument("--floor", type=path, metavar="PROGRAM", help="release build of the floor; default: build it")
+    parser.add_argument("--aptix", type=path, required=True, metavar="PROGRAM", help="release build of aptix")
+    parser.add_argument("--floor", type=path, required=True, metavar="PROGRAM", help="release build of the floor")
     parser.add_argument("--before", type=path, metavar="PROGRAM", help="release build of an earlier aptix to compare with")
     parser.add_argument("--turns", type=int, default=200, help="turns per load and round")
     parser.add_argument("--rounds", type=int, default=3, help="rounds to take the median of")
     parser.add_argument("--cache", type=path, metavar="FOLDER", help="folder to install peers in; default: target/peers")
     options = parser.parse_args()
-    os.chdir(pathlib.Path(__file__).parent.parent)
+    os.chdir(pathlib.Path(__file__).resolve().parents[2])
     options.cache = options.cache or path("target/peers")
     found = {}
     # Exit through the stack, which stops the started programs.

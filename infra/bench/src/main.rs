@@ -1,19 +1,19 @@
-//! `aptix bench` and `aptix smoke`: measure a build, and test a deployment.
+//! Command line of the benchmarks. `scripts/bench` builds this program, `aptix` and the floor, and starts it.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command reports to its terminal")]
 
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use bench::{Part, SoakOptions, smoke::Deployment};
-use clap::{Args, ValueEnum};
+use bench::{Failure, Part, SoakOptions};
+use clap::{Parser, ValueEnum};
 
-use crate::api_args::{ApiAccess, ApiArgs};
-use crate::failure::Failure;
-use crate::output::print;
-
-#[derive(Debug, Args)]
-pub(crate) struct Bench {
+/// Measure the overhead of a turn on top of the model: time, CPU, memory, AWS calls and cost
+#[derive(Debug, Parser)]
+#[command(name = "bench")]
+struct Bench {
     /// Parts to run; `scaling` and `history` take minutes
     #[arg(long, value_delimiter = ',', value_name = "PART", default_values = ["turns", "calls", "start"])]
     only: Vec<BenchPart>,
@@ -23,13 +23,16 @@ pub(crate) struct Bench {
     /// Number of rounds; the median is reported
     #[arg(long, default_value_t = 3)]
     rounds: usize,
-    /// Another build of this program to compare with; `floor` and `openai` ignore it
+    /// Program whose functions are measured [default: `aptix` beside this program]
+    #[arg(long, value_name = "PROGRAM")]
+    program: Option<PathBuf>,
+    /// Another build of that program to compare with; `floor`, `openai` and `stream` ignore it
     #[arg(long, value_name = "PROGRAM")]
     baseline: Option<PathBuf>,
     /// File for the metrics as JSON Lines
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Program of the floor, for `floor` (`target/release/floor`)
+    /// Program of the floor, for `floor` [default: `floor` beside this program]
     #[arg(long, value_name = "PROGRAM")]
     floor: Option<PathBuf>,
     /// Concurrent turns of a soak, all in one process of `execute`
@@ -45,8 +48,8 @@ pub(crate) struct Bench {
 }
 
 /// A part of the benchmark.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum BenchPart {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum BenchPart {
     /// Turns under several loads: time, CPU and memory
     Turns,
     /// AWS calls of a turn and their cost
@@ -64,44 +67,53 @@ pub(crate) enum BenchPart {
     OpenAi,
     /// Time from a request's arrival at `execute` until the model has the turn's request
     FirstToken,
-    /// Many turns in few processes, whose memory must not grow; `scripts/soak`
+    /// Many turns in few processes, whose memory must not grow
     Soak,
+    /// Time from the model's delta to the client, and the CPU time of long answers; prints lines of its own
+    Stream,
 }
 
-impl From<BenchPart> for Part {
-    fn from(part: BenchPart) -> Self {
-        match part {
-            BenchPart::Turns => Self::Turns,
-            BenchPart::Calls => Self::Calls,
-            BenchPart::Start => Self::Start,
-            BenchPart::Scaling => Self::Scaling,
-            BenchPart::History => Self::History,
-            BenchPart::Floor => Self::Floor,
-            BenchPart::OpenAi => Self::OpenAi,
-            BenchPart::FirstToken => Self::FirstToken,
-            BenchPart::Soak => Self::Soak,
+impl BenchPart {
+    /// Returns the part that yields metrics.
+    fn measured(self) -> Option<Part> {
+        Some(match self {
+            Self::Turns => Part::Turns,
+            Self::Calls => Part::Calls,
+            Self::Start => Part::Start,
+            Self::Scaling => Part::Scaling,
+            Self::History => Part::History,
+            Self::Floor => Part::Floor,
+            Self::OpenAi => Part::OpenAi,
+            Self::FirstToken => Part::FirstToken,
+            Self::Soak => Part::Soak,
+            Self::Stream => return None,
+        })
+    }
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(Bench::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
         }
     }
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct Smoke {
-    #[command(flatten)]
-    api: ApiArgs,
-    /// Instruction of the turns
-    #[arg(long, value_name = "TEXT", default_value = bench::smoke::DEFAULT_INSTRUCTION)]
-    instruction: String,
-}
-
 /// Runs the benchmark. The machine is named first, since metrics depend on it.
-pub(crate) async fn bench(arguments: Bench) -> Result<(), Failure> {
+async fn run(arguments: Bench) -> Result<(), Failure> {
+    let own = std::env::current_exe()?;
+    let beside = |name: &str| own.with_file_name(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    let is_streamed = arguments.only.contains(&BenchPart::Stream);
     let options = bench::Options {
-        parts: arguments.only.into_iter().map(Into::into).collect(),
+        parts: arguments.only.into_iter().filter_map(BenchPart::measured).collect(),
         turns: arguments.turns,
         rounds: arguments.rounds,
-        program: std::env::current_exe()?,
+        program: arguments.program.unwrap_or_else(|| beside("aptix")),
         baseline: arguments.baseline,
-        floor: arguments.floor,
+        floor: arguments.floor.unwrap_or_else(|| beside("floor")),
         soak: SoakOptions {
             concurrency: usize::from(arguments.concurrency),
             max_growth: arguments.max_growth,
@@ -111,20 +123,14 @@ pub(crate) async fn bench(arguments: Bench) -> Result<(), Failure> {
     // The file is created first, so that an error shows before the benchmark has run for minutes.
     let create = |path: &PathBuf| File::create(path).map_err(|error| format!("{}: {error}", path.display()));
     let mut json_file = arguments.json.as_ref().map(create).transpose()?;
-    print(&format!("{}\n", bench::machine()))?;
+    println!("{}", bench::machine());
     let metrics = bench::measure(&options, |what| eprintln!("… {what}")).await?;
-    print(&metrics.to_string())?;
+    print!("{metrics}");
     if let Some(file) = &mut json_file {
         file.write_all(metrics.json_lines().as_bytes())?;
     }
+    if is_streamed {
+        bench::stream::measure(&options.program, options.turns).await?;
+    }
     Ok(())
-}
-
-pub(crate) async fn smoke(arguments: Smoke) -> Result<ExitCode, Failure> {
-    let Smoke { api, instruction } = arguments;
-    let ApiAccess { url, token } = api.require()?;
-    let (api_url, token) = (url.trim_end_matches('/').to_owned(), token.fetch().await?);
-    let report = bench::smoke::run(&Deployment { api_url, token, instruction }).await;
-    print(&report.to_string())?;
-    Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -57,3 +57,43 @@ impl Call {
             .contains(&self.operation.as_str())
     }
 }
+
+/// Returns the number of sequential calls: the size of the largest subset of calls without overlaps.
+#[must_use]
+pub fn sequential<'a>(calls: impl Iterator<Item = &'a Call>) -> usize {
+    let mut spans: Vec<(Instant, Instant)> = calls.map(|call| (call.finished, call.started)).collect();
+    spans.sort_unstable();
+    let mut last: Option<Instant> = None;
+    let mut sequential = 0;
+    for (finished, started) in spans {
+        if last.is_none_or(|last| started >= last) {
+            (last, sequential) = (Some(finished), sequential + 1);
+        }
+    }
+    sequential
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn calls_that_overlap_count_once() {
+        let start = Instant::now();
+        let call = |from: u64, to: u64| Call {
+            function: "execute".to_owned(),
+            service: Service::Table,
+            operation: "GetItem".to_owned(),
+            sort_key: None,
+            bytes: 0,
+            started: start + Duration::from_millis(from),
+            finished: start + Duration::from_millis(to),
+            units: 0.5,
+        };
+        let calls = [call(0, 5), call(1, 3), call(2, 9), call(6, 8), call(9, 10)];
+        assert_eq!(sequential(calls.iter()), 3, "1 to 3, 6 to 8, 9 to 10");
+        assert_eq!(sequential([].iter()), 0);
+    }
+}

@@ -4,16 +4,22 @@
 //! It uses only the public API, and leaves one session behind.
 
 use std::fmt;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use contracts::paths;
 use futures::StreamExt;
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::api_args::{ApiAccess, ApiArgs};
+use crate::failure::Failure;
+use crate::output::print;
+
 /// Default instruction. The mock model follows the script in brackets.
-pub const DEFAULT_INSTRUCTION: &str = "Count from one to forty, in words. [[script: pace 20ms; words 40]]";
+const DEFAULT_INSTRUCTION: &str = "Count from one to forty, in words. [[script: pace 20ms; words 40]]";
 /// Timeout of a single request.
 const CALL_TIMEOUT: Duration = Duration::from_secs(300);
 /// Timeout for the turns to show up in their session.
@@ -27,24 +33,42 @@ const MAX_GATEWAY_BODY_BYTES: usize = 10 * 1024 * 1024;
 /// Warm reads that are compared with the first one.
 const REPEATED_READS: usize = 5;
 
+#[derive(Debug, Args)]
+pub(crate) struct Smoke {
+    #[command(flatten)]
+    api: ApiArgs,
+    /// Instruction of the turns
+    #[arg(long, value_name = "TEXT", default_value = DEFAULT_INSTRUCTION)]
+    instruction: String,
+}
+
 /// A deployment and its caller.
-#[derive(Debug, Clone)]
-pub struct Deployment {
+struct Deployment {
     /// URL of the API, without a trailing slash.
-    pub api_url: String,
+    api_url: String,
     /// A token of a user.
-    pub token: String,
+    token: String,
     /// Instruction of the turns.
-    pub instruction: String,
+    instruction: String,
+}
+
+/// Runs the checks against a deployment, and prints a line for each.
+pub(crate) async fn smoke(arguments: Smoke) -> Result<ExitCode, Failure> {
+    let Smoke { api, instruction } = arguments;
+    let ApiAccess { url, token } = api.require()?;
+    let (api_url, token) = (url.trim_end_matches('/').to_owned(), token.fetch().await?);
+    let report = run(&Deployment { api_url, token, instruction }).await;
+    print(&report.to_string())?;
+    Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Results of the checks, one line each.
 #[derive(Debug, Default)]
-pub struct Report(Vec<(&'static str, Result<String, String>)>);
+struct Report(Vec<(&'static str, Result<String, String>)>);
 
 impl Report {
     /// Returns true if every check passed.
-    pub fn passed(&self) -> bool {
+    fn passed(&self) -> bool {
         self.0.iter().all(|(_, found)| found.is_ok())
     }
 }
@@ -64,7 +88,7 @@ impl fmt::Display for Report {
 type CheckResult = Result<String, String>;
 
 /// Runs every check.
-pub async fn run(deployment: &Deployment) -> Report {
+async fn run(deployment: &Deployment) -> Report {
     let caller = Caller {
         http: reqwest::Client::builder().timeout(CALL_TIMEOUT).build().unwrap_or_default(),
         deployment,

@@ -6,7 +6,7 @@
 //! clients. The model's events are read to their end.
 //!
 //! Deliberately absent: validation, authorization, leases, retries of lost writes, streams that resume, output filters,
-//! logs and metrics. `scripts/bench-floor` reports a turn as a ratio to this program.
+//! logs and metrics. `scripts/bench --only floor` reports a turn as a ratio to this program.
 
 mod execute;
 mod finalizer;

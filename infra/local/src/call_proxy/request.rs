@@ -2,12 +2,12 @@
 
 use axum::body::Bytes;
 use axum::http::{HeaderMap, header, request::Parts};
-use local::ServiceKeys;
 use serde_json::{Map, Value, json};
 
+use super::Failure;
 use super::call::Service;
 use super::policy::CallRequest;
-use crate::failure::Failure;
+use crate::ServiceKeys;
 
 /// Returns the operation: the one that the target header names, or the method of a request to the bucket.
 pub(super) fn operation(service: Service, request: &Parts) -> String {

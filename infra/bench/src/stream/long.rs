@@ -6,6 +6,7 @@ use std::time::Duration;
 use local::Cloud;
 
 use super::{Client, millis};
+use crate::failure::Failure;
 
 /// The texts to write: the repeated piece and its number of bytes.
 const TEXTS: [(&str, &str, usize); 4] = [
@@ -21,14 +22,14 @@ const SIZES: [(&str, usize, usize); 2] = [("400 KB", 400_000, 4), ("3 MB", 3_000
 /// Repetitions of each measurement, because process clocks tick a hundred times a second.
 const TURNS: u32 = 3;
 
-pub(super) async fn measure(cloud: &Cloud, client: &Client) {
+pub(super) async fn measure(cloud: &Cloud, client: &Client) -> Result<(), Failure> {
     println!("long answers, {TURNS} turns each: CPU of the functions a turn");
     for (size, bytes, chunk) in SIZES {
         for (name, unit, length) in TEXTS {
             // It ends with a word, because an answer of blanks alone is empty and is retried.
             let script = format!("chunk {chunk}; repeat \"{unit}\" {}; say \".\"", bytes / length);
-            let whole = computed(cloud, client, &script, false).await;
-            let streamed = computed(cloud, client, &script, true).await;
+            let whole = computed(cloud, client, &script, false).await?;
+            let streamed = computed(cloud, client, &script, true).await?;
             println!(
                 "{size:6} {name:8} in deltas of {chunk:4}   whole {:7.1} ms   streamed {:7.1} ms   × {:.2}   first delta {} ms",
                 millis(whole.cpu),
@@ -38,6 +39,7 @@ pub(super) async fn measure(cloud: &Cloud, client: &Client) {
             );
         }
     }
+    Ok(())
 }
 
 struct Computed {
@@ -46,18 +48,25 @@ struct Computed {
     first: Option<Duration>,
 }
 
-async fn computed(cloud: &Cloud, client: &Client, script: &str, streaming: bool) -> Computed {
+async fn computed(
+    cloud: &Cloud,
+    client: &Client,
+    script: &str,
+    streaming: bool,
+) -> Result<Computed, Failure> {
     let (mut cpu, mut first) = (Duration::ZERO, None);
     for _ in 0..TURNS {
-        let model = cloud.model().unwrap();
+        let model = cloud.model().ok_or("the cloud has no mock model")?;
         model.clear();
         let before = children();
-        let read = client.read(script, streaming).await;
+        let read = client.read(script, streaming).await?;
         cpu += children().saturating_sub(before);
         first = first.max(read.deltas.first().map(|at| *at - read.sent));
-        assert_eq!(model.count(), 1, "one turn is one model call");
+        if model.count() != 1 {
+            return Err("one turn is not one model call".into());
+        }
     }
-    Computed { cpu: cpu / TURNS, first }
+    Ok(Computed { cpu: cpu / TURNS, first })
 }
 
 /// Returns the CPU time of the functions' processes so far.

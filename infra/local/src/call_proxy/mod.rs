@@ -1,4 +1,4 @@
-//! A proxy between the functions of a local cloud and its services that records every call.
+//! A proxy between the functions of a local cloud and its services that records every call, for tests and benchmarks.
 
 mod call;
 mod policy;
@@ -13,13 +13,15 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::serve::ListenerExt;
-use local::{Cloud, Endpoints, ServiceKeys};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use crate::failure::Failure;
-pub use call::{Call, Service};
+use crate::{Cloud, Endpoints, ServiceKeys};
+pub use call::{Call, Service, sequential};
 pub use policy::{CallRequest, Policy};
+
+/// An error that keeps a proxy from starting or a call from being forwarded.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Options of a [`CallProxy`].
 #[derive(Debug, Clone, Default)]

@@ -1,4 +1,13 @@
-//! `aptix bench`: its figures are there, and those that are counts hold on any machine.
+//! Metrics of the parts: all are there, and counts hold on any machine. The functions of the `aptix`
+//! beside this program are measured, which `scripts/bench test` builds.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test"
+)]
 
 use std::process::Command;
 
@@ -8,8 +17,7 @@ use serde_json::Value;
 fn figures(arguments: &[&str]) -> Vec<Value> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("figures.jsonl");
-    let ran = Command::new(env!("CARGO_BIN_EXE_aptix"))
-        .arg("bench")
+    let ran = Command::new(env!("CARGO_BIN_EXE_bench"))
         .args(arguments)
         .args(["--rounds", "1", "--json"])
         .arg(&file)
@@ -68,7 +76,8 @@ fn openai_api_is_compared_with_our_own() {
 
 #[test]
 fn every_load_is_compared_with_another_build() {
-    let program = env!("CARGO_BIN_EXE_aptix");
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_bench")).with_file_name("aptix");
+    let program = program.to_str().unwrap();
     let figures = figures(&["--only", "turns", "--turns", "2", "--baseline", program]);
     for load in ["buffered turns, 1 at once", "streamed turns, 16 at once", "tool-round turns, 1 at once"] {
         let of = format!("{load}, model latency 0 ms");

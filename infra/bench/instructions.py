@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Counts the instructions of each function's start, and of a turn in `execute`, buffered and streamed, with callgrind.
 
-    scripts/bench-instructions [--turns N] [--keep FOLDER] [PROGRAM...]
+    scripts/bench instructions [--turns N] [--keep FOLDER] [PROGRAM...]
 
 PROGRAM is a release build of `aptix`; by default, the script builds one. After it, PROGRAM can also be a folder with
 the functions' own programs, such as target/lambda after `scripts/zips x86-64`. Counts cover user space only. Those of a
@@ -27,7 +27,7 @@ import threading
 import time
 import uuid
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 FUNCTIONS = ["execute", "tool-continuation", "session-read", "turn-finalizer", "authorizer"]
 # Settings with unreachable services, because a start calls none. AWS endpoints use TLS.
 SETTINGS = {
