@@ -7,10 +7,7 @@ use agent::{
     mode::Catalog,
     model::providers::Providers,
     retrieval::DefaultSources,
-    tool::{
-        self, Registry,
-        diagnostics::{Sleep, diagnostics},
-    },
+    tool::{self, Registry},
 };
 use axum::extract::FromRef;
 use contracts::{id::SessionId, request::SessionVisibility};
@@ -29,6 +26,7 @@ use turns::{
 };
 
 use crate::{
+    diagnostics,
     model_clients::{self, ModelClients},
     providers,
     sources::{self, Sources},
@@ -183,13 +181,13 @@ fn config(
     let mut tools = tool::built_in();
     let mut always: Vec<String> = retrieval.iter().map(|_| tool::SEARCH_CONTEXT.to_owned()).collect();
     if with_diagnostics {
-        let diagnostics = diagnostics(Sleep::new(tokio::time::sleep));
+        let diagnostics = diagnostics::tools()?;
         always.extend(diagnostics.iter().map(|tool| tool.definition().name.clone()));
         tools.extend(diagnostics);
     }
     let tools = Registry::new(tools)?;
     let names: Vec<&str> = tools.names().collect();
-    let catalog = if with_diagnostics { Catalog::with_diagnostics(&names)? } else { Catalog::seed(&names)? };
+    let catalog = if with_diagnostics { diagnostics::catalog(&names)? } else { Catalog::seed(&names)? };
     let catalog = catalog.with_tools(tools.definitions());
     let defaults = context::defaults()?;
     Ok(AgentConfig {

@@ -5,6 +5,7 @@
 //! responses, [`titles`] and [`session_index`]. Routes and decisions about turns are out of scope.
 
 pub mod app;
+mod diagnostics;
 mod model_clients;
 pub mod providers;
 pub mod respond;

@@ -362,7 +362,7 @@ settings! {
             Url, Optional("not set: no traces are sent"), FUNCTIONS, SetBy::Template,
         );
         DIAGNOSTIC_TOOLS: Flag, DefaultsTo = (
-            "Enable the diagnostic tools that tests use",
+            "Enable the diagnostic tools that tests use. Only functions of the local cloud have them",
             Flag, DefaultsTo("false"), MODEL_CALLERS, SetBy::Developer,
         );
     }

@@ -9,6 +9,7 @@ use crate::{
 };
 
 const SEED: &str = include_str!("../../data/modes.json");
+#[cfg(any(test, feature = "diagnostics"))]
 const DIAGNOSTICS: &str = include_str!("../../data/diagnostic_modes.json");
 const MAX_BYTES: usize = 1024 * 1024;
 const MINIMAL: &str = r#"{"Id":"","Key":"a","DisplayName":"","Description":"","WhenToUse":"",
@@ -104,13 +105,17 @@ impl Catalog {
         Self::parse(SEED, known_tools)
     }
 
-    /// Returns the shipped catalog and a mode for tests of a running service.
+    /// Returns the shipped catalog and a mode for tests of a running service. The functions of a deployment are built
+    /// without it.
     ///
     /// # Errors
     /// The same as [`Catalog::seed`].
+    #[cfg(any(test, feature = "diagnostics"))]
     pub fn with_diagnostics(known_tools: &[&str]) -> Result<Self, Faults> {
-        let seed = SEED.trim_end().trim_end_matches(']');
-        Self::parse(&format!("{seed},{}", DIAGNOSTICS.trim_start().trim_start_matches('[')), known_tools)
+        let own: Vec<Mode> =
+            serde_json::from_str(DIAGNOSTICS).map_err(|error| Faults::single("modes", error))?;
+        let own: Vec<Arc<Mode>> = own.into_iter().map(Arc::new).collect();
+        Ok(Self::seed(known_tools)?.with_modes(&own))
     }
 
     /// Returns the modes in the catalog's order, deprecated ones included.

@@ -9,6 +9,7 @@ mod built_in;
 mod check;
 pub(crate) mod client_tool_check;
 mod definition;
+#[cfg(any(test, feature = "diagnostics"))]
 pub mod diagnostics;
 mod effect_limits;
 #[cfg(test)]
