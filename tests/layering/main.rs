@@ -26,12 +26,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("contracts", &[]),
     ("openapi", &["contracts"]),
     ("settings", &[]),
+    ("sigv4", &[]),
     ("tls", &[]),
     ("protocol", &["contracts"]),
     ("agent", &["contracts", "protocol"]),
     ("turns", &["contracts", "protocol", "agent"]),
     ("storage", &["contracts", "protocol", "agent", "turns", "settings", "tls"]),
-    ("llm", &["contracts", "agent", "tls"]),
+    ("llm", &["contracts", "agent", "sigv4", "tls"]),
     ("retrieval", &["contracts", "protocol", "agent", "turns", "llm", "tls"]),
     ("testkit", &["contracts", "protocol", "agent", "turns"]),
     ("indexing", &["contracts", "agent", "llm", "retrieval"]),
@@ -79,9 +80,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "mock-model",
             "openapi",
             "settings",
+            "sigv4",
         ],
     ),
-    ("deployment", &["storage", "tls"]),
+    ("deployment", &["sigv4", "storage", "tls"]),
     ("aptix-client", &[]),
     (
         "aptix",
@@ -105,11 +107,11 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("aws-sdk-s3", &["storage", "local"]),
     ("aws-sdk-sqs", &["storage", "local"]),
     ("aws-sdk-secretsmanager", &["storage"]),
-    // `storage`, `aptix` and `deployment` know where credentials come from. `llm` and `deployment` sign requests that no SDK sends, and `local` verifies
-    // those to its services and serves a developer's credentials.
+    // `storage`, `aptix` and `deployment` know where credentials come from. `llm` and `deployment` sign requests that no SDK
+    // sends, and `local` verifies those to its services and serves a developer's credentials, all by `sigv4`.
     ("aws-config", &["storage", "deployment", "aptix"]),
-    ("aws-credential-types", &["storage", "llm", "deployment", "local"]),
-    ("aws-sigv4", &["llm", "deployment", "local"]),
+    ("aws-credential-types", &["storage", "llm", "deployment", "local", "sigv4"]),
+    ("aws-sigv4", &["sigv4"]),
     ("aws-smithy-eventstream", &["llm", "mock-model"]),
     (
         "reqwest",

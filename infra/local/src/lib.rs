@@ -61,7 +61,7 @@ pub use lambda::InitError;
 pub use llm::signing_scope;
 pub use options::{Data, Logs, Model, Oidc, Options, Vectors};
 pub use queues::{Error as QueueError, QueueReport, Queues};
-pub use service_keys::{ServiceKeys, SigningError};
+pub use service_keys::ServiceKeys;
 pub use stores::{Resources, Stores};
 
 /// Returns the API URL of the local cloud on a data folder. The cloud may have stopped since, so callers have to try

@@ -8,10 +8,8 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use aws_sdk_sqs::config::Credentials;
-use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
-use aws_sigv4::sign::v4;
-use aws_smithy_runtime_api::client::identity::Identity;
 use axum::http::request::Parts;
+use sigv4::{Header, Signable};
 
 use crate::account::{ACCESS_KEY, REGION};
 use crate::function::Function;
@@ -25,14 +23,6 @@ const SECRET_FILE: &str = "aws-secret";
 pub struct ServiceKeys {
     secret: String,
 }
-
-/// A header of a request, as it is signed.
-pub(crate) type Header<'a> = (&'a str, &'a str);
-
-/// Error of a request that can't be signed.
-#[derive(Debug, thiserror::Error)]
-#[error("Can't sign the request")]
-pub struct SigningError(#[source] Box<dyn std::error::Error + Send + Sync>);
 
 impl ServiceKeys {
     /// Returns the keys of a data folder, whose secret is generated if missing.
@@ -60,7 +50,8 @@ impl ServiceKeys {
         self.credentials_of(ACCESS_KEY)
     }
 
-    fn credentials_of(&self, access_key: &str) -> Credentials {
+    /// Returns the credentials of an access key.
+    pub(crate) fn credentials_of(&self, access_key: &str) -> Credentials {
         Credentials::new(access_key, &self.secret, None, None, "local")
     }
 
@@ -69,13 +60,13 @@ impl ServiceKeys {
     ///
     /// # Errors
     /// Fails if the request can't be signed, for example without a `Host`.
-    pub fn sign(
+    pub(crate) fn sign(
         &self,
         service: &str,
         access_key: &str,
         request: &mut Parts,
         body: &[u8],
-    ) -> Result<(), SigningError> {
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         const REPLACED: [&str; 3] = ["authorization", "x-amz-date", "content-length"];
         let headers = request.headers.iter().filter(|(name, _)| !REPLACED.contains(&name.as_str()));
         let headers: Vec<(String, String)> = headers
@@ -83,72 +74,23 @@ impl ServiceKeys {
             .collect();
         let headers: Vec<Header<'_>> =
             headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let uri = request.uri.to_string();
+        let url = request.uri.to_string();
+        let method = request.method.as_str();
         let signable = Signable {
+            region: REGION,
             service,
-            access_key,
-            method: request.method.as_str(),
-            uri: &uri,
+            method,
+            url: &url,
             headers: &headers,
             body,
+            has_hash_header: false,
         };
-        for (name, value) in self.sign_at(&signable, SystemTime::now())?.headers {
-            let value = value.try_into().map_err(|error| SigningError(Box::from(format!("{error}"))))?;
-            request.headers.insert(name, value);
+        let signed = sigv4::sign(&signable, self.credentials_of(access_key), SystemTime::now())?;
+        for (name, value) in signed.headers {
+            request.headers.insert(name, value.try_into()?);
         }
         Ok(())
     }
-
-    /// Signs a request as of `time`, with exactly these headers and the date.
-    pub(crate) fn sign_at(&self, request: &Signable<'_>, time: SystemTime) -> Result<Signed, SigningError> {
-        let Signable { service, access_key, method, uri, headers, body } = *request;
-        // The library panics without a host.
-        if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
-            return Err(SigningError(Box::from("it has no Host header")));
-        }
-        let identity = Identity::from(self.credentials_of(access_key));
-        let mut settings = SigningSettings::default();
-        settings.excluded_headers = None;
-        let params = v4::SigningParams::builder()
-            .identity(&identity)
-            .region(REGION)
-            .name(service)
-            .time(time)
-            .settings(settings)
-            .build()
-            .map_err(failed)?
-            .into();
-        let headers = headers.iter().copied();
-        let request =
-            SignableRequest::new(method, uri, headers, SignableBody::Bytes(body)).map_err(failed)?;
-        let (instructions, signature) = sign(request, &params).map_err(failed)?.into_parts();
-        let (headers, _) = instructions.into_parts();
-        let headers = headers.into_iter().map(|header| (header.name(), header.value().to_owned())).collect();
-        Ok(Signed { signature, headers })
-    }
-}
-
-/// The parts of a request that a signature covers.
-#[derive(Clone, Copy)]
-pub(crate) struct Signable<'a> {
-    /// Name of the service in the credential scope.
-    pub(crate) service: &'a str,
-    pub(crate) access_key: &'a str,
-    pub(crate) method: &'a str,
-    /// Path and query.
-    pub(crate) uri: &'a str,
-    pub(crate) headers: &'a [Header<'a>],
-    pub(crate) body: &'a [u8],
-}
-
-/// A signature, and the headers that carry it.
-pub(crate) struct Signed {
-    pub(crate) signature: String,
-    headers: Vec<(&'static str, String)>,
-}
-
-fn failed<E: std::error::Error + Send + Sync + 'static>(error: E) -> SigningError {
-    SigningError(Box::new(error))
 }
 
 impl fmt::Debug for ServiceKeys {

@@ -1,16 +1,13 @@
-//! AWS Signature Version 4, over method, URL, content type and body. Other headers, such as those of a trace, are left
-//! out, since a proxy may change them.
+//! Signatures of requests to providers in AWS, over method, URL, content type and body. Other headers, such as those of a
+//! trace, are left out, since a proxy may change them.
 
 use std::time::SystemTime;
 
 use agent::model::Error;
 use aws_credential_types::Credentials;
-use aws_sigv4::http_request::{
-    PayloadChecksumKind, SignableBody, SignableRequest, SigningSettings, sign as sign_v4,
-};
-use aws_sigv4::sign::v4;
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
-use reqwest::{Body, Request, Url};
+use reqwest::{Body, Request};
+use sigv4::Signable;
 
 use crate::signing_scope::SigningScope;
 
@@ -25,39 +22,26 @@ pub(super) fn sign(
         tracing::error!(error = %error, "{}", contracts::log::REQUEST_NOT_SIGNED);
         Error::Unauthenticated
     };
-    let identity = credentials.clone().into();
-    let mut settings = SigningSettings::default();
-    settings.payload_checksum_kind = PayloadChecksumKind::XAmzSha256;
-    let params = v4::SigningParams::builder()
-        .identity(&identity)
-        .region(scope.region())
-        .name(scope.service())
-        .time(time)
-        .settings(settings)
-        .build()
-        .map_err(|error| unsigned(&error))?
-        .into();
-    let host = host(request.url());
+    let host = sigv4::host_header(request.url().host_str(), request.url().port());
     let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let headers = content_type.map(|value| (CONTENT_TYPE.as_str(), value)).into_iter();
-    let headers = headers.chain([("host", host.as_str())]);
-    let body = SignableBody::Bytes(request.body().and_then(Body::as_bytes).unwrap_or_default());
-    let signable = SignableRequest::new(request.method().as_str(), request.url().as_str(), headers, body);
-    let signed = sign_v4(signable.map_err(|error| unsigned(&error))?, &params);
-    let (instructions, _) = signed.map_err(|error| unsigned(&error))?.into_parts();
-    let (headers, _) = instructions.into_parts();
-    for header in headers {
-        let mut value = HeaderValue::try_from(header.value()).map_err(|error| unsigned(&error))?;
+    let headers: Vec<_> = headers.chain([("host", host.as_str())]).collect();
+    let signable = Signable {
+        region: scope.region(),
+        service: scope.service(),
+        method: request.method().as_str(),
+        url: request.url().as_str(),
+        headers: &headers,
+        body: request.body().and_then(Body::as_bytes).unwrap_or_default(),
+        has_hash_header: true,
+    };
+    let signed = sigv4::sign(&signable, credentials.clone(), time).map_err(|error| unsigned(&error))?;
+    for (name, value) in signed.headers {
+        let mut value = HeaderValue::try_from(value).map_err(|error| unsigned(&error))?;
         value.set_sensitive(true);
-        request.headers_mut().insert(header.name(), value);
+        request.headers_mut().insert(name, value);
     }
     Ok(())
-}
-
-/// Returns the `Host` header that the HTTP client sends.
-fn host(url: &Url) -> String {
-    let host = url.host_str().unwrap_or_default();
-    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 #[cfg(test)]
@@ -128,20 +112,6 @@ mod tests {
         assert_eq!(header("x-amz-security-token"), "fixture-session-token");
         let shown = format!("{:?}", request.headers());
         assert!(!shown.contains("Signature=") && !shown.contains("fixture-session-token"), "{shown}");
-    }
-
-    #[test]
-    fn host_has_the_port_unless_it_is_the_default() {
-        for (url, expected) in [
-            (
-                "https://bedrock-runtime.us-east-1.amazonaws.com/openai/v1",
-                "bedrock-runtime.us-east-1.amazonaws.com",
-            ),
-            ("http://127.0.0.1:8000/v1", "127.0.0.1:8000"),
-            ("https://h:443/v1", "h"),
-        ] {
-            assert_eq!(host(&url.parse().unwrap()), expected);
-        }
     }
 
     #[test]

@@ -14,9 +14,10 @@ use axum::response::{IntoResponse, Response};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use serde_json::json;
+use sigv4::{Header, Signable};
 
 use crate::account::REGION;
-use crate::service_keys::{Header, ServiceKeys, Signable};
+use crate::service_keys::ServiceKeys;
 
 /// Largest difference between a request's time and ours, as on AWS.
 const MAX_SKEW: Duration = Duration::from_secs(15 * 60);
@@ -103,14 +104,16 @@ impl Verifier {
         }
         let uri = request.uri.path_and_query().map_or("/", |path| path.as_str());
         let signed = Signable {
+            region: REGION,
             service: self.service,
-            access_key: authorization.access_key,
             method: request.method.as_str(),
-            uri,
+            url: uri,
             headers: &signed_headers(request, &authorization.signed_headers)?,
             body,
+            has_hash_header: false,
         };
-        let expected = self.keys.sign_at(&signed, time).map_err(|_| Rejection::IncompleteSignature)?;
+        let credentials = self.keys.credentials_of(authorization.access_key);
+        let expected = sigv4::sign(&signed, credentials, time).map_err(|_| Rejection::IncompleteSignature)?;
         let (expected, received) = (expected.signature.as_bytes(), authorization.signature.as_bytes());
         aws_lc_rs::constant_time::verify_slices_are_equal(expected, received)
             .map_err(|_| Rejection::InvalidSignature)
