@@ -165,6 +165,7 @@ async fn files_of_turn_one_are_replayed_in_turn_three_after_chain_loss() {
 
 #[tokio::test]
 async fn file_over_budget_is_named_and_warned_about_once() {
+    // The former name of `PromptLimits`, as older contexts have it.
     let (system, ada) = local(json!({"Budgets": {"HistoryTokens": 2_000}})).await;
     ada.execute(&with_file(in_context("Look."), "src/a.rs", &"fn a() {}\n".repeat(1_000))).await.result();
     let second = ada.execute(&in_context("Second")).await.result();

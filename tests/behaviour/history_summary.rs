@@ -9,7 +9,7 @@ use crate::support::{Client, LEASE, System, in_context, options, turn_path, user
 /// A system whose context `c` keeps nothing with the provider and tells a few turns again.
 async fn system(members: Value) -> (System, Client) {
     let system = System::with(Options { lease: Some(LEASE), ..options() }).await;
-    let mut context = json!({"Chain": "local", "Budgets": {"HistoryTokens": 600}});
+    let mut context = json!({"Chain": "local", "PromptLimits": {"HistoryTokens": 600}});
     context.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
     system.put_context(context).await;
     let ada = system.client("acme", "ada");

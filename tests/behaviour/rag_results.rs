@@ -239,7 +239,7 @@ async fn suspended_turn_lists_its_chunks() {
 #[tokio::test]
 async fn search_tool_adds_chunks_and_stays_within_the_org() {
     let system = system(&[]).await;
-    system.put_context(json!({"Budgets": {"ContextChunks": 1}})).await;
+    system.put_context(json!({"PromptLimits": {"ContextChunks": 1}})).await;
     let ada = system.client("acme", "ada");
     let mut request = turn(
         "Where? [[script: call search_context {\"query\":\"east\"}; \
@@ -279,7 +279,7 @@ async fn search_tool_adds_chunks_and_stays_within_the_org() {
 #[tokio::test]
 async fn each_turn_gets_the_chunks_nearest_to_its_instruction() {
     let system = system(&[]).await;
-    system.put_context(json!({"Budgets": {"ContextChunks": 1}})).await;
+    system.put_context(json!({"PromptLimits": {"ContextChunks": 1}})).await;
     let ada = system.client("acme", "ada");
     let mut request = turn("Where?");
     request["ConversationContextId"] = json!("c");

@@ -79,9 +79,9 @@ test('changes of a form change the document at their path', () => {
   const context = { Name: 'A', ClientTools: [{ Name: 'one' }, { Name: 'two' }] }
   assert.deepEqual(withValue(context, ['ClientTools', 1, 'Strict'], true).ClientTools, [{ Name: 'one' }, { Name: 'two', Strict: true }])
   assert.deepEqual(withValue(context, ['ClientTools', 0], undefined).ClientTools, [{ Name: 'two' }])
-  const limited = withValue(context, ['Budgets', 'FileTokens'], 5)
-  assert.deepEqual(limited.Budgets, { FileTokens: 5 })
-  assert.deepEqual(withValue(limited, ['Budgets', 'FileTokens'], undefined), context, 'an empty object is removed')
+  const limited = withValue(context, ['PromptLimits', 'FileTokens'], 5)
+  assert.deepEqual(limited.PromptLimits, { FileTokens: 5 })
+  assert.deepEqual(withValue(limited, ['PromptLimits', 'FileTokens'], undefined), context, 'an empty object is removed')
   assert.deepEqual(withValue(context, ['Fallbacks', 0], {}).Fallbacks, [{}])
   assert.equal(pathText(['ClientTools', 0, 'Name']), 'ClientTools[0].Name')
   assert.deepEqual(['MaxOutputTokens', 'System', 'Id'].map(labelOf), ['Max output tokens', 'Instructions', 'Id'])

@@ -6,7 +6,9 @@ use std::{
 };
 
 use agent::{
-    context::{self, AgentContext, Budgets, ConversationContext, Document, Fallback, config::AgentConfig},
+    context::{
+        self, AgentContext, ConversationContext, Document, Fallback, PromptLimits, config::AgentConfig,
+    },
     mode::Catalog,
     model::providers::Providers,
     retrieval::{DefaultSources, EmbeddingModel},
@@ -177,7 +179,7 @@ pub fn contexts() -> Vec<Document> {
     let compacted = ConversationContext {
         chain: Some(ConversationStatePolicy::Local),
         history_summary: true,
-        budgets: Budgets { history_tokens: 400, ..Budgets::default() },
+        prompt_limits: PromptLimits { history_tokens: 400, ..PromptLimits::default() },
         ..conversation(COMPACTED)
     };
     let conversations = [custom, local, compacted].map(Document::ConversationContext);

@@ -402,7 +402,7 @@ fn context_sets_collection_and_chunk_budget() {
     world.run(&ClientRequest::new("ann", "s1", "t", "Where?").with_contexts(None, Some("c")), &[]);
     assert_eq!(world.searches()[0].collection, "own");
     assert_eq!(world.embedded().last().unwrap(), "embedding-2: Where?");
-    put(json!({ "Budgets": { "ContextChunks": 0 } }));
+    put(json!({ "PromptLimits": { "ContextChunks": 0 } }));
     world.run(&ClientRequest::new("ann", "s2", "t", "Where?").with_contexts(None, Some("c")), &[]);
     assert_eq!((world.searches().len(), world.requests()[1].message.context_block.clone()), (1, None));
 }

@@ -18,7 +18,7 @@ use crate::{
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Attachments {
-    /// The `[ACTIVE_FILES]` block; none if it would be empty.
+    /// The `[ACTIVE_FILES]` block. `None` if it would be empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files_block: Option<String>,
     /// Files and images that the provider reads itself: artifacts in the request's order, then pasted images.

@@ -31,7 +31,7 @@ use crate::text::{
     tokens,
 };
 
-/// Returns the block of these files and pasted images; none if it would be empty.
+/// Returns the block of these files and pasted images, or `None` if it would be empty.
 pub(super) fn block<'a>(
     files: impl Iterator<Item = (&'a Artifact, &'a AgentSessionActiveFileRef)>,
     images: impl Iterator<Item = &'a ClipboardImage>,

@@ -2,7 +2,7 @@
 //!
 //! [`choose`] decides once, at the turn's start, which files go, and the decision is stored as the turn's
 //! [`AgentSessionActiveFileRef`](contracts::read::AgentSessionActiveFileRef)s. [`Attachments::new`] depends only on the stored request and those refs. So a
-//! takeover or a replay sends the same files, even if the budgets have changed.
+//! takeover or a replay sends the same files, even if the limits have changed.
 //!
 //! A file goes complete or not at all: the model would take an unmarked excerpt for the file. Everything is stored
 //! with the instruction, sent or not.

@@ -10,19 +10,23 @@ use super::{
     request_files::{MAX_ATTACHMENT_BYTES, files, fits},
 };
 use crate::{
-    context::Budgets,
+    context::PromptLimits,
     text::{block::one_line, tokens},
 };
 
 /// Returns a sentence per file or image that was left out: its name, the reason and the fix.
 #[must_use]
-pub fn warnings(request: &UserTurn, refs: &[AgentSessionActiveFileRef], budgets: &Budgets) -> Vec<String> {
+pub fn warnings(
+    request: &UserTurn,
+    refs: &[AgentSessionActiveFileRef],
+    limits: &PromptLimits,
+) -> Vec<String> {
     let left_out = files(request, refs).filter(|(_, chosen)| !chosen.was_sent_to_llm);
     let files = left_out.map(|(artifact, chosen)| {
         format!(
             "{} was not sent to the model: {}",
             one_line(&chosen.path),
-            exclusion_reason(artifact, budgets)
+            exclusion_reason(artifact, limits)
         )
     });
     let images = request.clipboard_images.iter().filter(|image| !fits(&image.bytes));
@@ -32,8 +36,8 @@ pub fn warnings(request: &UserTurn, refs: &[AgentSessionActiveFileRef], budgets:
     files.chain(images).collect()
 }
 
-fn exclusion_reason(artifact: &Artifact, budgets: &Budgets) -> String {
-    let Budgets { file_tokens, total_file_tokens, .. } = *budgets;
+fn exclusion_reason(artifact: &Artifact, limits: &PromptLimits) -> String {
+    let PromptLimits { file_tokens, total_file_tokens, .. } = *limits;
     match FileKind::detect(artifact) {
         FileKind::Text(_) | FileKind::Image(_) | FileKind::Pdf if file_tokens == 0 => {
             "this conversation sends no files.".to_owned()

@@ -5,10 +5,10 @@ use std::{fmt::Display, ops::RangeInclusive};
 use serde::Serialize;
 
 use super::{
-    AgentContext, Budgets, ConversationContext, Document, guardrail_check, hosted_check,
+    AgentContext, ConversationContext, Document, PromptLimits, guardrail_check, hosted_check,
     limits::{
-        BUDGET_TOKENS, CONTEXT_CHUNKS, DIMENSIONS, MAX_COLLECTION_CHARS, MAX_CONTEXT_BYTES,
-        MAX_MODEL_NAME_CHARS, MAX_NAME_CHARS, MAX_OUTPUT_TOKENS, MAX_ROUNDS, RETENTION_DAYS, TEMPERATURE,
+        CONTEXT_CHUNKS, DIMENSIONS, MAX_COLLECTION_CHARS, MAX_CONTEXT_BYTES, MAX_MODEL_NAME_CHARS,
+        MAX_NAME_CHARS, MAX_OUTPUT_TOKENS, MAX_ROUNDS, PROMPT_TOKENS, RETENTION_DAYS, TEMPERATURE,
         TOOL_DEADLINE_SECONDS, TOP_P,
     },
 };
@@ -96,11 +96,11 @@ fn check_conversation(
         check_range(days, &RETENTION_DAYS, &format!("{at}.RetentionDays"), faults);
     }
     check_range(context.max_rounds, &MAX_ROUNDS, &format!("{at}.MaxRounds"), faults);
-    check_budgets(&context.budgets, &format!("{at}.Budgets"), faults);
+    check_prompt_limits(&context.prompt_limits, &format!("{at}.PromptLimits"), faults);
     faults.require(
-        !context.history_summary || context.budgets.history_tokens > 0,
+        !context.history_summary || context.prompt_limits.history_tokens > 0,
         format!("{at}.HistorySummary"),
-        "needs Budgets.HistoryTokens of more than 0: the summary is made from at most that many tokens",
+        "needs PromptLimits.HistoryTokens of more than 0: the summary is made from at most that many tokens",
     );
     if let Some(prices) = &context.prices {
         check_prices(prices, &format!("{at}.Prices"), faults);
@@ -169,15 +169,16 @@ fn check_collection(name: &str, at: &str, faults: &mut FaultCollector) {
     );
 }
 
-fn check_budgets(budgets: &Budgets, at: &str, faults: &mut FaultCollector) {
-    let Budgets { history_tokens, file_tokens, total_file_tokens, context_tokens, context_chunks } = *budgets;
+fn check_prompt_limits(limits: &PromptLimits, at: &str, faults: &mut FaultCollector) {
+    let PromptLimits { history_tokens, file_tokens, total_file_tokens, context_tokens, context_chunks } =
+        *limits;
     for (name, tokens) in [
         ("HistoryTokens", history_tokens),
         ("FileTokens", file_tokens),
         ("TotalFileTokens", total_file_tokens),
         ("ContextTokens", context_tokens),
     ] {
-        check_range(tokens, &BUDGET_TOKENS, &format!("{at}.{name}"), faults);
+        check_range(tokens, &PROMPT_TOKENS, &format!("{at}.{name}"), faults);
     }
     check_range(context_chunks, &CONTEXT_CHUNKS, &format!("{at}.ContextChunks"), faults);
     faults.require(

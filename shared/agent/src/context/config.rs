@@ -30,7 +30,7 @@ pub struct AgentConfig {
     pub providers: Providers,
     /// The owner of the conversation history for contexts that name none.
     pub conversation_state: ConversationStatePolicy,
-    /// The sources to search for contexts that name none; none if nothing is indexed.
+    /// The default sources of contexts that name no collection. `None` if nothing is indexed.
     pub retrieval: Option<DefaultSources>,
     /// Visibility of new sessions, for orgs that set none.
     pub visibility: SessionVisibility,
@@ -58,7 +58,7 @@ impl AgentConfig {
         Target { model, provider, policy, is_stateless: false }
     }
 
-    /// Returns the sources that a turn with these settings searches in this mode of the catalog; none without
+    /// Returns the sources that a turn with these settings searches in this mode of the catalog. `None` without
     /// retrieval.
     #[must_use]
     pub fn sources(
@@ -69,7 +69,8 @@ impl AgentConfig {
         mode: &str,
     ) -> Option<Sources> {
         let configured = self.retrieval.as_ref()?;
-        let (chunks, tokens) = (effective.budgets.context_chunks, effective.budgets.context_tokens);
+        let (chunks, tokens) =
+            (effective.prompt_limits.context_chunks, effective.prompt_limits.context_tokens);
         if chunks == 0 || tokens == 0 {
             return None;
         }
@@ -157,7 +158,7 @@ impl AgentConfig {
                 owner: history_owner,
                 policy: effective.chain,
                 start: None,
-                tokens: effective.budgets.history_tokens,
+                tokens: effective.prompt_limits.history_tokens,
                 summarize: effective.history_summary,
                 cutoff_depth: 0,
                 hidden_depth: 0,

@@ -102,10 +102,11 @@ pub struct ConversationContext {
     /// The maximum number of server tool rounds in a turn.
     #[serde(default = "limits::default_max_rounds")]
     pub max_rounds: u32,
-    /// The token and chunk limits of each kind of content in a request.
-    #[serde(default)]
-    pub budgets: Budgets,
-    /// Set if the model summarizes the turns that exceed `Budgets.HistoryTokens`.
+    /// The token and chunk limits of each kind of content in a request. Stored contexts and older files name them
+    /// `Budgets`, which now means only the spending limits of an org.
+    #[serde(default, alias = "Budgets")]
+    pub prompt_limits: PromptLimits,
+    /// Set if the model summarizes the turns that exceed `PromptLimits.HistoryTokens`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub history_summary: bool,
     /// The token prices. Absent: the list price of the model, if it is well known.
@@ -155,7 +156,7 @@ pub enum ToolsOnContinuation {
 /// The limits of each kind of content in a request. Zero leaves that kind out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields, default)]
-pub struct Budgets {
+pub struct PromptLimits {
     /// Tokens of earlier turns, when the history is sent again.
     pub history_tokens: u32,
     /// Tokens of one active file.
@@ -168,7 +169,7 @@ pub struct Budgets {
     pub context_chunks: u32,
 }
 
-impl Default for Budgets {
+impl Default for PromptLimits {
     fn default() -> Self {
         Self {
             history_tokens: 32_000,

@@ -1,4 +1,4 @@
-//! The contexts that ship with the service as data: those of sessions that name none, and agents that any session may
+//! The contexts that ship with the service as data: the defaults of sessions, and agents that any session may
 //! name.
 
 use contracts::id::AgentContextId;

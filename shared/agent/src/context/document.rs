@@ -65,7 +65,7 @@ impl Document {
         }
     }
 
-    /// Returns the context's id or the mode's key, unique among those of its kind.
+    /// Returns the context's id or the mode's key, unique within its kind.
     #[must_use]
     pub fn id(&self) -> &str {
         match self {
@@ -85,7 +85,7 @@ impl Document {
         }
     }
 
-    /// Returns what to use in its place, if it is deprecated.
+    /// Returns the replacement that a deprecated context names.
     #[must_use]
     pub fn deprecated(&self) -> Option<&str> {
         match self {

@@ -20,7 +20,7 @@ pub struct Fallback {
 }
 
 impl Fallback {
-    /// Returns the route of this fallback. The members that it leaves out are those of `first` and of the context.
+    /// Returns the route of this fallback. Absent members default to `first` and the context.
     pub(super) fn resolve(&self, first: &Route, of_context: Option<&Prices>) -> Route {
         let model = self.model_name.as_ref().unwrap_or(&first.model).clone();
         Route {

@@ -81,7 +81,7 @@ fn check_settings(
     {
         if let Some(setting) = wire.unsupported_setting(&settings) {
             let what = format_args!(
-                "needs another provider than {name:?}, whose wire {} has none. Remove it, or change Provider or Fallbacks",
+                "needs another provider than {name:?}, whose wire {} doesn't support it. Remove it, or change Provider or Fallbacks",
                 wire.name()
             );
             faults.add(format!("{at}.{setting}"), what);

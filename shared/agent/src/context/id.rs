@@ -71,7 +71,7 @@ impl ContextId {
         }
     }
 
-    /// Returns the id, unique among those of its kind.
+    /// Returns the id, unique within its kind.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {

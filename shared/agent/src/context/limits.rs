@@ -31,9 +31,9 @@ pub(super) const RETENTION_DAYS: RangeInclusive<u32> = 0..=3_650;
 pub(super) const MAX_FALLBACKS: usize = 4;
 /// `MaxRounds`.
 pub(super) const MAX_ROUNDS: RangeInclusive<u32> = 1..=64;
-/// The token budgets.
-pub(super) const BUDGET_TOKENS: RangeInclusive<u32> = 0..=2_000_000;
-/// `Budgets.ContextChunks`.
+/// The token limits of `PromptLimits`.
+pub(super) const PROMPT_TOKENS: RangeInclusive<u32> = 0..=2_000_000;
+/// `PromptLimits.ContextChunks`.
 pub(super) const CONTEXT_CHUNKS: RangeInclusive<u32> = 0..=MAX_CHUNKS;
 
 /// The default of `ToolDeadlineSeconds`: a day.

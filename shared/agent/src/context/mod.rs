@@ -31,7 +31,7 @@ mod turn_options;
 mod validation_tests;
 
 pub use agent::AgentContext;
-pub use conversation::{Budgets, ConversationContext, ToolsOnContinuation};
+pub use conversation::{ConversationContext, PromptLimits, ToolsOnContinuation};
 pub use defaults::{BUILT_IN_NAME, Defaults, built_in_agent_name, defaults};
 pub use document::Document;
 pub use fallback::Fallback;

@@ -3,6 +3,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::{ContextKind, Document, check, fallback_check, limits::MAX_FILE_BYTES};
 use crate::{
@@ -10,6 +11,10 @@ use crate::{
     mode::{Catalog, Mode, parse},
     model::providers::DeclaredProvider,
 };
+
+/// The member with the limits of a prompt's content, and its name in older files.
+const PROMPT_LIMITS: &str = "PromptLimits";
+const FORMER_PROMPT_LIMITS: &str = "Budgets";
 
 const MINIMAL_AGENT: &str = r#"{"Kind":"agent","Id":"a","Name":""}"#;
 const MINIMAL_CONVERSATION: &str = r#"{"Kind":"conversation","Id":"a","Name":"","System":""}"#;
@@ -90,6 +95,18 @@ pub(super) fn parse_context(json: &str, at: &str, faults: &mut FaultCollector) -
             return None;
         }
     };
+    // The parser would report a duplicate member, under the current name alone.
+    let members: Map<String, Value> = serde_json::from_str(json).unwrap_or_default();
+    if minimal == MINIMAL_CONVERSATION
+        && members.contains_key(FORMER_PROMPT_LIMITS)
+        && members.contains_key(PROMPT_LIMITS)
+    {
+        faults.add(
+            format!("{at}.{FORMER_PROMPT_LIMITS}"),
+            format_args!("is the former name of {PROMPT_LIMITS}. Use only {PROMPT_LIMITS}"),
+        );
+        return None;
+    }
     let document = parse::parse_document(json, minimal, at, faults)?;
     Some(match document {
         Document::Mode(mode) => Document::Mode(mode.with_default_id()),

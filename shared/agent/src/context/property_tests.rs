@@ -40,7 +40,7 @@ fn any_name() -> impl Strategy<Value = String> {
         "System",
         "ClientTools",
         "Temperature",
-        "Budgets",
+        "PromptLimits",
         "Prices",
         "MaxRounds",
         "Parameters",

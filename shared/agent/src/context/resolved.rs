@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use protocol::chain::ConversationStatePolicy;
 
-use super::{AgentContext, Budgets, ConversationContext, Defaults, ToolsOnContinuation};
+use super::{AgentContext, ConversationContext, Defaults, PromptLimits, ToolsOnContinuation};
 use crate::{
     model::{model_settings::ModelSettings, price_list::list_price, route::Route},
     tool::Definition,
@@ -45,8 +45,8 @@ pub struct ResolvedContext {
     /// The maximum number of server tool rounds in the turn.
     pub max_rounds: u32,
     /// The limits of each kind of content in a request.
-    pub budgets: Budgets,
-    /// Set if the model summarizes earlier turns that exceed their budget.
+    pub prompt_limits: PromptLimits,
+    /// Set if the model summarizes earlier turns that exceed `HistoryTokens`.
     pub history_summary: bool,
     /// The server tools that the org allows. None: all.
     pub allowed_tools: Option<Vec<String>>,
@@ -93,7 +93,7 @@ impl ResolvedContext {
             store_raw_payloads: context.store_raw_payloads,
             tool_deadline: Duration::from_secs(context.tool_deadline_seconds.into()),
             max_rounds: context.max_rounds,
-            budgets: context.budgets,
+            prompt_limits: context.prompt_limits,
             history_summary: context.history_summary,
             allowed_tools: None,
             deprecations: deprecations(agent, context),
@@ -107,7 +107,7 @@ impl ResolvedContext {
         std::iter::once(&self.route).chain(&self.fallbacks).map(|route| route.model.as_str())
     }
 
-    /// Returns the same settings with `model` as the primary route and the others as its fallbacks, or none if the
+    /// Returns the same settings with `model` as the primary route and the others as its fallbacks, or `None` if the
     /// context doesn't name that model.
     #[must_use]
     pub fn with_primary_model(mut self, model: &str) -> Option<Self> {
@@ -130,13 +130,13 @@ fn deprecations(agent: &AgentContext, conversation: &ConversationContext) -> Vec
     warnings.collect()
 }
 
-/// Returns the warning about a document that is deprecated. `text` says what to use in its place.
+/// Returns the warning about a deprecated document. `text` names the replacement.
 #[must_use]
 pub fn deprecation_warning(kind: &str, name: &str, text: &str) -> String {
     format!("The {kind} {name:?} is deprecated: {text}")
 }
 
-/// Returns the agent's tools, then those of the conversation with a name that the agent doesn't use.
+/// Returns the agent's tools, then the conversation's tools whose names the agent doesn't use.
 fn merge_client_tools(agents: &[Definition], conversations: &[Definition]) -> Vec<Definition> {
     let is_new = |tool: &&Definition| agents.iter().all(|own| own.name != tool.name);
     agents.iter().chain(conversations.iter().filter(is_new)).cloned().collect()

@@ -78,7 +78,7 @@ impl Restriction {
         }
     }
 
-    /// The name of what is restricted; none for the org.
+    /// The name of what is restricted. `None` for the org.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         match self {

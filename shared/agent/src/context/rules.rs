@@ -15,7 +15,7 @@ pub const DOCUMENT: &str = "context";
 /// The names that contexts may refer to: modes, and the server tools and providers of a deployment.
 #[derive(Debug, Clone)]
 pub struct Rules<'a> {
-    /// The modes: the built-in ones, and those of the org besides the document.
+    /// The modes: the built-in modes, and the other modes of the org.
     pub catalog: &'a Catalog,
     /// The names of the server's tools.
     pub server_tools: Vec<&'a str>,

@@ -31,7 +31,7 @@ pub fn schema() -> Value {
             "HostedTool": hosted_tool(),
             "TextFormat": text_format(),
             "Guardrail": guardrail(),
-            "Budgets": budgets(),
+            "PromptLimits": prompt_limits(),
             "Prices": prices(),
             "Fallback": object(
                 "A model to call when the one before it fails.",
@@ -180,10 +180,10 @@ fn conversation() -> Value {
                 "MaxRounds",
                 integer(&limits::MAX_ROUNDS, "The maximum number of server tool rounds in a turn."),
             ),
-            ("Budgets", reference("Budgets")),
+            ("PromptLimits", reference("PromptLimits")),
             (
                 "HistorySummary",
-                flag("Set if the model summarizes the turns that exceed Budgets.HistoryTokens."),
+                flag("Set if the model summarizes the turns that exceed PromptLimits.HistoryTokens."),
             ),
             ("Prices", reference("Prices")),
             (
@@ -228,7 +228,7 @@ fn mode() -> Value {
 }
 
 fn deprecated() -> Value {
-    name_text("What to use in its place. Set it to deprecate the document.", MAX_DEPRECATED_CHARS)
+    name_text("The replacement to use. Set it to deprecate the document.", MAX_DEPRECATED_CHARS)
 }
 
 fn client_tool() -> Value {
@@ -309,8 +309,8 @@ fn text_format() -> Value {
     )
 }
 
-fn budgets() -> Value {
-    let tokens = |description: &str| integer(&limits::BUDGET_TOKENS, description);
+fn prompt_limits() -> Value {
+    let tokens = |description: &str| integer(&limits::PROMPT_TOKENS, description);
     object(
         "The limits of each kind of content in a request. Zero leaves that kind out.",
         &[],
@@ -358,7 +358,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        context::{AgentContext, Budgets, ConversationContext, Fallback},
+        context::{AgentContext, ConversationContext, Fallback, PromptLimits},
         mode::Mode,
         model::{
             model_settings::{Guardrail, TextFormat},
@@ -388,12 +388,14 @@ mod tests {
     #[test]
     fn schema_has_the_members_of_the_types() {
         assert_eq!(properties("AgentContext"), members::<AgentContext>(Some("Kind")));
-        assert_eq!(properties("ConversationContext"), members::<ConversationContext>(Some("Kind")));
+        let mut conversation = members::<ConversationContext>(Some("Kind"));
+        conversation.remove("Budgets"); // The former name of PromptLimits, which is read and not documented.
+        assert_eq!(properties("ConversationContext"), conversation);
         assert_eq!(properties("Mode"), members::<Mode>(Some("Kind")));
         assert_eq!(properties("ClientTool"), members::<Definition>(None));
         assert_eq!(properties("TextFormat"), members::<TextFormat>(None));
         assert_eq!(properties("Guardrail"), members::<Guardrail>(None));
-        assert_eq!(properties("Budgets"), members::<Budgets>(None));
+        assert_eq!(properties("PromptLimits"), members::<PromptLimits>(None));
         assert_eq!(properties("Prices"), members::<Prices>(None));
         assert_eq!(properties("Fallback"), members::<Fallback>(None));
     }
@@ -412,7 +414,7 @@ mod tests {
             assert!(!is_valid(&wrong), "{wrong}");
         }
         let mut conversation = json!({ "Kind": "conversation", "Id": "a", "Name": "A", "System": "s",
-            "Temperature": 0.5, "ReasoningEffort": "low", "Budgets": { "FileTokens": 0 }, "Fallbacks": [{ "ModelName": "m" }],
+            "Temperature": 0.5, "ReasoningEffort": "low", "PromptLimits": { "FileTokens": 0 }, "Fallbacks": [{ "ModelName": "m" }],
             "HostedTools": [{ "Type": "web_search", "AllowedDomains": ["a.org"] }],
             "Prices": { "PromptPerMillion": "1.25", "CompletionPerMillion": "10", "Currency": "USD" } });
         assert!(is_valid(&conversation));

@@ -139,9 +139,24 @@ fn absent_members_have_defaults() {
     assert_eq!(context.chain, None, "the deployment's");
     assert_eq!(context.tools_on_continuation, ToolsOnContinuation::Send);
     assert!(!context.store_raw_payloads);
-    assert_eq!(context.budgets.context_chunks, 12);
-    let partial = read_conversation(&with(conversation(), "Budgets", json!({ "ContextChunks": 3 })));
-    assert_eq!((partial.budgets.context_chunks, partial.budgets.context_tokens), (3, 8_000));
+    assert_eq!(context.prompt_limits.context_chunks, 12);
+    let partial = read_conversation(&with(conversation(), "PromptLimits", json!({ "ContextChunks": 3 })));
+    assert_eq!((partial.prompt_limits.context_chunks, partial.prompt_limits.context_tokens), (3, 8_000));
+}
+
+#[test]
+fn former_name_of_prompt_limits_is_read_and_not_written() {
+    let limits = json!({ "HistoryTokens": 7 });
+    let former = read_conversation(&with(conversation(), "Budgets", limits.clone()));
+    assert_eq!(former, read_conversation(&with(conversation(), "PromptLimits", limits.clone())));
+    let written = serde_json::to_value(&former).unwrap();
+    assert_eq!((&written["PromptLimits"]["HistoryTokens"], written.get("Budgets")), (&json!(7), None));
+
+    let both = with(with(conversation(), "Budgets", limits.clone()), "PromptLimits", limits);
+    assert_eq!(
+        parse(&both).unwrap_err(),
+        ["contexts[0].Budgets: is the former name of PromptLimits. Use only PromptLimits"]
+    );
 }
 
 #[test]
@@ -166,7 +181,7 @@ fn every_member_round_trips() {
         "Collection": "code.main-1", "EmbeddingModel": "e", "Dimensions": 256, "Chain": "local", "ToolsOnContinuation": "omit", "StoreRawPayloads": true,
         "ToolDeadlineSeconds": 60, "MaxRounds": 64,
         "HistorySummary": true,
-        "Budgets": { "HistoryTokens": 1, "FileTokens": 2, "TotalFileTokens": 3, "ContextTokens": 4, "ContextChunks": 5 },
+        "PromptLimits": { "HistoryTokens": 1, "FileTokens": 2, "TotalFileTokens": 3, "ContextTokens": 4, "ContextChunks": 5 },
         "Prices": {
             "PromptPerMillion": "1.25", "CachedPromptPerMillion": "0.125", "CacheWritePerMillion": "1.5625",
             "CompletionPerMillion": "10", "Currency": "USD"

@@ -1,4 +1,4 @@
-//! Settings of a single turn, which replace those of its contexts.
+//! Settings of a single turn, which override its contexts.
 
 use contracts::request::{FunctionTool, JsonFormat, TurnOptions};
 use serde::de::DeserializeOwned;
@@ -74,7 +74,7 @@ pub fn check_options(options: &TurnOptions) -> Result<(), Faults> {
 }
 
 impl ResolvedContext {
-    /// Returns the settings with those of the turn's options in place of their own. A tool of the options replaces
+    /// Returns the settings, overridden by the turn's options. A tool of the options replaces
     /// one of the contexts with its name.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ fn definition(function: &FunctionTool) -> Definition {
     Definition { name, description, parameters, usage: None, executed_by: ExecutedBy::Client, strict }
 }
 
-/// Returns the settings with those of the options in place of their own.
+/// Returns the settings, overridden by the options.
 fn model_settings(own: ModelSettings, options: &TurnOptions) -> ModelSettings {
     let format = options.text_format.clone();
     let format = format.map(|JsonFormat { name, description, schema, strict }| TextFormat {

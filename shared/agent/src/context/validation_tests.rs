@@ -40,7 +40,7 @@ fn conversation_faults_are_all_reported_at_once() {
         "Kind": "conversation", "Id": "c", "Name": "Two\nlines", "System": " \n", "ModelName": "",
         "Temperature": 2.1, "TopP": 1.1, "MaxOutputTokens": 15, "TextFormat": { "Name": "a b", "Schema": { "type": "array" } }, "DefaultMode": "unheard_of", "Collection": "a/b", "EmbeddingModel": " ", "Dimensions": 0,
         "ToolDeadlineSeconds": 604_801, "RetentionDays": 3_651, "MaxRounds": 65, "ToolChoiceName": "nowhere",
-        "Budgets": { "HistoryTokens": 2_000_001, "FileTokens": 10, "TotalFileTokens": 9, "ContextChunks": 65 },
+        "PromptLimits": { "HistoryTokens": 2_000_001, "FileTokens": 10, "TotalFileTokens": 9, "ContextChunks": 65 },
         "Prices": { "PromptPerMillion": 1, "CompletionPerMillion": 2, "Currency": "dollars" },
     });
     assert_faults(
@@ -61,9 +61,9 @@ fn conversation_faults_are_all_reported_at_once() {
             "contexts[0].ToolDeadlineSeconds: ",
             "contexts[0].RetentionDays: ",
             "contexts[0].MaxRounds: must be from 1 to 64, not 65",
-            "contexts[0].Budgets.HistoryTokens: ",
-            "contexts[0].Budgets.ContextChunks: ",
-            "contexts[0].Budgets.FileTokens: must not be more than TotalFileTokens",
+            "contexts[0].PromptLimits.HistoryTokens: ",
+            "contexts[0].PromptLimits.ContextChunks: ",
+            "contexts[0].PromptLimits.FileTokens: must not be more than TotalFileTokens",
             "contexts[0].Prices.Currency: ",
             "contexts[0].ToolChoiceName: \"nowhere\" is neither",
         ],
@@ -112,8 +112,8 @@ fn history_summary_needs_history_budget() {
     let summarized = with(conversation(), "HistorySummary", true);
     assert!(parse(&summarized).is_ok());
     assert_faults(
-        &with(summarized, "Budgets", json!({ "HistoryTokens": 0 })),
-        &["contexts[0].HistorySummary: needs Budgets.HistoryTokens of more than 0"],
+        &with(summarized, "PromptLimits", json!({ "HistoryTokens": 0 })),
+        &["contexts[0].HistorySummary: needs PromptLimits.HistoryTokens of more than 0"],
     );
 }
 
@@ -193,7 +193,7 @@ fn settings_need_a_provider_whose_wire_carries_them() {
         assert_faults(
             &tools(context.clone()),
             &[
-                "contexts[0].HostedTools: needs another provider than \"local\", whose wire chat-completions has none.",
+                "contexts[0].HostedTools: needs another provider than \"local\", whose wire chat-completions doesn't support it.",
             ],
         );
     }
@@ -201,7 +201,7 @@ fn settings_need_a_provider_whose_wire_carries_them() {
     assert_faults(
         &with(on_local, "Guardrail", guardrail),
         &[
-            "contexts[0].Guardrail: needs another provider than \"local\", whose wire chat-completions has none.",
+            "contexts[0].Guardrail: needs another provider than \"local\", whose wire chat-completions doesn't support it.",
         ],
     );
 }

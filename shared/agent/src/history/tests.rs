@@ -19,7 +19,7 @@ use super::*;
 use crate::{
     attachments,
     attempt::{history_window::HistoryWindow, prompt_state::SolutionTexts},
-    context::Budgets,
+    context::PromptLimits,
     mode::Catalog,
     model::{HistoryItem, Instruction, Message, ReplyItem},
     outcome::Outcome,
@@ -110,7 +110,7 @@ fn outcome(result: TurnResult<'_>) -> Outcome {
 
 fn exchange(sequence: u64, mode: &str, members: &Value, result: TurnResult<'_>) -> Exchange {
     let request = request(members);
-    let refs = attachments::choose(&request, &Budgets::default(), &[]);
+    let refs = attachments::choose(&request, &PromptLimits::default(), &[]);
     Exchange::new(&head(sequence, mode), &request, &refs, &outcome(result)).unwrap()
 }
 

@@ -139,7 +139,7 @@ fn conversation(id: &str) -> ConversationContext {
         "Guardrail": {"Id": "abc123", "Version": "1"}, "ToolChoiceName": "publish_file", "Collection": "books", "Chain": "local",
         "ToolsOnContinuation": "omit", "StoreRawPayloads": true, "ToolDeadlineSeconds": 61, "MaxRounds": 3,
         "HistorySummary": true,
-        "Budgets": { "HistoryTokens": 1, "FileTokens": 2, "TotalFileTokens": 3, "ContextTokens": 4, "ContextChunks": 5 },
+        "PromptLimits": { "HistoryTokens": 1, "FileTokens": 2, "TotalFileTokens": 3, "ContextTokens": 4, "ContextChunks": 5 },
         "Prices": {
             "PromptPerMillion": "1.25", "CachedPromptPerMillion": "0.125", "CacheWritePerMillion": "1.5625",
             "CompletionPerMillion": "10",

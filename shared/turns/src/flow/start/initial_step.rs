@@ -62,7 +62,7 @@ pub(super) fn initial_step(
     state.prompt.mode = chain.and_then(|chain| chain.mode.clone());
     state.prompt.solution = chain.and_then(|chain| chain.solution);
     state.totals.context_tokens = chain.map_or(0, |chain| chain.context_tokens);
-    state.effects.warnings = attachments::warnings(request, &files, &effective.budgets);
+    state.effects.warnings = attachments::warnings(request, &files, &effective.prompt_limits);
     if turn.sequence == FIRST {
         state.effects.warnings.extend(deprecations(effective, catalog, &turn.mode));
     }

@@ -1,11 +1,11 @@
-//! Resolves the settings of a turn from its session's contexts: model, budgets, files and sources.
+//! Resolves the settings of a turn from its session's contexts: model, prompt limits, files and sources.
 //!
 //! Resolved once per attempt and passed on, so that the provider chain and the plan of a turn reflect the same
 //! contexts.
 
 use agent::{
     attachments,
-    context::{Budgets, ResolvedContext},
+    context::{PromptLimits, ResolvedContext},
     retrieval::Sources,
 };
 use contracts::{read::AgentSessionActiveFileRef, request::UserTurn};
@@ -98,7 +98,7 @@ pub(super) async fn resolve<D: AgentDeps>(
         visibility: org_settings.session_visibility.unwrap_or(config.visibility).initial(),
         initial_mode: first_mode,
         target: models.target(&effective),
-        files: choose_files(deps.store(), previous.as_ref(), request, &effective.budgets).await?,
+        files: choose_files(deps.store(), previous.as_ref(), request, &effective.prompt_limits).await?,
         rerun,
         lost_ancestor: cut,
     };
@@ -110,13 +110,13 @@ async fn choose_files(
     store: &impl Reads,
     before: Option<&TurnKey>,
     request: &UserTurn,
-    budgets: &Budgets,
+    limits: &PromptLimits,
 ) -> Result<Vec<AgentSessionActiveFileRef>, Refusal> {
     let before = match before {
         Some(before) if !request.input_artifacts.is_empty() => active_files(store, before).await?,
         Some(_) | None => Vec::new(),
     };
-    Ok(attachments::choose(request, budgets, &before))
+    Ok(attachments::choose(request, limits, &before))
 }
 
 async fn active_files(store: &impl Reads, turn: &TurnKey) -> Result<Vec<AgentSessionActiveFileRef>, Refusal> {
