@@ -17,7 +17,7 @@ const SPECIFICATION: &str = "docs/specification.md";
 /// The page with a heading for every rule and every invariant.
 const RULES: &str = "docs/internals/correctness.md";
 /// The documents whose every path and every test is looked up.
-const DOCUMENTS: [&str; 8] = [
+const DOCUMENTS: [&str; 9] = [
     SPECIFICATION,
     RULES,
     "docs/internals/lifecycle.md",
@@ -25,6 +25,7 @@ const DOCUMENTS: [&str; 8] = [
     "docs/reference/formats.md",
     "docs/reference/logs.md",
     "docs/internals/architecture.md",
+    "docs/internals/extending.md",
     "CONTRIBUTING.md",
 ];
 /// Prefixes of record names.
