@@ -55,7 +55,7 @@ pub(crate) async fn handle(app: &App, event: LambdaEvent<SqsEvent>) -> SqsBatchR
         handle_one(app, message, budget).instrument(span)
     });
     let handled: Vec<MessageResult> = handled.buffer_unordered(CONCURRENCY).collect().await;
-    // Last, so that no turn waits for a title or for the index, which has the titles.
+    // Last, so that no turn waits for a title or for the index. Titles first, since the index includes them.
     let titles = handled.iter().flat_map(|one| one.follow_up.titles.iter().cloned()).collect();
     write_titles(app, titles, budget.saturating_sub(began.elapsed())).await;
     let sessions = handled.iter().flat_map(|one| one.follow_up.sessions.iter().cloned()).collect();

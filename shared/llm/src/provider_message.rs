@@ -7,7 +7,8 @@ use crate::key::ApiKey;
 
 /// The most characters of a message that are shown.
 const MAX_CHARS: usize = 600;
-/// The shortest part of a key that is recognized, in bytes.
+/// The shortest part of a key that is recognized, in bytes. Shorter parts occur in ordinary words, which would be
+/// redacted too.
 const KEY_PART: usize = 8;
 /// The start of the request that AWS repeats if a signature doesn't match. It includes the session token.
 const REPEATED_REQUEST: &str = "The Canonical String";
@@ -26,6 +27,7 @@ pub fn describe(url: &Url, status: Option<u16>, message: &str, key: &ApiKey) -> 
 
 /// Returns the message on one line, without words that have a part of the key, masked keys included.
 fn redact(message: &str, key: &ApiKey) -> String {
+    // The rest may have secrets in encoded form, which the search below misses.
     let message = message.split(REPEATED_REQUEST).next().unwrap_or_default();
     let secrets = key.secrets();
     let has_part = |word: &str, secret: &str| {

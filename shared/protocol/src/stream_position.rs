@@ -3,6 +3,7 @@
 use contracts::stream::EventId;
 use serde::{Deserialize, Serialize};
 
+// With 16 bits for the round, a position takes 53 bits: clients in JavaScript keep such a number exactly.
 const NUMBER_BITS: u32 = 8;
 const ATTEMPT_BITS: u32 = 3;
 const OFFSET_BITS: u32 = 26;

@@ -14,7 +14,7 @@ use turns::ports::{Source, Unavailable};
 
 use crate::http;
 
-/// The time limit for fetching credentials.
+/// The time limit for fetching credentials. A developer's credential command or single sign-on may take seconds.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Credentials as a local cloud serves them. There is no `Debug`, so that nothing prints them.

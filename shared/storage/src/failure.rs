@@ -9,7 +9,8 @@ use aws_sdk_dynamodb::{
 use contracts::error::causes;
 use turns::ports::{Source, Unavailable, WriteError};
 
-/// Error codes that mean that nothing was written and the call can be retried.
+/// Error codes that mean that nothing was written and the call can be retried. A call's own error has the code with a
+/// suffix; the reasons of a cancelled transaction have it without.
 const CONTENTION_CODES: [&str; 6] = [
     "TransactionConflictException",
     "TransactionConflict",
@@ -54,6 +55,7 @@ where
     match error.code() {
         Some("ConditionalCheckFailedException") => WriteError::ConditionFailed,
         Some(code) if CONTENTION_CODES.contains(&code) => WriteError::Contended,
+        // Such as a timeout: the write may have happened, so callers read back before they retry.
         _ => WriteError::Unknown(cause(error)),
     }
 }

@@ -16,7 +16,7 @@ use turns::ports::Source;
 
 use crate::Prewarmed;
 
-/// The time limit for opening a connection.
+/// The time limit for opening a connection. Leaves time for one lost packet, which is sent again after a second.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A connection pool. It connects lazily.

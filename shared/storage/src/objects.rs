@@ -33,7 +33,7 @@ use crate::{
     key::{self, MAX_KEY_BYTES},
 };
 
-/// The lifetime of a presigned link.
+/// The lifetime of a presigned link. Anyone with the link can read the object, so it is only long enough to follow it.
 const LINK_TTL: Duration = Duration::from_secs(5 * 60);
 
 /// The bucket of payloads.
@@ -314,7 +314,7 @@ impl PurgePayloads for Objects {
         let mut entries: Vec<PurgeEntry> = versions.chain(markers).collect();
         entries.sort_by(|one, other| one.sort_key.cmp(&other.sort_key));
         if list.is_truncated.unwrap_or(false) {
-            // Versions of one object aren't sorted by id. Leave those of the last object for the next page.
+            // Versions of one object aren't sorted by id. Leave the last object's versions for the next page.
             let object =
                 |entry: &PurgeEntry| entry.sort_key.split(VERSION_SEPARATOR).next().map(str::to_owned);
             let last = entries.last().and_then(object);

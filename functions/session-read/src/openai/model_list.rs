@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 
-/// The most agents of an org that are listed.
+/// The most agents of an org that are listed. Clients show the list in a menu and don't page.
 const MAX_AGENTS: usize = 100;
 /// The agents that every org has.
 const BUILT_IN_AGENTS: [&str; 2] = ["default", "workspace"];

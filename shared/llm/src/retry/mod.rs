@@ -11,7 +11,7 @@ use crate::error_info::ErrorInfo;
 
 pub mod headers;
 
-/// The longest `retry-after` that is honoured. Beyond it, the turn had better fail.
+/// The longest `retry-after` that is honoured. Beyond it the turn fails, since its client and its lease wait meanwhile.
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 
 /// The error code of AWS for expired credentials.

@@ -10,7 +10,9 @@ use crate::{
     turn::{State, Turn},
 };
 
+/// A `Retry-After` has whole seconds, and 0 would make clients poll.
 const MIN_WAIT: Duration = Duration::from_secs(1);
+/// A longer wait would delay the answer of a turn that ends earlier than estimated.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// Estimates the time after which a retry for an unfinished turn is worthwhile.

@@ -41,7 +41,7 @@ pub(crate) struct RequestItem {
     request_json: Option<String>,
 }
 
-/// The attribute with the whole request. Exports leave it out, because they have its object.
+/// The attribute with the whole request. Exports omit it, because they have its object.
 pub(crate) const REQUEST_JSON: &str = "RequestJson";
 
 impl Entity for RequestDetail {

@@ -121,7 +121,7 @@ pub(crate) const CONVERSATION_PREFIX: &str = "CONV#";
 /// The prefix of sort keys of a context's versions.
 const VERSION_PREFIX: &str = "VERSION#";
 
-/// The prefix of the sort keys of mode changes, in the partition of a session, and of modes, in that of an org.
+/// The prefix of the sort keys of mode changes, in a session's partition, and of modes, in an org's partition.
 pub(crate) const MODE_PREFIX: &str = "MODE#";
 
 impl Item<'_> {

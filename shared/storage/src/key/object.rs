@@ -65,7 +65,7 @@ pub fn turn_prefix(TurnKey { session, turn }: &TurnKey) -> String {
     )
 }
 
-/// The folder of an org's uploads, beside those of its sessions. No session has its name: a part of a key with an
+/// The folder of an org's uploads, beside its sessions' folders. No session has its name: a part of a key with an
 /// exclamation mark is encoded.
 const UPLOADS: &str = "!uploads";
 

@@ -22,7 +22,8 @@ use crate::{
     key::{Item, decode_part, encode_part},
 };
 
-/// The most time that cached budgets may be stale.
+/// The most time that cached budgets may be stale. Shorter than for settings and contexts, because a lowered limit has
+/// to stop spending.
 const TTL: Duration = Duration::from_secs(10);
 /// The most orgs to cache. Beyond that the cache is cleared.
 const MAX_ORGS: usize = 1_000;
@@ -84,7 +85,7 @@ impl Meter for Table {
         let began = Instant::now();
         match self.replace_document(&Item::Budgets(org), *revision, document).await {
             Ok(()) => {
-                // Turns of this process see the change at once, those of others within the cache's time.
+                // Turns of this process see the change at once, turns of other processes within the cache's time.
                 self.budget_cache.put(org.clone(), budgets.clone(), began);
                 Ok(())
             }

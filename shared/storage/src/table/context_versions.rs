@@ -114,7 +114,7 @@ impl ContextStore for Table {
             .send()
             .await
             .map_err(failure::transaction_error);
-        // Turns of this process see the change at once, those of others within the cache's time.
+        // Turns of this process see the change at once, turns of other processes within the cache's time.
         self.context_cache.remove(&(key.pk(), key.sk()));
         self.mode_cache.remove(org);
         written.map(|_| ())

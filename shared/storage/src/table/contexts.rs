@@ -82,7 +82,7 @@ impl Table {
                 let began = Instant::now();
                 let Some(item) = self.get(&key).await? else { return Ok(None) };
                 let head = decode::<ContextItem>(item).map_err(unreadable)?.into_head();
-                // A deleted one has no content.
+                // A deleted context has no content. Absence isn't cached, so that a new context works at once.
                 let Some(document) = head.content else { return Ok(None) };
                 let found = CachedContext { document, rollout: head.rollout };
                 self.context_cache.put(keys, found.clone(), began);

@@ -27,9 +27,9 @@ use crate::{
     key::{self, Item, MODE_PREFIX, USER_PREFIX},
 };
 
-/// The most keys in one batch read.
+/// The most keys in one batch read, as DynamoDB limits them.
 const MAX_BATCH_KEYS: usize = 100;
-/// The most tries of a batch read, which may return a part of its items.
+/// The most tries of a batch read. DynamoDB returns a part of the items if they exceed 16 MB or the table throttles.
 const MAX_TRIES: usize = 5;
 
 type Keys = (String, String);
@@ -63,6 +63,7 @@ impl Table {
     ) -> Result<Vec<Attributes>, Unavailable> {
         let request = KeysAndAttributes::builder()
             .set_keys(Some(keys))
+            // Conditional writes follow from these items: on older ones they would fail and be decided again.
             .consistent_read(true)
             .build()
             .map_err(|error| Unavailable { what: RESOURCE, source: error.into() })?;

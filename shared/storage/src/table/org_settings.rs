@@ -58,7 +58,7 @@ impl OrgSettingsStore for Table {
         let began = Instant::now();
         match self.replace_document(&Item::OrgSettings(org), *revision, document).await {
             Ok(()) => {
-                // Turns of this process see the change at once, those of others within the cache's time.
+                // Turns of this process see the change at once, turns of other processes within the cache's time.
                 self.org_settings_cache.put(org.clone(), Arc::new(settings.clone()), began);
                 Ok(())
             }

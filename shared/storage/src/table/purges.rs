@@ -24,7 +24,7 @@ use crate::{
     key::{self, Item},
 };
 
-/// The most tries of a batch removal, which may leave items unprocessed.
+/// The most tries of a batch removal. DynamoDB leaves items unprocessed while the table throttles.
 const MAX_TRIES: usize = 5;
 
 impl Table {

@@ -38,6 +38,7 @@ impl Table {
             .get_item()
             .table_name(&self.name)
             .set_key(Some(primary(key)))
+            // A client that got a response must find its effects in the next read.
             .consistent_read(true)
             .send()
             .await

@@ -35,6 +35,7 @@ impl<K: Eq + Hash, V: Clone> TtlCache<K, V> {
     pub(super) fn put(&self, key: K, value: V, read_from: Instant) {
         let mut entries = self.entries();
         if entries.len() >= self.max_entries {
+            // Simpler than an order of use, and rare: afterwards each entry costs one read.
             entries.clear();
         }
         entries.insert(key, (read_from, value));
@@ -51,6 +52,7 @@ impl<K: Eq + Hash, V: Clone> TtlCache<K, V> {
     }
 
     fn entries(&self) -> MutexGuard<'_, HashMap<K, (Instant, V)>> {
+        // No operation on the map leaves it half changed, so a panic of another thread spoils nothing.
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

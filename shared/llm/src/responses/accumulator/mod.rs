@@ -18,6 +18,7 @@ use crate::{failure, wire_capture};
 mod citations;
 mod items;
 
+/// The most items of a reply. A broken stream must not fill the memory.
 const MAX_ITEMS: usize = 1_024;
 
 /// The state of a reply under construction.
