@@ -80,7 +80,7 @@ pub(crate) enum Agents {
         #[command(flatten)]
         target: Target,
     },
-    /// Give a version to a percentage of the sessions, in place of the live one
+    /// Roll out a version to a percentage of sessions
     Rollout {
         /// Id of the agent
         id: String,

@@ -16,7 +16,7 @@ pub(crate) struct ApiArgs {
     /// Stack that you are signed in to; takes precedence over the URL
     #[arg(long, value_name = "NAME")]
     stack: Option<String>,
-    /// User token [default: that of `aptix sign-in`]; prefer the environment variable, since others can see the command
+    /// User token [default: the token of `aptix sign-in`]; prefer the environment variable, since others can see the command
     /// line
     #[arg(long, env = "APTIX_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     token: Option<String>,
@@ -38,7 +38,7 @@ pub(crate) enum ApiToken {
 }
 
 impl ApiArgs {
-    /// Returns the named deployment, or `None` if the options name none.
+    /// Returns the named deployment. `None` if no option names one.
     pub(crate) fn resolve(self) -> Result<Option<ApiAccess>, Failure> {
         resolve(self.api_url, self.stack, self.token)
     }

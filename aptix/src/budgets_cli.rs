@@ -25,17 +25,17 @@ pub(crate) enum Budgets {
         #[command(flatten)]
         api: ApiArgs,
     },
-    /// Validate the budgets of a JSON file and replace those of the org
+    /// Validate the budgets of a JSON file and replace the budgets of your org
     Put {
-        /// JSON file with `Budgets`, and with `Currency` if one is in money; if it has an `ETag`, the budgets must still
-        /// have it
+        /// JSON file with `Budgets`, and with `Currency` if a budget is in money; an `ETag` in the file must match the
+        /// stored budgets
         file: PathBuf,
         #[command(flatten)]
         api: ApiArgs,
     },
-    /// Print how far the budgets are used: those of the org if you are an operator, otherwise your own
+    /// Print the use of the org's budgets, or of your own budgets if you aren't an operator
     Use {
-        /// Id of a user; others than your own need the operator role
+        /// Id of a user; another user's id requires the operator role
         #[arg(long, value_name = "ID")]
         user: Option<String>,
         /// Print JSON

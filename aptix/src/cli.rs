@@ -56,7 +56,7 @@ pub(crate) enum Command {
     Up(Box<Serve>),
     /// Create a project with an agent, its tools and a test
     Init(Init),
-    /// Serve the web console for any deployment's API, or print the link to that of a running local cloud
+    /// Serve the web console for any deployment's API, or print the link to a running local cloud's console
     Console(Console),
     /// Chat with an agent in the terminal, or ask a single question
     Chat(Box<Chat>),
@@ -90,12 +90,12 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Contexts,
     },
-    /// Manage the orgs of client applications whose tokens name none, in the table of a local cloud or of a deployment
+    /// Assign orgs to client applications whose tokens name no org, in the table of a local cloud or of a deployment
     Clients {
         #[command(subcommand)]
         command: Clients,
     },
-    /// List unreferenced objects of a running local cloud or of a deployment, and optionally delete them
+    /// List unreferenced objects of a running local cloud or a deployment, and optionally delete them
     Gc(Gc),
     /// Index a folder of sources into the vector database
     Index(Index),
@@ -107,7 +107,7 @@ pub(crate) enum Command {
     Settings,
     /// Write the files that `sam local` and `cargo lambda` need to run against a local cloud
     SamEnv(SamEnv),
-    /// Diagnose a deployment, and say how to fix what is found
+    /// Diagnose a deployment, and print a fix for each fault
     Doctor(Doctor),
     /// Run smoke tests against a deployment
     Smoke(Smoke),

@@ -18,7 +18,7 @@ pub(crate) struct Console {
     /// Stack that you are signed in to
     #[arg(long, value_name = "NAME", conflicts_with = "api_url")]
     stack: Option<String>,
-    /// A user token; without it, that of `aptix sign-in`, or one that the user types into the page. Read from the
+    /// A user token. Default: the token of `aptix sign-in`, or a token that the user types into the page. Read from the
     /// environment only, since others can see the command line.
     #[arg(skip = std::env::var("APTIX_TOKEN").ok())]
     token: Option<String>,
@@ -49,7 +49,7 @@ pub(crate) async fn run(arguments: Console) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the URL of the API that a console is served for, with the caller's token if there is one.
+/// Returns the URL of the API that a console is served for, with the caller's token, if any.
 fn console_target(
     api_url: Option<String>,
     stack: Option<String>,

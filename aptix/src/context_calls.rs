@@ -62,7 +62,7 @@ pub(crate) async fn roll_back(
     Ok(format!("{id} is live with the content of version {version}, as {}.\n", tag(&written)))
 }
 
-/// Writes each context of a file. `kind` is that of contexts that state none.
+/// Writes each context of a file. `kind` applies to contexts without `Kind`.
 pub(crate) async fn put(
     api: &Api,
     file: &Path,

@@ -80,8 +80,7 @@ pub(crate) fn escape_path(path: &str) -> String {
     quoted
 }
 
-/// Returns the warning for a text with control or invisible characters, or none. CRLF line ends are common and count
-/// for nothing.
+/// Returns a warning if a text has control or invisible characters. Ignores CRLF line endings.
 pub(crate) fn deception_warning(subject: &str, text: &str) -> Option<String> {
     let lines = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
     let count = lines.flat_map(str::chars).filter(|letter| is_deceptive(*letter)).count();

@@ -111,7 +111,7 @@ impl Preset {
 #[derive(Debug)]
 pub(crate) struct Selection {
     model: Model,
-    /// Set if the provider lists the models that can be requested. Azure lists those that could be deployed.
+    /// Set if the provider lists the models that accept requests. Azure lists models that could be deployed.
     is_listed: bool,
 }
 
@@ -207,7 +207,7 @@ impl ModelArgs {
     }
 }
 
-/// Selects a model of Amazon Bedrock. A host that doesn't name the region, such as that of a VPC endpoint, gets that of
+/// Selects a model of Amazon Bedrock. A host that doesn't name the region, such as a VPC endpoint's, gets the region of
 /// the environment.
 fn select_bedrock(
     wire: Wire,

@@ -22,16 +22,16 @@ pub(crate) enum OrgSettings {
         #[command(flatten)]
         api: ApiArgs,
     },
-    /// Validate the settings of a JSON file and replace those of your org; turns see them within a minute
+    /// Validate the settings of a JSON file and replace your org's settings; turns see the change within a minute
     Put {
-        /// JSON file; if it has an `ETag`, the settings must still have it
+        /// JSON file; an `ETag` in the file must match the stored settings
         file: PathBuf,
         #[command(flatten)]
         api: ApiArgs,
     },
 }
 
-/// What to disable or enable: the org, unless options name parts of it.
+/// The subject to disable or enable: the org, unless options name parts of it.
 #[derive(Debug, Args)]
 pub(crate) struct SubjectArgs {
     /// Id of the org, which must be yours

@@ -22,10 +22,10 @@ pub(crate) struct Serve {
     /// Port of the API on 127.0.0.1; 0 picks a free one
     #[arg(long, default_value_t = 9000)]
     port: u16,
-    /// Address on which the services listen; containers need one that they can reach
+    /// Address on which the services listen; containers need an address that they can reach
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     services_host: IpAddr,
-    /// Port of DynamoDB; S3, SQS, the model and Qdrant take the next ones, and 0 picks free ones
+    /// Port of DynamoDB; S3, SQS, the model and Qdrant take the next ports, and 0 picks free ports
     #[arg(long, value_name = "PORT", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=65_531))]
     services_port: u16,
     #[command(flatten)]
@@ -45,7 +45,7 @@ pub(crate) struct Serve {
     /// Requests that a process serves at a time, as on Lambda Managed Instances; 1 starts a process for each
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     concurrency_per_process: u16,
-    /// Program to start as the functions, in place of this one; benchmarks run their floor so
+    /// Program to start as the functions, instead of this program; the benchmark starts its floor with this option
     #[arg(long, value_name = "PROGRAM")]
     function_program: Option<PathBuf>,
     /// Folder in which to record every event for a function, one file each

@@ -31,7 +31,7 @@ pub(crate) struct TargetArgs {
     /// --qdrant
     #[arg(long, value_name = "NAME", conflicts_with = "data")]
     stack: Option<String>,
-    /// Collection in the vector database [default: that of the stack, or `sources`]
+    /// Collection in the vector database [default: the stack's, or `sources`]
     #[arg(long, env = "QDRANT_COLLECTION", value_name = "NAME")]
     collection: Option<String>,
     /// Base URL of the embedding provider [default: the mock model]
@@ -40,7 +40,7 @@ pub(crate) struct TargetArgs {
     /// Key of the embedding provider, or of the model provider. Read from the environment only.
     #[arg(skip = std::env::var("EMBEDDING_API_KEY").ok())]
     key: Option<String>,
-    /// Embedding model [default: that of the stack, or `text-embedding-3-small`]
+    /// Embedding model [default: the stack's, or `text-embedding-3-small`]
     #[arg(long, env = "EMBEDDING_MODEL", value_name = "NAME")]
     model: Option<String>,
     /// Dimensions of the vectors, if the model supports a choice
@@ -48,7 +48,7 @@ pub(crate) struct TargetArgs {
     dimensions: Option<u32>,
 }
 
-/// The servers of a source command, and what they are asked for.
+/// The servers of a source command, with the collection and the embedding model.
 struct ResolvedTarget {
     options: TargetOptions,
     collection: String,
@@ -262,7 +262,7 @@ pub(crate) async fn evaluate(arguments: Evaluate) -> Result<(), Failure> {
     }
 }
 
-/// Returns the named org, or that of the user who is signed in.
+/// Returns the named org, or the signed-in user's org.
 fn org_of(named: Option<OrgId>, own: Option<&str>) -> Result<OrgId, Failure> {
     match (named, own) {
         (Some(org), _) => Ok(org),
@@ -302,7 +302,7 @@ fn index_request(
     Ok(sources::Index { folder, source, options, price, verbose, watch: false })
 }
 
-/// Returns the org of an evaluation, which belongs to nobody.
+/// Returns the org of an evaluation. No user belongs to it.
 #[allow(clippy::expect_used, reason = "a constant that is a valid id")]
 fn evaluation_org() -> OrgId {
     OrgId::new("evaluation").expect("a valid id")

@@ -10,7 +10,7 @@ use local::{Queues, Resources, Stores};
 use crate::failure::{Failure, InvalidOption, with_sources};
 use crate::folder_args::FolderArgs;
 
-/// Options for the table: that of a local cloud, of a stack, or a named one.
+/// Options for the table: a local cloud's, a stack's, or a named table.
 #[derive(Debug, Args)]
 pub(crate) struct TableArgs {
     #[command(flatten)]
@@ -78,7 +78,7 @@ pub(crate) struct QueueArgs {
     stack: Option<String>,
 }
 
-/// The queues, and what only CloudWatch knows of them.
+/// The queues, with a metric of CloudWatch that SQS doesn't return.
 pub(crate) struct OpenQueues {
     pub(crate) queues: Queues,
     /// Age of the oldest message. `None` without recent data, and for a local cloud.

@@ -3,7 +3,7 @@
 use clap::Args;
 use local::sources::Server;
 
-/// Options for the vector database. Without them it is the embedded one in the data folder.
+/// Options for the vector database [default: the embedded database in the data folder]
 #[derive(Debug, Args)]
 pub(crate) struct VectorArgs {
     /// URL of Qdrant's gRPC port [default: the embedded engine]

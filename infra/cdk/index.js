@@ -25,7 +25,7 @@ class Aptix extends Construct {
     }
     for (const [name, value] of Object.entries(parameters)) {
       if (!(name in declared)) throw new Error(`The template has no parameter ${name}.`);
-      if (name in set) throw new Error(`The construct sets ${name} itself. Leave it out.`);
+      if (name in set) throw new Error(`The construct sets ${name} itself. Omit it.`);
       set[name] = String(value);
     }
     const missing = Object.keys(declared).filter((name) => !("Default" in declared[name]) && !(name in set));

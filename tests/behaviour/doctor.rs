@@ -59,7 +59,12 @@ async fn each_problem_is_one_line_with_its_fix() {
         ("Qdrant", Box::new(|facts| set(facts, "QdrantUrl", "http://127.0.0.1:9")), 1, "Check QdrantUrl"),
         ("issuer", Box::new(|facts| facts.flows = json!([])), 0, "doesn't allow SRP"),
         ("concurrency", Box::new(|facts| facts.quota = 10), 0, "request-service-quota-increase"),
-        ("alarms", Box::new(|facts| facts.alarm_actions = Vec::new()), 0, "these notify nobody: agent-dev-A"),
+        (
+            "alarms",
+            Box::new(|facts| facts.alarm_actions = Vec::new()),
+            0,
+            "these alarms notify nobody: agent-dev-A",
+        ),
         ("alarm topic", Box::new(|facts| facts.subscription = "PendingConfirmation"), 0, "aws sns subscribe"),
     ];
     for (subject, change, status, finding) in problems {

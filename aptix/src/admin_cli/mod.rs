@@ -32,7 +32,7 @@ pub(crate) enum Admin {
     Disable(SubjectArgs),
     /// Accept new turns again
     Enable(SubjectArgs),
-    /// Read or replace the settings of your org: defaults, policy, and what is disabled
+    /// Read or replace the settings of your org: defaults, policy, and disabled users, agents and models
     OrgSettings {
         #[command(subcommand)]
         command: OrgSettings,
@@ -43,7 +43,7 @@ pub(crate) enum Admin {
     Release(SessionArgs),
     /// Show the depth of the finalize queue and of its dead-letter queue
     Queue(QueueArgs),
-    /// List the messages that the finalizer gave up, and redrive or drop them
+    /// List the messages in the dead-letter queue, and redrive or drop them
     DeadLetters {
         #[command(subcommand)]
         command: DeadLetters,

@@ -2,7 +2,7 @@
 
 use client::{Error, Retry};
 
-/// Formats an error with the advice for it, if there is any.
+/// Formats an error, with advice for known errors.
 pub(super) fn with_advice(error: &Error) -> String {
     match (error.code(), error.retry()) {
         (Some("Unauthenticated"), _) => {

@@ -10,7 +10,7 @@ use crate::workspace::{ProposedChange, Protection};
 pub(crate) struct Approval {
     /// Set if patches of ordinary files are applied without asking.
     pub(crate) applies_all: bool,
-    /// The editor that asks. `None` if there is nobody to ask.
+    /// The editor that asks. `None` without a terminal.
     pub(crate) editor: Option<LineEditor>,
 }
 
@@ -18,7 +18,7 @@ pub(crate) struct Approval {
 pub(crate) enum Decision {
     Approved,
     Declined,
-    /// Nobody can be asked.
+    /// No terminal to ask on.
     Unattended,
     /// The user stopped the turn.
     Stopped,

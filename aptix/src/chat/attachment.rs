@@ -48,7 +48,7 @@ impl Attachment {
         Self::file("stdin.txt", bytes)
     }
 
-    /// Moves a file into a numbered folder if another one has its path, since each path of a request is unique.
+    /// Moves a file into a numbered folder if another file has its path, since the paths of a request must be unique.
     pub(crate) fn with_distinct_path(mut self, others: &[Self]) -> Self {
         let is_taken = |path: &Value| {
             others.iter().any(|other| matches!(other, Self::File(file) if file["RelativePath"] == *path))

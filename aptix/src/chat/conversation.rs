@@ -286,7 +286,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// Shows who sees the session, after a change if there is one.
+    /// Changes who sees the session if asked to, then shows who sees it.
     pub(crate) async fn visibility(&self, name: Option<&str>, screen: &mut Screen) -> Result<(), Failure> {
         let request = match name {
             Some(name) => Request::patch(self.path(""), &json!({ "Visibility": name })),

@@ -46,7 +46,7 @@ pub(crate) struct Chat {
     /// Folder that the agent may read, and change with your approval
     #[arg(long, value_name = "FOLDER")]
     workspace: Option<PathBuf>,
-    /// Apply the agent's patches without asking for approval, except those of hidden files, keys and Git's own files
+    /// Apply the agent's patches without asking for approval, except patches of hidden files, keys and Git's own files
     #[arg(long, requires = "workspace")]
     yes: bool,
     /// File or image to attach to the first instruction; can be repeated

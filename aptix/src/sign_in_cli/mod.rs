@@ -34,7 +34,7 @@ pub(crate) struct SignInArgs {
     /// OpenID Connect issuer, for a deployment with `AuthMode=oidc`
     #[arg(long, value_name = "URL", conflicts_with = "stack")]
     issuer: Option<String>,
-    /// Client, from the stack output `UserPoolClientId`, or one that the issuer knows
+    /// Client id, from the stack output `UserPoolClientId` or registered with the issuer
     #[arg(long, value_name = "ID")]
     client_id: Option<String>,
     /// User name, usually an email address [default: ask for it]

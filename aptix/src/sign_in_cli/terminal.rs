@@ -59,7 +59,7 @@ fn line() -> io::Result<String> {
     Ok(line.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// Opens a page in the browser if a person runs the command. The page's URL was printed, so a failure is none.
+/// Opens a page in the browser if a person runs the command. A failure is ignored, because the URL was printed.
 pub(super) fn open_browser(url: &str) {
     if !io::stderr().is_terminal() {
         return;

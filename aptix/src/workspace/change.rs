@@ -22,7 +22,7 @@ pub(crate) struct ProposedChange {
     pub(super) change: Change,
     /// The hunks as they apply. They are the change, to the byte.
     pub(crate) hunks: String,
-    /// The reason for an approval of its own, if there is one.
+    /// The reason for which the user approves this change separately.
     pub(crate) protection: Option<Protection>,
 }
 

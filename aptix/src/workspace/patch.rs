@@ -5,7 +5,7 @@ use diffy::Line;
 use super::error::Error;
 use super::folder::MAX_FILE_BYTES;
 
-/// Lines that may stand before the first hunk. Nothing in them is applied, apart from `/dev/null`.
+/// Lines that may precede the first hunk. Only `/dev/null` in them has an effect.
 const HEADERS: [&str; 6] =
     ["diff --git ", "index ", "new file mode 100644", "deleted file mode ", "--- ", "+++ "];
 const NO_NEWLINE: &str = "\\ No newline at end of file";

@@ -3,7 +3,7 @@
 //! If the stack's `AuthMode` is `oidc`, API Gateway calls it before a request reaches another function, and caches the
 //! answer as configured in `template.yaml`. It verifies the signature, the validity period and the audience of a token,
 //! and passes on the claims that the other functions read, as strings. Those functions interpret them
-//! (`runtime::ClaimNames`). A token that names no org has that of its client application, which the table holds.
+//! (`runtime::ClaimNames`). A token without an org gets the org of its client application, which the table stores.
 //!
 //! Permissions, sessions and turns are out of scope.
 

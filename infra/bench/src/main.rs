@@ -56,7 +56,7 @@ enum BenchPart {
     Calls,
     /// Time from the start of a function to its first poll
     Start,
-    /// Late turns compared with early ones, reads over much data compared with little
+    /// Late turns compared with early turns, and reads over much data compared with reads over little
     Scaling,
     /// Turns 2 to 500 of a session, with its history at the provider and without
     History,

@@ -165,7 +165,7 @@ impl Stack {
         Ok(response.describe_stack_resource_result.stack_resource_detail.physical_resource_id)
     }
 
-    /// Returns the audiences whose tokens the API accepts: those of the parameter, or the client of the stack's own pool.
+    /// Returns the audiences whose tokens the API accepts: the parameter's, or the client of the stack's own pool.
     #[must_use]
     pub fn token_audiences(&self) -> Vec<String> {
         let named = self.parameter("TokenAudiences").or(self.output("UserPoolClientId"));
@@ -186,7 +186,7 @@ impl Stack {
         arn.and_then(|arn| arn.split_once(":userpool/")).map(|(_, id)| id).or(self.output("UserPoolId"))
     }
 
-    /// Returns a parameter, or none if it is empty.
+    /// Returns a parameter, or `None` if it is empty.
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).map(String::as_str).filter(|value| !value.is_empty())

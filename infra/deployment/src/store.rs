@@ -89,7 +89,7 @@ impl Store {
         file.persist(path).map(drop).map_err(|error| error.error)
     }
 
-    /// Returns the sign-in to a deployment, if there is one.
+    /// Returns the user's sign-in to a deployment.
     ///
     /// # Errors
     /// Fails if the file can't be read.
@@ -97,7 +97,7 @@ impl Store {
         read(&self.path(api_url))
     }
 
-    /// Returns the sign-in to a stack, if there is one.
+    /// Returns the user's sign-in to a stack.
     ///
     /// # Errors
     /// Fails if there are several, or if a file can't be read.

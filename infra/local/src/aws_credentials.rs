@@ -1,6 +1,6 @@
 //! The developer's AWS credentials: the functions sign requests to Amazon Bedrock with them.
 //!
-//! The functions' own credentials are those of the local services, so the developer's are served to them at an address
+//! The functions' own credentials are for the local services, so the developer's are served to them at an address
 //! that holds a secret. The address is in their environment alone; the credentials are in no environment and no file.
 
 use axum::Json;
@@ -17,8 +17,8 @@ use crate::secret;
 pub use aws_credential_types::Credentials;
 pub use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider};
 
-/// Returns the credentials that the AWS CLI would use: those of the environment, of the selected profile, of single
-/// sign-on, or of a role. They are read when a request is signed. The region is that of the role's service.
+/// Returns the credentials that the AWS CLI would use: from the environment, the selected profile, single
+/// sign-on, or a role. They are read when a request is signed. The region is the region of the role's service.
 pub async fn from_default_chain(region: String) -> SharedCredentialsProvider {
     developer_credentials(region).await
 }

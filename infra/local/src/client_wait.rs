@@ -10,7 +10,7 @@ const PROGRESS_BYTES: usize = 64 * 1024;
 /// A wait after which the client may be cut off, if others need its place.
 pub(crate) const MAX_WAIT_UNDER_LOAD: Duration = Duration::from_secs(2);
 
-/// The wait for a client, if there is one.
+/// The wait for a client. `None` without one.
 #[derive(Debug, Default)]
 pub(crate) struct ClientWait {
     since: Option<Instant>,

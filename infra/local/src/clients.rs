@@ -36,7 +36,7 @@ pub async fn list(stores: &Stores) -> Result<String, Error> {
 /// Fails if the table does not respond.
 pub async fn put(stores: &Stores, client: &str, org: &OrgId) -> Result<String, Error> {
     stores.table.put_client_org(client, org).await.map_err(unavailable(stores))?;
-    Ok(format!("Tokens of {client} that name no org are those of {org} within two minutes.\n"))
+    Ok(format!("Tokens of {client} that name no org belong to {org} within two minutes.\n"))
 }
 
 /// Removes the org of a client.

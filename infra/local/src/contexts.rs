@@ -112,7 +112,7 @@ pub async fn list(stores: &Stores, org: &str) -> Result<String, Error> {
 /// org has the built-in contexts: `default`, and the built-in agents that it has not replaced.
 ///
 /// # Errors
-/// Fails if there is none, or if the table does not respond.
+/// Fails if no context has this id, or if the table does not respond.
 pub async fn get(stores: &Stores, org: &str, id: &str) -> Result<String, Error> {
     let mut found = all(stores, org).await?;
     found.retain(|document| document.id() == id);

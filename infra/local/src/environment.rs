@@ -130,7 +130,7 @@ pub(crate) fn signs_requests(options: &Options) -> bool {
     providers.iter().any(|provider| provider.get("Auth").is_some_and(|auth| auth == "aws-sigv4"))
 }
 
-/// Returns the declaration of the named providers: those of the developer, and Bedrock if it is the model. An invalid
+/// Returns the declaration of the named providers: the developer's, and Bedrock if it is the model. An invalid
 /// declaration is passed on, since the functions name its faults.
 pub(crate) fn model_providers(options: &Options) -> Option<String> {
     let declared = options.environment.get(settings::MODEL_PROVIDERS.name);

@@ -34,7 +34,7 @@ impl Function {
     pub const ALL: [Self; 5] =
         [Self::Execute, Self::ToolContinuation, Self::SessionRead, Self::TurnFinalizer, Self::Authorizer];
 
-    /// Returns the function's name, which is also that of its package and its log.
+    /// Returns the function's name, which its package and its log share.
     pub fn name(self) -> &'static str {
         match self {
             Self::Execute => "execute",

@@ -6,7 +6,7 @@
 //! both start it with [`Cloud::start`].
 //!
 //! Deliberately absent: any logic of sessions and turns, and any isolation between functions, which share one
-//! machine. Limits that clients and functions can run into (sizes, timeouts, concurrency) are those of AWS.
+//! machine. Limits that clients and functions can run into (sizes, timeouts, concurrency) are the same as on AWS.
 
 mod account;
 pub mod aws_credentials;

@@ -111,7 +111,7 @@ pub enum Credential {
     },
 }
 
-/// Checks a provider. Set `is_listed` if its model list has the models that can be requested, unlike that of Azure.
+/// Checks a provider. Set `is_listed` if its model list has the models that can be requested, unlike Azure's list.
 ///
 /// # Errors
 /// Fails if every turn would fail with this provider.

@@ -35,7 +35,7 @@ impl ServiceKeys {
         Ok(Self { secret: secret::read(&folder.join(SECRET_FILE))? })
     }
 
-    /// Returns the access keys: that of commands, then those of the functions.
+    /// Returns the access keys: the commands' key, then the functions' keys.
     pub(crate) fn access_keys() -> impl Iterator<Item = String> {
         std::iter::once(ACCESS_KEY.to_owned()).chain(Function::ALL.into_iter().map(Function::access_key))
     }

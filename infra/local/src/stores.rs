@@ -1,4 +1,4 @@
-//! The table and the bucket that commands work on: those of a running local cloud, or of a deployment on AWS.
+//! The table and the bucket that commands work on, of a running local cloud or of a deployment on AWS.
 
 use std::path::Path;
 

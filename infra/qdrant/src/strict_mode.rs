@@ -93,7 +93,7 @@ fn check_condition(
     Err(Refusal::Unindexed { key, types: types.join(", ") })
 }
 
-/// Returns the types of indexes of which a condition needs one. None if it needs no index.
+/// Returns the types of indexes of which a condition needs one. Empty if it needs no index.
 fn needed(field: &wire::FieldCondition) -> Vec<Index> {
     use wire::r#match::MatchValue;
     let mut needed = match field.r#match.as_ref().and_then(|of| of.match_value.as_ref()) {

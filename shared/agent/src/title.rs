@@ -51,7 +51,7 @@ pub fn request(turn: &Turn, route: Route, question: &str, answer: &str) -> Reque
     }
 }
 
-/// Returns the title from a reply; none if the reply has no words or ends at its token limit.
+/// Returns the title from a reply, or `None` if the reply has no words or ends at its token limit.
 #[must_use]
 pub fn title_from(reply: &Reply) -> Option<String> {
     if reply.is_truncated { None } else { excerpt::name_from_title(&reply.text) }

@@ -105,7 +105,7 @@ impl<T> InvokeResult<T> {
         &self.warnings
     }
 
-    /// The HTTP status: 200, or that of the first error.
+    /// The HTTP status: 200, or the first error's status.
     #[must_use]
     pub fn http_status(&self) -> u16 {
         match &self.outcome {

@@ -56,7 +56,7 @@ pub(crate) enum Syntax {
 }
 
 impl Syntax {
-    /// Returns the grammar; none for files that are not programs.
+    /// Returns the grammar. `None` for files that are not programs.
     pub(crate) fn grammar(self) -> Option<Grammar> {
         Some(match self {
             Self::Rust => tree_sitter_rust::LANGUAGE.into(),

@@ -96,7 +96,7 @@ pub fn walk(folder: &Path) -> io::Result<Vec<SourceFile>> {
     Ok(files)
 }
 
-/// Returns the path with `/`; none if it isn't UTF-8, which a payload can't hold.
+/// Returns the path with `/`, or `None` if it isn't UTF-8, which a payload can't hold.
 fn with_slashes(path: &Path) -> Option<String> {
     let parts: Option<Vec<&str>> = path.iter().map(|part| part.to_str()).collect();
     Some(parts?.join("/"))

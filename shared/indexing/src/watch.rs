@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 /// The quiet time before changes are reported.
 const QUIET_PERIOD: Duration = Duration::from_millis(400);
-/// The maximum delay of a report while changes go on.
+/// The maximum delay of a report while files keep changing.
 const MAX_DELAY: Duration = Duration::from_secs(10);
 
 /// A watcher of a folder, which stops when dropped.

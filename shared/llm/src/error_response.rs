@@ -62,7 +62,7 @@ impl ErrorResponse {
     }
 }
 
-/// Returns a body that is neither JSON nor a page, such as that of a server without this route.
+/// Returns a body that is neither JSON nor a page, such as the plain text of a server without this route.
 fn plain_text(body: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(body).ok().map(str::trim);
     text.filter(|text| !text.starts_with(['{', '[', '<'])).map(str::to_owned)

@@ -44,7 +44,7 @@ impl SigningScope {
         Self::of_bedrock_host(reqwest::Url::parse(url).ok()?.host_str()?)
     }
 
-    /// Returns the scope for a public host of Bedrock, or `None` for any other host, such as that of a VPC endpoint.
+    /// Returns the scope for a public host of Bedrock, or `None` for any other host, such as a VPC endpoint.
     #[must_use]
     pub fn of_bedrock_host(host: &str) -> Option<Self> {
         HOSTS.iter().find_map(|(prefix, suffix, service)| {

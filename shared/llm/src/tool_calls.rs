@@ -11,7 +11,7 @@ pub(crate) const MAX_CALLS: usize = 128;
 /// A function call as a provider sends it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReceivedCall {
-    /// The call id that the output refers to, if there is one.
+    /// The call id that the output refers to. `None` if the provider sent none.
     pub call_id: Option<String>,
     /// The item's id.
     pub id: Option<String>,

@@ -11,7 +11,7 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 use crate::{config::Config, key::KeyLocation};
 
-/// Returns the provider's name by the conventions, which is that of the API it offers.
+/// Returns the provider's name by the conventions, which name the API that it offers.
 fn provider_name(config: &Config) -> &'static str {
     match (&config.key_location, config.wire) {
         (KeyLocation::Signature(_), _) | (_, Wire::BedrockConverse) => "aws.bedrock",

@@ -76,7 +76,7 @@ where
     await_outcome(outcome, form, keep_alive).await
 }
 
-/// Returns a response whose turn was started, without waiting for its end. The turn goes on in the background.
+/// Returns a response whose turn was started, without waiting for its end. The turn continues in the background.
 ///
 /// # Errors
 /// If the request was refused, or the turn has failed already.

@@ -123,7 +123,7 @@ impl ApiError {
         }
     }
 
-    /// Translates the errors of an envelope; none if the bytes are no envelope with errors.
+    /// Translates the errors of an envelope. `None` if the bytes are no envelope with errors.
     #[must_use]
     pub fn from_envelope(body: &[u8]) -> Option<Self> {
         let result: InvokeResult<Value> = serde_json::from_slice(body).ok()?;
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn body_has_the_four_members() {
-        let body = ApiError::unsupported("store", "Leave it out.").body();
+        let body = ApiError::unsupported("store", "Omit it.").body();
         assert_eq!(body["error"]["type"], "invalid_request_error");
         assert_eq!(
             (&body["error"]["param"], &body["error"]["code"]),

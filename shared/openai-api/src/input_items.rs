@@ -122,7 +122,7 @@ impl Page<'_> {
         true
     }
 
-    /// Returns the page as a list. None if no item had the id of the item before it.
+    /// Returns the page as a list. `None` if no item had the id of the item before it.
     #[must_use]
     pub fn finish(self) -> Option<Value> {
         if self.skip_to.is_some() {

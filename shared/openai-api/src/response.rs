@@ -194,7 +194,7 @@ impl Frame {
         })
     }
 
-    /// Returns a call of a function. The id of the call is that of its item, so that a client which sends back the call
+    /// Returns a call of a function. The call shares the id of its item, so that a client which sends back the call
     /// alone names the response.
     pub(crate) fn call(&self, position: usize, call: &ToolCall, status: &str, arguments: &str) -> Value {
         json!({

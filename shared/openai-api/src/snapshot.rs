@@ -24,9 +24,9 @@ pub fn frame(id: ResponseId, snapshot: &TurnSnapshot) -> Frame {
     frame
 }
 
-/// Returns the outcome of a stored response; none while its turn runs.
+/// Returns the outcome of a stored response, or `None` while its turn runs.
 ///
-/// The outer option is none if the turn has no such response.
+/// The outer option is `None` if the turn has no such response.
 #[must_use]
 pub fn outcome(round: u32, snapshot: &TurnSnapshot) -> Option<Option<Outcome>> {
     let waits = snapshot.head.status == StatusReason::WaitingForTools;
@@ -43,7 +43,7 @@ pub fn outcome(round: u32, snapshot: &TurnSnapshot) -> Option<Option<Outcome>> {
     }
 }
 
-/// Returns the response with which a turn was suspended, as its first request got it. None if the turn has no such
+/// Returns the response with which a turn was suspended, as its first request got it. `None` if the turn has no such
 /// suspension.
 #[must_use]
 pub fn suspended_response(id: &ResponseId, snapshot: &TurnSnapshot) -> Option<outcome::Response> {

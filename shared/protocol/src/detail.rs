@@ -113,7 +113,7 @@ pub struct Report {
     /// The cost of the tokens. Absent without prices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
-    /// True if some of the tokens are those of another model, which has no price.
+    /// True if some of the tokens belong to another model, which has no price.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cost_is_partial: bool,
     /// The number of the turn's last model call, if raw payloads were to be stored. They are stored under the writer
@@ -172,7 +172,7 @@ fn is_zero(tokens: &u64) -> bool {
 pub struct Excerpt {
     /// The beginning.
     pub text: String,
-    /// True if the text goes on.
+    /// True if the text continues beyond this excerpt.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub is_truncated: bool,
 }

@@ -41,7 +41,7 @@ pub struct RatingChange {
 }
 
 impl RatingChange {
-    /// Returns the change by a rating that replaces the user's counted one, if there is one.
+    /// Returns the change by a rating that replaces the user's counted rating, if any.
     #[must_use]
     pub fn new(counted: Option<u8>, rating: u8) -> Self {
         Self {

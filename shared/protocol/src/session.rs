@@ -64,7 +64,7 @@ pub struct Session {
     pub forked_from: Option<ForkOrigin>,
     /// The cutoff of its ancestry, if a session in the ancestry was purged or hidden.
     pub cutoff: Option<Cutoff>,
-    /// The response to continue from, which is that of the last *completed* turn.
+    /// The response to continue from: the last *completed* turn's.
     pub chain: Option<ChainHead>,
     /// A provider that turned out to be stateless.
     pub stateless_provider: Option<String>,

@@ -219,7 +219,7 @@ impl Verdict {
         }
     }
 
-    /// Returns the attempt whose outcome object has the rest, if there is one.
+    /// Returns the attempt whose outcome object has the rest. `None` without an outcome object.
     #[must_use]
     pub fn writer(&self) -> Option<&AttemptId> {
         match self {

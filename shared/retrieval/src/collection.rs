@@ -52,7 +52,7 @@ pub fn create_request(name: &str, dimensions: u64) -> CreateCollection {
     CreateCollectionBuilder::new(name).vectors_config(dense).sparse_vectors_config(sparse).build()
 }
 
-/// Returns the requests that create the payload indexes: the tenant's first, then those of every other documented key. A
+/// Returns the requests that create the payload indexes: the tenant's index first, then an index for every other documented key. A
 /// database in strict mode refuses a filter by a key without one.
 #[must_use]
 pub fn index_requests(name: &str) -> Vec<CreateFieldIndexCollection> {
@@ -98,7 +98,7 @@ impl FilterKeys {
 }
 
 impl Layout {
-    /// Reads the layout. None if there is no dense vector, or if several exist and none has the name [`DENSE`].
+    /// Reads the layout. `None` if there is no dense vector, or if several exist and none has the name [`DENSE`].
     #[must_use]
     pub fn from_info(info: CollectionInfo) -> Option<Self> {
         let config = info.config?;

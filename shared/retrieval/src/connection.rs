@@ -18,7 +18,7 @@ use tonic::{
 use crate::channel::Server;
 pub use crate::channel::{Channel, InvalidUrl, QdrantTimeouts};
 
-/// The maximum size of one response, in bytes: about ten times that of a search of this service.
+/// The maximum size of one response, in bytes: about ten times the response to a search of this service.
 pub const MAX_RESPONSE_BYTES: usize = 16 << 20;
 
 /// A lazy connection to the database. Clones share the channel.
@@ -108,7 +108,7 @@ impl<K: KeySource> Connection<K> {
     ///
     /// # Errors
     ///
-    /// Returns [`QdrantError::CollectionNotFound`] if there is none, or another [`QdrantError`].
+    /// Returns [`QdrantError::CollectionNotFound`] if the collection doesn't exist, or another [`QdrantError`].
     pub async fn collection(&self, name: &str) -> Result<CollectionInfo, QdrantError> {
         let request = GetCollectionInfoRequest { collection_name: name.to_owned() };
         let response = self.call(|qdrant| {

@@ -100,7 +100,7 @@ impl Payload {
         members.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
     }
 
-    /// Reads the payload of a point of any indexer; none without an org and a text. A member that is missing or of
+    /// Reads the payload of a point of any indexer. `None` without an org and a text. A member that is missing or of
     /// another type counts as absent: then lines are counted, the hash is computed, and the path is the source's
     /// name.
     #[must_use]

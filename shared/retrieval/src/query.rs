@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(nearest_queries(&both), named(&[("dense", 1), ("terms", 1), ("dense", 2), ("terms", 2)]));
     }
 
-    /// A page has its own offset, and its filter and prefetches are those of every page.
+    /// Pages differ only in their offset.
     #[test]
     fn search_with_substrings_is_paged_and_reads_their_keys() {
         let org = OrgId::new("acme").unwrap();

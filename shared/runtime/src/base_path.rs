@@ -15,7 +15,7 @@ pub(crate) fn strip(mut request: Request) -> Request {
     request
 }
 
-/// Returns the URI without its base path; `None` if it has none.
+/// Returns the URI without its base path. `None` if the URI has no base path.
 fn without_base_path(uri: &Uri) -> Option<Uri> {
     let start = uri.path().find(PREFIX).filter(|start| *start > 0)?;
     let rest = uri.path_and_query()?.as_str().get(start..)?;

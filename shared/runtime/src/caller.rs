@@ -134,7 +134,7 @@ impl ClaimNames {
         if named.iter().any(ours) { Ok(()) } else { Err(InvalidClaims::Audience(claim)) }
     }
 
-    /// Returns the claim of the org or of a role, if the token leaves it out. Identity providers do so if a user has
+    /// Returns the claim of the org or of a role that the token omits. Identity providers do so if a user has
     /// more groups than fit, and say where to ask for them. Such a token must never be taken for one of a user without
     /// groups: the user would get the org of the client, or lose a role.
     #[must_use]
@@ -246,7 +246,7 @@ fn claims(context: &RequestContext, names: &ClaimNames) -> Option<Map<String, Va
     Some(names.claims_in(fields.collect()))
 }
 
-/// Extracts the authenticated caller. Rejects the request if there is none.
+/// Extracts the authenticated caller. Rejects an unauthenticated request.
 #[derive(Debug, Clone)]
 pub struct AuthenticatedCaller(pub Caller);
 

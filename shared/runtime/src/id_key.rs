@@ -3,7 +3,7 @@
 //! Without the key, nobody can compute the id of another user's request and create that session first. A key grants
 //! nothing, because a start accepts no other user's session under a derived id.
 //!
-//! The keys derive from those of the deployment, for this purpose alone. After a rotation the current key derives new
+//! The keys derive from the deployment's keys, for this purpose alone. After a rotation the current key derives new
 //! ids, and the previous one finds sessions from before.
 
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl IdKeys {
         })
     }
 
-    /// Derives the keys from those of the deployment, as the setting lists them. None if it lists none.
+    /// Derives the keys from the deployment's keys, in the order of the setting. `None` if the setting is empty.
     #[must_use]
     pub fn from_keys(keys: &str) -> Option<Self> {
         let mut keys = deployment_keys(keys).map(|key| IdKey::new(hmac::sign(&key, PURPOSE).as_ref()));

@@ -1,4 +1,4 @@
-//! Facts about an invocation, as fields of its log lines. The names are those of Powertools for AWS Lambda, so that its
+//! Facts about an invocation, as fields of its log lines. The names are the same as in Powertools for AWS Lambda, so that its
 //! queries and dashboards work.
 
 use std::sync::atomic::{AtomicBool, Ordering};

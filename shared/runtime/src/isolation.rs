@@ -109,7 +109,7 @@ where
     }
 }
 
-/// Reports an invocation whose event is no HTTP request. The process goes on.
+/// Reports an invocation whose event is no HTTP request. The process continues.
 pub(crate) async fn report_invalid_event(
     client: Arc<PooledClient>,
     request_id: String,

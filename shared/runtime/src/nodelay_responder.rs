@@ -168,7 +168,7 @@ fn error_trailers(error: &axum::Error) -> HeaderMap {
     trailers("Runtime.StreamError", &error.to_string())
 }
 
-/// The trailers for a response whose rest panicked. The panic has been printed, and its message is for nobody else.
+/// The trailers for a response whose rest panicked. The panic hook has printed the message, and no client may see it.
 fn panic_trailers(_: &(dyn Any + Send)) -> HeaderMap {
     tracing::error!("{}", contracts::log::HANDLER_PANICKED);
     trailers("Runtime.Panic", "The service failed.")

@@ -66,8 +66,8 @@ impl PageTokens {
             Reply::error(
                 Error::new(
                     ErrorCode::ParameterInvalid,
-                    "continuationToken must be one that the previous page of the same list returned to you. Leave it out \
-                     to start over.",
+                    "continuationToken must be a token from the previous page of the same list. Omit it to start from the \
+                     first page.",
                 )
                 .with_details("continuationToken"),
             )

@@ -28,7 +28,7 @@ thread_local! {
     static IS_CONTAINED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a library's code that panics on invalid input. Returns none if it does. The process goes on: such code must leave
+/// Runs a library's code that panics on invalid input. Returns `None` if it does. The process continues, so such code must leave
 /// no state behind.
 pub(crate) fn contain<T>(convert: impl FnOnce() -> T) -> Option<T> {
     IS_CONTAINED.set(true);
@@ -70,7 +70,7 @@ fn runtime(concurrency: u32) -> io::Result<Runtime> {
 }
 
 /// Makes a panic end a release build's process, which no other invocation shares: Lambda starts a new one, whose state
-/// is sound. A development build answers instead and goes on. So does every build after a panic in [`contain`].
+/// is sound. A development build answers instead and continues. So does every build after a panic in [`contain`].
 fn abort_on_panic() {
     if cfg!(debug_assertions) {
         return;

@@ -59,7 +59,9 @@ fn faults(uri: &Uri, takes: &[&str]) -> Vec<Error> {
         let unknown = !takes.contains(&name.as_str());
         let message = match (unknown, takes) {
             (true, []) => {
-                format!("Unknown query parameter \"{excerpt}\". This request takes none. Leave it out.")
+                format!(
+                    "Unknown query parameter \"{excerpt}\". This request has no query parameters. Omit it."
+                )
             }
             (true, takes) => {
                 format!("Unknown query parameter \"{excerpt}\". This request takes {}.", takes.join(", "))
@@ -243,7 +245,7 @@ mod tests {
         );
         assert_eq!(
             messages("?b", &[]),
-            ["Unknown query parameter \"b\". This request takes none. Leave it out."]
+            ["Unknown query parameter \"b\". This request has no query parameters. Omit it."]
         );
         assert_eq!(messages("?a=1&a=1", &["a"]), ["Query parameter \"a\" may be given only once."]);
         assert!(messages(&format!("?{}=1", "x".repeat(5_000)), &[])[0].len() < 200);

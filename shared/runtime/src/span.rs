@@ -1,4 +1,4 @@
-//! The span of a request. Every log line of the request, including those of its streaming response, carries the
+//! The span of a request. Every log line of the request, including the lines of its streaming response, carries the
 //! span's fields. It is also the request's span in its trace.
 //!
 //! The span starts with the fields that the request itself provides. Extractors record the caller and the subject,

@@ -1,4 +1,4 @@
-//! The tasks that an invocation starts: work that goes on after its response, and work that ends with its deadline.
+//! The tasks that an invocation starts: work that continues after its response, and work that ends with its deadline.
 //!
 //! Lambda stops a process once it asks for its next invocation, not when it has answered. So the runtime asks when the
 //! background work of the invocation has ended. Invocations of the same process don't wait for each other's work.

@@ -58,7 +58,7 @@ impl WriteCondition {
     }
 }
 
-/// Returns the members of a header. None if the request doesn't have it.
+/// Returns the members of a header. `None` if the request doesn't have it.
 ///
 /// # Errors
 /// If the header is empty or no text: without its condition the write could lose a change.
@@ -81,7 +81,7 @@ pub async fn refuse_conditions(request: Request, next: Next) -> Response {
     let present = [IF_MATCH, IF_NONE_MATCH].into_iter().find(|name| request.headers().contains_key(name));
     match present {
         Some(name) => {
-            refused(header_name(&name), "isn't supported by this operation. Leave it out").into_response()
+            refused(header_name(&name), "isn't supported by this operation. Omit it").into_response()
         }
         None => next.run(request).await,
     }

@@ -79,7 +79,7 @@ pub async fn respond(
     }
 }
 
-/// The rest of the work on a turn, which goes on without anybody who waits for it.
+/// The rest of the work on a turn, which continues after the response.
 pub type Work = BoxFuture<'static, Result<outcome::Response, Refusal>>;
 
 /// Runs a request for at most `budget`, and returns the start of its response.

@@ -112,7 +112,7 @@ enum Class {
     Unspaced,
     /// Of a script with spaces.
     Spaced(Script),
-    /// Of no script, as digits. It belongs to the letters beside it, but not to those of Hangul or of a script without
+    /// Of no script, as digits. It belongs to the letters beside it, but not to letters of Hangul or of a script without
     /// spaces: 2026 is a word of 2026년.
     Neutral,
 }
@@ -194,7 +194,7 @@ fn is_optional(char: char, before: Option<char>) -> bool {
     }
 }
 
-/// Returns a character without case. Both directions: the upper case of `ß` is `SS`, and that of `ς` is that of `σ`.
+/// Returns a character without case. Both directions: the upper case of `ß` is `SS`, and `ς` and `σ` share one.
 fn fold_case(char: char) -> impl Iterator<Item = char> {
     char.to_lowercase().flat_map(char::to_uppercase).flat_map(char::to_lowercase)
 }

@@ -146,7 +146,7 @@ fn cost(cost: &protocol::cost::Cost) -> Cost {
 #[must_use]
 pub fn usage_group(key: Option<String>, amounts: &UsageAmounts) -> UsageGroup {
     let mut costs: Vec<Cost> = amounts.costs.iter().map(cost).collect();
-    // Otherwise their order would depend on that of the groups.
+    // Otherwise their order would depend on the order of the groups.
     costs.sort_by(|one, other| one.currency.cmp(&other.currency));
     UsageGroup {
         key,

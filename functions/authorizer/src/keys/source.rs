@@ -65,7 +65,7 @@ impl Source {
         Ok(Self { issuer, jwks, http: http.map_err(FetchError::Unreachable)? })
     }
 
-    /// Fetches the current keys, including those of unsupported types. Also returns the number of keys that are
+    /// Fetches the current keys, including keys of unsupported types. Also returns the number of keys that are
     /// malformed: one of them must not spoil the set.
     pub(super) async fn fetch(&self) -> Result<(JwkSet, usize), FetchError> {
         let url = match &self.jwks {

@@ -223,7 +223,7 @@ impl Finder<'_> {
         self.begin_in(session, &turn, previous.as_ref(), &conditions).await?.ok_or_else(internal)
     }
 
-    /// Starts the turn in a new session. None if the ids are in use.
+    /// Starts the turn in a new session. `None` if the ids are in use.
     async fn begin_in(
         &self,
         session: SessionId,

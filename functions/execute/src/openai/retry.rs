@@ -61,7 +61,7 @@ pub(super) fn retry_count(headers: &HeaderMap) -> Result<Option<u32>, ApiError> 
     count.map(Some).ok_or_else(|| ApiError::value(RETRY_COUNT, "must be a number"))
 }
 
-/// Starts the turn of the first seed whose ids are usable. None if there is no such seed.
+/// Starts the turn of the first seed whose ids are usable. `None` if there is no such seed.
 async fn first_usable(
     start: &Start<'_>,
     seeds: impl Iterator<Item = Seed>,

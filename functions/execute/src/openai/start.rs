@@ -38,7 +38,7 @@ impl Start<'_> {
         self.user_with(&self.context.app.id_keys.current)
     }
 
-    /// Returns the user with each key of ids, that of new ones first.
+    /// Returns the user with each key of ids, the key for new ids first.
     pub(super) fn users(&self) -> impl Iterator<Item = RequestUser<'_>> {
         self.context.app.id_keys.iter().map(|key| self.user_with(key))
     }
@@ -75,7 +75,7 @@ impl Start<'_> {
                     let follows = Some(previous.turn.clone());
                     let follows = StartConditions { is_new, follows, ..StartConditions::default() };
                     let started = self.run(in_session, follows).await?;
-                    // Another turn was faster: this one goes on from the same response beside it.
+                    // Another turn was faster. This turn continues from the same response, in a fork.
                     let is_late = matches!(
                         started.1,
                         ResponseStart::Refused(Refusal::NotLastTurn | Refusal::SessionBusy { .. })
@@ -124,7 +124,7 @@ impl Start<'_> {
         head.map_err(|refusal| refused(&refusal))
     }
 
-    /// Returns the head of the turn to go on from.
+    /// Returns the head of the turn to continue from.
     async fn continuable(&self, previous: &ResponseId) -> Result<TurnHead, ApiError> {
         let head = self.head(previous).await?;
         let head = head.filter(|head| !head.is_deleted && previous.round <= head.round);
@@ -185,7 +185,7 @@ impl Start<'_> {
         if is_new {
             return Ok((ids, started.await));
         }
-        // The turn may have gone on after this response: a repeated request gets the calls that it got before.
+        // The turn may have continued after this response. A repeated request gets the same calls as before.
         let (head, started) = futures::join!(self.head(&ids), started);
         let started = match head? {
             Some(head) if head.round > ids.round => self.suspended(&ids).await?,

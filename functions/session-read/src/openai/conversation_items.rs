@@ -1,4 +1,4 @@
-//! The items of a conversation: those of its responses, which are those of its turns.
+//! Lists a conversation's items: the items of its turns, in order.
 
 use axum::{
     extract::{Path, State},
@@ -44,7 +44,7 @@ pub(super) async fn list(
         }
     };
     let order = if paging.newest_first { Order::NewestFirst } else { Order::OldestFirst };
-    // Every turn has an item, those of the first may precede the page, and one item more shows whether the page is the last.
+    // Every turn has an item, the first turn's items may precede the page, and one more item shows whether the page is the last.
     let limit = paging.limit.saturating_add(2);
     let turns = app.reader.turn_ids(&caller, session.clone(), order, from, limit).await;
     let turns = turns.map_err(|refusal| match refused(&refusal) {

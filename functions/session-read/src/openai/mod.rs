@@ -70,7 +70,7 @@ async fn response(
     let parameters = Parameters::read(&uri, &known)?;
     let (streams, after) = (parameters.flag("stream")?, parameters.number("starting_after")?);
     if parameters.flag("include_obfuscation")? {
-        return Err(ApiError::unsupported("include_obfuscation", "Leave it out."));
+        return Err(ApiError::unsupported("include_obfuscation", "Omit it."));
     }
     let (response, snapshot, outcome) = load(&app, &caller, &id).await?;
     let frame = snapshot::frame(response.clone(), &snapshot);

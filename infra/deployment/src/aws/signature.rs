@@ -38,7 +38,7 @@ impl Signer {
         provided.map_err(|error| AwsError::NoCredentials(error.into()))
     }
 
-    /// Returns the headers of a request, those of the signature included. It covers all of them, and the host.
+    /// Returns the headers of a request with the signature's headers. The signature covers all of them and the host.
     pub(super) async fn sign(
         &self,
         service: &'static str,

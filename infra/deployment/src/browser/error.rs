@@ -13,7 +13,7 @@ pub enum BrowserError {
         "{0} has no OpenID Connect discovery document with its endpoints. A user pool needs a domain for its sign-in page: deploy with UserPoolDomainPrefix."
     )]
     Discovery(String),
-    /// The discovery document is that of another issuer.
+    /// The discovery document names another issuer.
     #[error("The discovery document of {0} names another issuer")]
     Issuer(String),
     /// The port is not available.

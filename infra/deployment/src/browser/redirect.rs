@@ -63,7 +63,7 @@ async fn receive(
     let is_expected = query.get("state") == Some(&expected.state)
         && query.get("iss").is_none_or(|issuer| *issuer == expected.issuer);
     if !is_expected {
-        // Any page can send a browser here. The sign-in goes on.
+        // Any page can send a browser here, so a wrong request doesn't end the sign-in.
         return page(StatusCode::BAD_REQUEST, "This link belongs to no sign-in that is in progress.");
     }
     let (redirect, shown) = match text("code") {

@@ -71,7 +71,7 @@ async fn check_alarms(aws: &Aws, stack: &Stack) -> Finding {
         return Finding::skipped(SUBJECT, "CloudWatch's response can't be read");
     };
     if alarms.is_empty() {
-        return Finding::warning(SUBJECT, "the stack has none. Deploy the template again.");
+        return Finding::warning(SUBJECT, "the stack has no alarms. Deploy the template again.");
     }
     let names = |wanted: &dyn Fn(&Alarm) -> bool| -> String {
         let names = alarms.iter().filter(|alarm| wanted(alarm)).map(|alarm| alarm.alarm_name.as_str());
@@ -79,8 +79,9 @@ async fn check_alarms(aws: &Aws, stack: &Stack) -> Finding {
     };
     let silent = names(&|alarm| !alarm.actions_enabled || alarm.alarm_actions.is_empty());
     if !silent.is_empty() {
-        let text =
-            format!("these notify nobody: {silent}. Enable them: `aws cloudwatch enable-alarm-actions`.");
+        let text = format!(
+            "these alarms notify nobody: {silent}. Enable them: `aws cloudwatch enable-alarm-actions`."
+        );
         return Finding::warning(SUBJECT, text);
     }
     let firing = names(&|alarm| alarm.state_value == FIRING);
@@ -109,7 +110,7 @@ async fn check_topic(aws: &Aws, stack: &Stack) -> Finding {
             let fix = format!(
                 "aws sns subscribe --topic-arn {topic} --protocol email --notification-endpoint EMAIL"
             );
-            Finding::warning(SUBJECT, format!("nobody has subscribed and confirmed. Subscribe: `{fix}`."))
+            Finding::warning(SUBJECT, format!("the topic has no confirmed subscription. Subscribe: `{fix}`."))
         }
         count => Finding::ok(SUBJECT, format!("{count} confirmed subscriptions")),
     }

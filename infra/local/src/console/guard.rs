@@ -2,7 +2,7 @@
 //! it.
 //!
 //! The console listens on 127.0.0.1, but any page in a browser on this machine can send requests there. It can also
-//! use a domain name that it has rebound to 127.0.0.1. So the `Host` has to be a name that nobody else can own, and
+//! use a domain name that it has rebound to 127.0.0.1. So the `Host` has to be a name that no other party can own, and
 //! the browser has to report the console's own origin.
 //!
 //! Other users of this machine can connect too, and can send any header. So a request also needs the console's key,

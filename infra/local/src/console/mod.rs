@@ -41,7 +41,7 @@ use response::{error_response, respond};
 const TOKEN_LIFETIME: Duration = Duration::from_secs(60 * 60);
 /// Largest request body of a page, in bytes.
 const MAX_BODY_BYTES: usize = 512 * 1024;
-/// Payload origins that the API links to: those of a deployment on AWS, and those of a local cloud.
+/// Payload origins that the API links to, of deployments on AWS and of local clouds.
 const PAYLOAD_ORIGINS: [&str; 2] = ["https://*.amazonaws.com", "http://127.0.0.1:*"];
 
 /// A failure to serve the console.
@@ -194,7 +194,7 @@ pub(crate) fn router(console: Console) -> Router {
 }
 
 /// Returns the content security policy: the page may only load from itself and connect to itself, the API and the
-/// payload origins. It shows one frame, that of diagrams. Trusted Types enforce that no markup is built from text.
+/// payload origins. It shows one frame, for diagrams. Trusted Types enforce that no markup is built from text.
 fn policy(console: &Console) -> String {
     let api = console.api.as_deref().and_then(|api| Url::parse(api).ok());
     let api = api.map(|api| api.origin().ascii_serialization()).unwrap_or_default();

@@ -86,7 +86,7 @@ async fn serve_connection(stream: TcpStream, router: Router, access: WebAccess, 
             Ok::<_, Infallible>(response.map(|body| ResponseBody::new(body, request_guard)))
         }
     });
-    // A connection error concerns its client only; there is nobody else to report it to.
+    // A connection error concerns only its client, which sees it itself.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)

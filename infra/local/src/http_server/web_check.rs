@@ -15,7 +15,7 @@ use axum::http::uri::{Authority, Uri};
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use contracts::{Error, ErrorCode, InvokeResult};
 
-/// Names of this machine that nobody else can own. Docker Desktop gives the second one to containers.
+/// Names of this machine that no other party can own. Docker Desktop gives the second name to containers.
 const OWN_NAMES: [&str; 2] = ["localhost", "host.docker.internal"];
 
 /// The scripts of the console's sandboxed frame, whose origin is its own.
@@ -44,7 +44,7 @@ pub(super) enum Rejection {
 }
 
 impl WebAccess {
-    /// Returns the reason to refuse a request that arrived at this address of this machine, if there is one.
+    /// Returns the reason to refuse a request that arrived at this address of this machine. `None` accepts it.
     pub(super) fn rejection<B>(self, request: &Request<B>, address: IpAddr) -> Option<Rejection> {
         let rejection = rejection(request.headers(), address)?;
         let is_null = request.headers().get(header::ORIGIN).is_some_and(|origin| origin == "null");

@@ -28,7 +28,7 @@ pub struct Server {
 /// Options that select a [`Target`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetOptions {
-    /// The vector database. Defaults to that of the local cloud.
+    /// The vector database. Default: the local cloud's.
     pub qdrant: Option<Server>,
     /// The embedding provider. Defaults to the local cloud's mock model.
     pub provider: Option<Server>,

@@ -28,7 +28,7 @@ use inputs::{Encoding, Inputs};
 pub(crate) struct Embedded {
     /// Delay before the answer.
     pub(crate) delay: Duration,
-    /// Number of embedded texts; none for an error.
+    /// Number of embedded texts. 0 for an error.
     pub(crate) texts: usize,
     /// The answer; nothing where the connection is to be closed.
     pub(crate) answer: Option<Result<Response, Refusal>>,

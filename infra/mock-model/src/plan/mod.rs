@@ -153,7 +153,7 @@ pub(crate) struct Counts {
     pub(crate) reasoning: u64,
 }
 
-/// Counts the tokens of a reply with this output, unless the script states them. None if the script asks for no usage.
+/// Counts the tokens of a reply with this output, unless the script states them. `None` if the script asks for no usage.
 pub(crate) fn counts(asked: &ModelRequest, output: &Value, stated: Usage) -> Option<Counts> {
     match stated {
         Usage::None => None,

@@ -16,7 +16,7 @@ pub(crate) struct Profile {
     pub(crate) echo: Echo,
     /// Default layout of errors.
     pub(crate) errors: Layout,
-    /// Error for an input that exceeds the model's context; none if the provider truncates it silently.
+    /// Error for an input that exceeds the model's context. `None` if the provider truncates it silently.
     pub(crate) overflow: Option<ErrorTemplate>,
     /// Error for an unknown model.
     pub(crate) unknown_model: ErrorTemplate,

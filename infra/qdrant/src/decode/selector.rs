@@ -6,7 +6,7 @@ use qdrant_edge::{PayloadSelectorExclude, PayloadSelectorInclude, WithPayloadInt
 use super::point::key;
 use crate::refusal::Refusal;
 
-/// Decodes the payload selector. Returns none if it is missing.
+/// Decodes the payload selector. Returns `None` if it is missing.
 pub(crate) fn payload(
     selector: Option<wire::WithPayloadSelector>,
 ) -> Result<Option<WithPayloadInterface>, Refusal> {

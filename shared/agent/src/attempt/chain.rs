@@ -11,7 +11,7 @@ pub struct ChainState {
     /// Response id of the last reply, for the next request to continue from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
-    /// The last reply; none before the first.
+    /// The last reply. `None` before the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply: Option<ReplyInfo>,
     /// A provider that doesn't store responses to continue from.
@@ -26,7 +26,7 @@ pub struct ChainState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct ReplyInfo {
-    /// The response that its request continued from; none if it started a chain.
+    /// The response that its request continued from. `None` if it started a chain.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub previous_response_id: Option<String>,
     /// The provider.

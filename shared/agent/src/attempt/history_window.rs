@@ -60,7 +60,7 @@ impl HistoryWindow {
         self.summary.as_ref().map_or(1, |summary| summary.until)
     }
 
-    /// Returns the block about the turns before the window, for the first message in it; none if they have neither
+    /// Returns the block about the turns before the window, for the first message in it, or `None` if they have neither
     /// files nor a summary.
     #[must_use]
     pub fn earlier_turns_block(&self) -> Option<String> {

@@ -32,7 +32,7 @@ pub struct PromptState {
 }
 
 impl PromptState {
-    /// Switches to a mode and returns its instructions, with the usage of the tools that it brings; none if the model
+    /// Switches to a mode and returns its instructions, with the usage of the tools that it brings, or `None` if the model
     /// has them already.
     pub fn update_mode(&mut self, mode: &str, catalog: &Catalog) -> Option<String> {
         if self.mode.as_deref() == Some(mode) {
@@ -42,7 +42,7 @@ impl PromptState {
         catalog.mode_change(before.as_deref(), mode)
     }
 
-    /// Switches to a solution context and returns its text, or a note that there is none. Returns none if nothing
+    /// Switches to a solution context and returns its text, or a note if it has no text. Returns `None` if nothing
     /// changed. If the text isn't loaded, the state doesn't change, so that a later request tries again.
     pub fn update_solution(
         &mut self,

@@ -102,7 +102,7 @@ pub struct InputSpec {
     /// The files that came with the turn, and which of them the model gets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<AgentSessionActiveFileRef>,
-    /// The collection and filters that the turn searches; none without retrieval.
+    /// The collection and filters that the turn searches. `None` without retrieval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sources: Option<Sources>,
 }

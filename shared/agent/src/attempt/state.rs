@@ -109,7 +109,7 @@ impl AttemptState {
         self.rounds.for_outcome(self.prompt.mode.as_deref().unwrap_or_default())
     }
 
-    /// Switches to the next fallback model after the current provider failed; none if there is none left.
+    /// Switches to the next fallback model after the current provider failed, or `None` if no fallback is left.
     pub fn next_fallback(
         &mut self,
         spec: &TurnSpec,

@@ -17,7 +17,7 @@ pub struct ToolRounds {
     /// The rounds before the last one, oldest first, for requests that replay them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<Round>,
-    /// The last round; none before the first. Calls that the client still has to run have no result. The round has
+    /// The last round. `None` before the first. Calls that the client still has to run have no result. The round has
     /// no mode until a request carries its results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<Round>,

@@ -50,7 +50,7 @@ pub struct Totals {
 pub struct ModelTime {
     /// Total of all calls, retries included.
     pub total_ms: u64,
-    /// Model time until the first text; none if there was no text.
+    /// Model time until the first text. `None` if there was no text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_text_ms: Option<u64>,
 }
@@ -75,7 +75,7 @@ impl ModelTime {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CostBeforeFallback {
-    /// Their cost; none without prices.
+    /// Their cost. `None` without prices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
     /// True if the cost lacks tokens of a model without a price.
@@ -162,7 +162,7 @@ impl Totals {
         }
     }
 
-    /// Returns the turn's cost so far, each model at its own prices. `prices` are those of the current model.
+    /// Returns the turn's cost so far, each model at its own prices. `prices` are the current model's.
     #[must_use]
     pub fn cost(&self, prices: Option<&Prices>) -> Option<Cost> {
         let of = |usage: Option<Usage>| usage.and_then(|usage| cost(prices, &usage));

@@ -99,7 +99,7 @@ pub fn request(
     }
 }
 
-/// Returns the summary from a reply; none if the reply is blank.
+/// Returns the summary from a reply, or `None` if the reply is blank.
 #[must_use]
 pub fn summary_from(reply: Reply) -> Option<String> {
     let text = reply.text.trim();

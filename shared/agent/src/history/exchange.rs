@@ -64,7 +64,7 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Creates the exchange of a turn; none if its outcome has no answer. `refs` determine which of its files the
+    /// Creates the exchange of a turn, or `None` if its outcome has no answer. `refs` determine which of its files the
     /// model got.
     #[must_use]
     pub fn new(

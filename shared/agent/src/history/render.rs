@@ -22,7 +22,7 @@ pub struct RenderTarget<'a> {
     pub mode: &'a str,
     /// The current solution context.
     pub solution: Option<&'a SolutionContext>,
-    /// The model that can read the reasoning of earlier replies; none if reasoning is not replayed.
+    /// The model that can read the reasoning of earlier replies. `None` if reasoning is not replayed.
     pub reasoning_reader: Option<ReasoningReader<'a>>,
     /// Token budget for the earlier turns.
     pub token_budget: u32,

@@ -38,7 +38,7 @@ struct Snapshot {
     exchanges: Vec<Exchange>,
 }
 
-/// Serializes the snapshot of a turn: its own exchange, and the turns before it. None if its exchange is too large.
+/// Serializes the snapshot of a turn: its own exchange, and the turns before it. `None` if its exchange is too large.
 #[must_use]
 pub fn to_json(turn: &Turn, history: &LoadedHistory, own: &Exchange) -> Option<Vec<u8>> {
     let earlier = history.exchanges.iter().rev().take_while(|exchange| exchange.depth > turn.base_depth);
@@ -63,7 +63,7 @@ pub fn may_exist(turn: &Turn) -> bool {
     !turn.parent.is_none() && turn.chain.previous_response_id().is_none()
 }
 
-/// Reads the snapshot of a turn. Returns its exchanges, newest first. None if another version of this code wrote it, or
+/// Reads the snapshot of a turn. Returns its exchanges, newest first. `None` if another version of this code wrote it, or
 /// if they were collected within a smaller token budget than this one: their files may have been left out.
 ///
 /// # Errors

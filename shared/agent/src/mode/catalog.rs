@@ -23,7 +23,7 @@ pub fn built_in_modes() -> Result<Vec<Mode>, Faults> {
     serde_json::from_str(SEED).map_err(|error| Faults::single("modes", error))
 }
 
-/// The modes that a turn may use: the built-in ones, and those of its org. Clones share them.
+/// The modes that a turn may use: the built-in modes, and the modes of its org. Clones share them.
 #[derive(Debug, Clone)]
 pub struct Catalog {
     modes: Arc<[Arc<Mode>]>,
@@ -148,20 +148,20 @@ impl Catalog {
         self.get(key).map_or_else(|| key::display_name(key), |mode| mode.display_name.clone())
     }
 
-    /// Returns the server tools of a mode (`AssociatedToolIds`) besides `agent_change_mode`; none for an unknown
+    /// Returns the server tools of a mode (`AssociatedToolIds`) besides `agent_change_mode`. Empty for an unknown
     /// key.
     #[must_use]
     pub fn server_tools(&self, key: &str) -> &[String] {
         self.get(key).map_or(&[], |mode| &mode.associated_tool_ids)
     }
 
-    /// Returns the client tools of a mode (`ClientTools`); none for an unknown key.
+    /// Returns the client tools of a mode (`ClientTools`). Empty for an unknown key.
     #[must_use]
     pub fn client_tools(&self, key: &str) -> &[Definition] {
         self.get(key).map_or(&[], |mode| &mode.client_tools)
     }
 
-    /// Returns the ranking hints of a mode; none for an unknown key.
+    /// Returns the ranking hints of a mode. Empty for an unknown key.
     #[must_use]
     pub fn rag_hints(&self, key: &str) -> &[RagHint] {
         self.get(key).map_or(&[], |mode| &mode.rag_scope_hints)
@@ -199,7 +199,7 @@ impl Catalog {
         Some([Some(instructions), usage].into_iter().flatten().collect::<Vec<_>>().join("\n\n"))
     }
 
-    /// Renders the instructions of one mode; none for an unknown key.
+    /// Renders the instructions of one mode. `None` for an unknown key.
     ///
     /// A mode without instructions is rendered too, since the text ends the instructions of the previous mode.
     #[must_use]

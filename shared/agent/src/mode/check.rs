@@ -52,7 +52,7 @@ pub(super) fn check_catalog(modes: &[(String, Mode)], known_tools: &[&str], faul
     }
 }
 
-/// Checks a mode of an org beside the other modes: the built-in ones, and those of the org. It replaces the one of its
+/// Checks a mode of an org beside the other modes: the built-in modes, and the modes of the org. It replaces the one of its
 /// key.
 pub(super) fn check_own_mode(
     mode: &Mode,

@@ -24,7 +24,7 @@ pub(super) fn catalog_block<'a>(modes: impl Iterator<Item = &'a Mode>) -> String
     block
 }
 
-/// Renders one mode's instructions. The text ends those of other modes, since the provider still has them on a
+/// Renders one mode's instructions. The text revokes the instructions of other modes, since the provider still has them on a
 /// chained request.
 pub(super) fn instructions(mode: &Mode) -> String {
     let mut part = format!(

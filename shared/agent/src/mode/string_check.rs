@@ -19,7 +19,7 @@ pub(crate) fn check_text(text: &str, max_chars: usize, at: &str, faults: &mut Fa
 /// The maximum length of `Deprecated`.
 pub(crate) const MAX_DEPRECATED_CHARS: usize = 400;
 
-/// Checks the `Deprecated` of a document: one line about what to use in its place.
+/// Checks the `Deprecated` of a document: one line that names the replacement.
 pub(crate) fn check_deprecated(text: Option<&str>, at: &str, faults: &mut FaultCollector) {
     if let Some(text) = text {
         check_line(text, MAX_DEPRECATED_CHARS, &format!("{at}.Deprecated"), faults);

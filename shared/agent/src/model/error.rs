@@ -40,7 +40,7 @@ pub enum Error {
     ModelNotFound,
     /// The provider doesn't continue from the previous response: it is unknown or expired, or nothing is stored.
     /// Includes every refusal of such a request that isn't about something else.
-    #[error("the model provider does not go on from the previous response")]
+    #[error("the model provider can't continue from the previous response")]
     ChainLost,
     /// The provider rejected a parameter other than the conversation, so another form of the conversation can't help.
     #[error("the model provider rejected a parameter of the request with status {status}")]

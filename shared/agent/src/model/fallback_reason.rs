@@ -4,7 +4,7 @@ use protocol::detail::FallbackReason;
 
 use crate::model::Error;
 
-/// Returns the reason to fall back to another model after this error; none if there is no use in it. After any output
+/// Returns the reason to fall back to another model after this error, or `None` if a fallback can't help. After any output
 /// there is no fallback, because the output was paid for and may have been shown.
 #[must_use]
 pub fn classify(error: &Error, has_output: bool) -> Option<FallbackReason> {

@@ -32,7 +32,7 @@ pub struct Observer<'a> {
 pub struct RawPayloads {
     /// The request body as sent; empty if nothing was sent.
     pub request: Bytes,
-    /// The final response of the stream, or the received body if there is none; empty if nothing came.
+    /// The final response of the stream, else the received body. Empty if nothing arrived.
     pub response: Bytes,
 }
 

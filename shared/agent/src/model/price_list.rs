@@ -22,7 +22,7 @@ struct PriceList {
 /// model has a list price.
 static PRICES: LazyLock<BTreeMap<String, Prices>> = LazyLock::new(|| parse(LISTS).unwrap_or_default());
 
-/// Returns the list price of a model: that of its name, or of its name without the date of a snapshot, such as
+/// Returns the list price of a model, by its name, or by its name without the date of a snapshot, such as
 /// `-2025-08-07` or `-20250929`.
 #[must_use]
 pub fn list_price(model: &str) -> Option<Prices> {

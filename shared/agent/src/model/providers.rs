@@ -45,7 +45,7 @@ impl Providers {
         }
     }
 
-    /// Returns the name of a provider: that of its declaration, or its host if it has none.
+    /// Returns the declared name of a provider, or its host if the declaration has no name.
     #[must_use]
     pub fn display_name(&self, name: Option<&str>) -> String {
         let id = self.id(name);

@@ -5,7 +5,7 @@ use crate::model::{Identifiers, Message, ReplyItem, model_settings::ModelSetting
 /// One model call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// The provider's name in the deployment; none for the default.
+    /// The provider's name in the deployment. `None` for the default.
     pub provider: Option<String>,
     /// The provider's model id.
     pub model: String,
@@ -29,7 +29,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Returns the response that the request continues from; none if it starts a chain.
+    /// Returns the response that the request continues from, or `None` if it starts a chain.
     #[must_use]
     pub fn previous_response_id(&self) -> Option<&str> {
         match &self.chain {

@@ -148,7 +148,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the verdict that settles a turn with this outcome; none for a suspension.
+    /// Returns the verdict that settles a turn with this outcome. `None` for a suspension.
     #[must_use]
     pub fn verdict(&self, writer: AttemptId) -> Option<Verdict> {
         match self.ending {
@@ -158,7 +158,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the turn's tool rounds, oldest first; those of a suspension are in its recovery point.
+    /// Returns the turn's tool rounds, oldest first. The rounds of a suspension are in its recovery point.
     #[must_use]
     pub fn rounds(&self) -> Vec<Round> {
         match &self.ending {

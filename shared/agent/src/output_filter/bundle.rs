@@ -12,7 +12,7 @@ use serde::{Deserialize, de::IgnoredAny};
 /// The language tag that marks a bundle for clients.
 pub(super) const TAG: &str = "aptix-json";
 
-/// Maximum size of a bundle, in bytes: that of a model's reply. A longer object is no bundle, so its files are replaced.
+/// Maximum size of a bundle, in bytes: the maximum of a model's reply. A longer object is no bundle, so its files are replaced.
 pub(super) const MAX_BUNDLE_BYTES: usize = 8 << 20;
 
 /// Maximum depth of a bundle. A deeper object is no bundle.

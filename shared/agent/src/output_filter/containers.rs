@@ -25,7 +25,7 @@ pub(super) struct Containers {
     is_after_quote: bool,
     /// Position of the text after the matched containers.
     end: usize,
-    /// Columns between the parent's content and that of the item that begins.
+    /// Columns between the parent's content and the new item's content.
     item_offset: usize,
 }
 

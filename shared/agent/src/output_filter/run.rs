@@ -27,9 +27,9 @@ const MAX_GAP_CHARS: usize = 256;
 /// The effect of a character on a run.
 #[derive(Debug)]
 pub(super) enum RunStep {
-    /// The run goes on, or another one does since the current word. The file ended before that word.
+    /// The run continues, or another run began with the current word. The file ended before that word.
     Continues(Option<Match>),
-    /// The run is over. The position is that of a word which it doesn't include, and which the character ended.
+    /// The run is over. The position is the start of a word that the character ended and that the run doesn't include.
     Ends(Option<Match>, Option<usize>),
 }
 
@@ -71,7 +71,7 @@ impl Chars {
         self.has(UPPER | LOWER)
     }
 
-    /// True for the characters of base64 rather than those of words, numbers, hexadecimal digits or names.
+    /// True for characters that occur in base64 rather than in words, numbers, hexadecimal digits or names.
     fn is_diverse(self) -> bool {
         self.has(UPPER) && self.has(LOWER) && self.has(DIGITS) && self.kinds.count_ones() >= MIN_KINDS
     }
@@ -116,7 +116,7 @@ struct Word {
     chars: Chars,
     /// True if it is written like a word of prose.
     is_prose: bool,
-    /// The gap before it, and the same with the characters of the word, which may be marks too. None before the first.
+    /// The gap before it, and the same with the characters of the word, which may be marks too. `None` before the first.
     gap: Option<(Gap, Gap)>,
 }
 

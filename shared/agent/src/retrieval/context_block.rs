@@ -26,7 +26,7 @@ const MAX_TOOL_TOKENS: u32 = 32_000;
 /// The retrieved context of a turn.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ContextBlock {
-    /// The block; none if the search found nothing.
+    /// The block. `None` if the search found nothing.
     pub block: Option<String>,
     /// References to the chunks in it, in the same order.
     pub refs: Vec<AgentSessionChunkRef>,

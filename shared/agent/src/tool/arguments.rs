@@ -1,7 +1,7 @@
 //! Parses a call's arguments from the model's text into a value that matches the schema.
 //!
 //! A tool never sees anything else. Arguments that don't match become a failed result that names the fault, so that
-//! the model can call again; the turn goes on.
+//! the model can call again, and the turn continues.
 
 use serde_json::{Map, Value};
 

@@ -20,7 +20,7 @@ pub enum DefinitionFault {
     #[error("needs a description")]
     MissingDescription,
     /// The usage text is present but blank.
-    #[error("has blank usage text; leave it out")]
+    #[error("has blank usage text. Omit Usage")]
     BlankUsage,
     /// The usage text could end its own block in the prompt.
     #[error("has usage text with the delimiter `<<<APTIX_`")]
@@ -68,7 +68,7 @@ pub enum DefinitionFault {
     Missing,
 }
 
-/// Returns every fault of one definition; none if it is valid.
+/// Returns every fault of one definition.
 #[must_use]
 pub fn check(tool: &Definition) -> Vec<DefinitionFault> {
     let mut faults = check_built_in(tool);

@@ -22,7 +22,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Returns the compiled schema of the arguments; none if it is invalid.
+    /// Returns the compiled schema of the arguments, or `None` if it is invalid.
     pub(super) fn schema(&self) -> Option<&Schema> {
         let compile = || Schema::compile(&self.tool.definition().parameters).ok();
         self.schema.get_or_init(compile).as_ref()

@@ -25,7 +25,7 @@ fn truncate(value: &str) -> Cow<'_, str> {
     }
 }
 
-/// Renders the block; none without results.
+/// Renders the block. `None` without results.
 #[must_use]
 pub fn results_block(outputs: &[ToolOutput]) -> Option<String> {
     if outputs.is_empty() {

@@ -37,7 +37,7 @@ pub(super) enum ClientCallError {
     Arguments(#[from] ArgumentError),
 }
 
-/// Returns the reason the client can't answer this call. None if it can, or if the tool isn't the client's.
+/// Returns the reason the client can't answer this call. `None` if it can, or if the tool isn't the client's.
 pub(super) fn client_call_error(
     offered: &[Definition],
     call: &FunctionCall,

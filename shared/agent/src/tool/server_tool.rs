@@ -131,6 +131,6 @@ pub enum ToolError {
     #[error("{0}")]
     Refused(String),
     /// A dependency of the tool is unavailable.
-    #[error("{0} is unavailable at the moment. Go on without it, or try again later.")]
+    #[error("{0} is unavailable at the moment. Continue without it, or try again later.")]
     Unavailable(&'static str),
 }

@@ -11,7 +11,7 @@ use super::point::FilePoints;
 /// The points of a repository in the database.
 #[derive(Debug, Clone, Default)]
 pub struct IndexedState {
-    /// The layout of its collection; none if the collection doesn't exist.
+    /// The layout of its collection. `None` if the collection doesn't exist.
     pub(super) layout: Option<Layout>,
     /// Files by path.
     pub(super) files: BTreeMap<String, IndexedFile>,

@@ -37,7 +37,7 @@ pub(super) struct Catalog {
 }
 
 impl Catalog {
-    /// Reads the data file; none if it is invalid, which a test excludes.
+    /// Reads the data file, or `None` if it is invalid, which a test excludes.
     pub(super) fn read() -> Option<Self> {
         let source: Source = yaml_serde::from_str(include_str!("../../data/secrets.yaml")).ok()?;
         let names = path_set(source.names.iter().map(String::as_str)).ok()?;

@@ -18,7 +18,7 @@ use catalog::Catalog;
 pub use finding::Finding;
 pub use path_set::{AllowedSecrets, InvalidPattern};
 
-/// The rules; none if they can't be read, and then every file is refused.
+/// The rules. `None` if they can't be read, and then every file is refused.
 static CATALOG: LazyLock<Option<Catalog>> = LazyLock::new(Catalog::read);
 
 /// Returns the rule that forbids the name of a file, by its path below the folder.

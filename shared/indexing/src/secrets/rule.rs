@@ -27,7 +27,7 @@ pub(super) struct RuleSource {
 /// A rule for the content of a file.
 pub(super) struct Rule {
     pub(super) id: String,
-    /// The files that it applies to; none for all.
+    /// The files that it applies to. `None` for all.
     paths: Option<Gitignore>,
     entropy: f64,
     mixed: bool,
@@ -37,7 +37,7 @@ pub(super) struct Rule {
 }
 
 impl Rule {
-    /// Creates a rule; none if its paths are invalid.
+    /// Creates a rule, or `None` if its paths are invalid.
     pub(super) fn new(source: RuleSource) -> Option<Self> {
         let RuleSource { id, paths, entropy, mixed, pattern, .. } = source;
         let paths = match paths.is_empty() {

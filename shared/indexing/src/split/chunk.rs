@@ -98,7 +98,7 @@ pub(super) fn limit_name(name: &str) -> &str {
     name.get(..name.floor_char_boundary(MAX_NAME_BYTES)).unwrap_or(name)
 }
 
-/// Returns the chunk at these bytes of the text; none if it is only whitespace.
+/// Returns the chunk at these bytes of the text, or `None` if it is only whitespace.
 pub(super) fn chunk(text: &str, range: Range<usize>, lines: &LineIndex) -> Option<Chunk> {
     let part = text.get(range.clone())?;
     let begins = range.start + (part.len() - part.trim_start().len());

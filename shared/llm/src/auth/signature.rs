@@ -1,5 +1,5 @@
-//! Signatures of requests to providers in AWS, over method, URL, content type and body. Other headers, such as those of a
-//! trace, are left out, since a proxy may change them.
+//! Signatures of requests to providers in AWS, over method, URL, content type and body. Other headers, such as trace
+//! headers, are left out, since a proxy may change them.
 
 use std::time::SystemTime;
 

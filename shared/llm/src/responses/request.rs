@@ -258,7 +258,7 @@ pub struct Domains<'a> {
     pub allowed_domains: &'a [String],
 }
 
-/// `{"type": "auto", …}`: the provider creates a container, or reuses that of the conversation.
+/// `{"type": "auto", …}`: the provider creates a container, or reuses the conversation's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "auto")]
 pub struct Container<'a> {

@@ -28,7 +28,7 @@ impl Default for Limits {
 /// An event with at least one `data` line, which may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// The `event` field. `message` if there is none.
+    /// The `event` field. `message` if absent.
     pub kind: String,
     /// The `data` lines, joined with LF.
     pub data: String,

@@ -102,7 +102,7 @@ impl ChatRequest {
         for name in KNOWN {
             let asks = |values: Vec<Value>| members.get(name).is_some_and(|value| !values.contains(value));
             if neutral(name).is_some_and(asks) {
-                return Err(members.unsupported(name, "Leave it out."));
+                return Err(members.unsupported(name, "Omit it."));
             }
         }
         if members.flag("store")? == Some(false) {
@@ -130,7 +130,7 @@ impl ChatRequest {
                 let options =
                     Members::read(options, "stream_options", &["include_usage", "include_obfuscation"])?;
                 if options.flag("include_obfuscation")? == Some(true) {
-                    return Err(options.unsupported("include_obfuscation", "Leave it out."));
+                    return Err(options.unsupported("include_obfuscation", "Omit it."));
                 }
                 options.flag("include_usage")?.unwrap_or_default()
             }

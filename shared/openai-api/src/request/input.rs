@@ -189,7 +189,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads an item of the model. That of a stored response is known by its id, or by that of its call, since some clients
+    /// Reads an item of the model. An item of a stored response is known by its id, or by its call's id, since some clients
     /// keep no other; everything before it is stored too. Others go to the model as text.
     fn earlier(&mut self, item: &Value, path: &str) -> Result<(), ApiError> {
         let ids = ["id", "call_id"].into_iter().filter_map(|name| item.get(name)?.as_str());

@@ -67,9 +67,9 @@ const KNOWN: &[&str] = &[
 const UNSUPPORTED: &[(&str, &str)] = &[
     ("context_management", "The service compacts long conversations itself."),
     ("max_tool_calls", "The agent's context limits the rounds of a turn."),
-    ("moderation", "Leave it out."),
+    ("moderation", "Omit it."),
     ("prompt", "Name an agent in 'model', or send 'instructions'."),
-    ("prompt_cache_options", "Leave it out."),
+    ("prompt_cache_options", "Omit it."),
 ];
 
 /// Members that are repeated in the response. The first ones are hints without an effect.
@@ -113,7 +113,7 @@ pub struct CreateResponse {
     pub parent: Parent,
     /// The new input.
     pub input: Input,
-    /// The standing instructions, with those of system messages.
+    /// The standing instructions, with the system messages' instructions.
     pub instructions: String,
     /// The settings of the turn.
     pub options: TurnOptions,
@@ -213,11 +213,11 @@ fn check_delivery(members: &Members<'_>) -> Result<(), ApiError> {
     if let Some(options) = members.get("stream_options") {
         let options = Members::read(options, "stream_options", &["include_obfuscation"])?;
         if options.flag("include_obfuscation")? == Some(true) {
-            return Err(options.unsupported("include_obfuscation", "Leave it out."));
+            return Err(options.unsupported("include_obfuscation", "Omit it."));
         }
     }
     if members.get("top_logprobs").is_some_and(|count| *count != json!(0)) {
-        return Err(members.unsupported("top_logprobs", "Leave it out."));
+        return Err(members.unsupported("top_logprobs", "Omit it."));
     }
     for include in members.list("include")? {
         // The others are about items that a response of this service doesn't have.

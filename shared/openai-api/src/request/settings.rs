@@ -145,7 +145,7 @@ fn text(
     Ok((format, verbosity))
 }
 
-/// Reads `text.format`; none if it is plain text.
+/// Reads `text.format`, or `None` if it is plain text.
 fn format(format: &Value) -> Result<Option<JsonFormat>, ApiError> {
     let path = "text.format";
     match format.get("type").and_then(Value::as_str) {

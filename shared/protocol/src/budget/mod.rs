@@ -3,7 +3,7 @@
 //! A meter counts what the turns of one subject (an org, a user, an agent or a session) consume in one window. A turn
 //! has one entry in each of its meters. Its start adds the entry with an estimate, a running turn raises it, and the
 //! finalization replaces the estimate by the turn's usage. Every change is conditional on the entry as read and changes
-//! the sums by the difference, so a meter's sums are always those of its entries, however often a change is repeated.
+//! the sums by the difference, so a meter's sums always equal its entries, however often a change is repeated.
 //!
 //! A meter of concurrent turns counts the turns that a function works on. Their entries have no amounts, and leave with
 //! the settlement or suspension.
@@ -34,7 +34,7 @@ const RESERVED_SHARE: u64 = 100;
 pub struct Subjects {
     /// The user who sent it.
     pub user: UserId,
-    /// The agents whose limits hold for it: that of its session, and those whose configuration it uses.
+    /// The agents whose limits apply to it: its session's agent, and the agents whose configuration it uses.
     pub agents: Vec<String>,
     /// Its session.
     pub session: SessionId,

@@ -31,7 +31,7 @@ pub fn oldest_to_check(
 }
 
 /// True if a turn still has a right to its entry. A dead start has none, and a turn that no function works on isn't
-/// concurrent. `turn` is the stored head, if there is one.
+/// concurrent. `turn` is the stored head, if any.
 #[must_use]
 pub fn is_held(
     window: BudgetWindow,

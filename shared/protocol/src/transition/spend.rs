@@ -17,7 +17,7 @@ use crate::{
     turn::{EndReason, Settlement, State, Turn, Verdict},
 };
 
-/// Records the last figure of an attempt that stops without an outcome: it lost its turn, or can't go on. `stored` is
+/// Records the last figure of an attempt that stops without an outcome: it lost its turn, or can't continue. `stored` is
 /// the head as read.
 ///
 /// # Errors
@@ -47,7 +47,7 @@ pub enum Seal {
 }
 
 /// Decides whether the figure of a settled turn has to be sealed before the turn is finalized. Its attempt has `grace`
-/// from the end on to tell it; none if it is zero, whatever the clocks say.
+/// from the end on to tell it. `None` if it is zero, whatever the clocks say.
 #[must_use]
 pub fn seal(turn: &Turn, now: Timestamp, grace: Duration) -> Seal {
     match &turn.state {

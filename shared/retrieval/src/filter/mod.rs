@@ -34,9 +34,9 @@ pub struct Filters {
     /// The conditions that a result's payload must also meet.
     pub payload_conditions: Vec<PayloadCondition>,
     /// The subset of the base whose whole values or words match the conditions on parts, so that those are found however
-    /// many other points are nearer; none without such conditions.
+    /// many other points are nearer. `None` without such conditions.
     pub whole_matches: Option<Filter>,
-    /// The subset of the base that ranks higher; none without hints.
+    /// The subset of the base that ranks higher. `None` without hints.
     pub hinted: Option<Filter>,
     /// The keys of conditions that were dropped, as the request spells them.
     pub ignored_keys: Vec<String>,
@@ -176,7 +176,7 @@ fn index_types(condition: &RagCondition, by_word: bool) -> impl Iterator<Item = 
 }
 
 /// Returns the key as the database parses it: a path of names separated by dots, each optionally followed by `[]` or
-/// an index. Any other key is one quoted name. None if it names the tenant, or can't be a key at all.
+/// an index. Any other key is one quoted name. `None` if it names the tenant, or can't be a key at all.
 fn key_path(key: &str) -> Option<String> {
     let key = key.trim();
     if names_tenant(key) {

@@ -144,7 +144,7 @@ pub(super) fn backfill_state(payload: Option<HashMap<String, Value>>) -> Backfil
     }
 }
 
-/// Reads a session and its org from a point; none if the point isn't a session's.
+/// Reads a session and its org from a point, or `None` if the point isn't a session's.
 pub(super) fn candidate(mut payload: HashMap<String, Value>) -> Option<(String, Candidate)> {
     let org = text(payload.remove(key::ORG_ID))?;
     let session = SessionId::new(text(payload.remove(key::SESSION_ID))?).ok()?;

@@ -16,7 +16,7 @@ use tracing_subscriber::{
 
 use super::metrics::Metrics;
 
-/// Merges an event's fields with those of all its spans, so that a search needs only the name of a field. Inner spans
+/// Merges an event's fields with the fields of all its spans, so that a search needs only the name of a field. Inner spans
 /// override outer ones, and the event overrides all. Debug spans of libraries never override anything.
 #[derive(Default)]
 pub(crate) struct FlatJson {

@@ -1,4 +1,4 @@
-//! CloudWatch metrics in the embedded metric format. A log line with a known message also lists those of its fields
+//! CloudWatch metrics in the embedded metric format. A log line with a known message also lists the fields
 //! that are metrics. Nothing else is sent.
 
 use std::time::{SystemTime, UNIX_EPOCH};

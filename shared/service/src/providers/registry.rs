@@ -46,14 +46,14 @@ struct ProviderEntry {
     /// The API that the provider offers.
     #[serde(default)]
     wire: Wire,
-    /// The authentication. Defaults to a key, if there is one.
+    /// The authentication. Defaults to a key, if one is set.
     #[serde(default)]
     auth: Auth,
-    /// The service that a signature names. Defaults to that of a Bedrock host.
+    /// The service that a signature names. Defaults to a Bedrock host's service.
     aws_service: Option<String>,
-    /// The region that a signature names. Defaults to that of a Bedrock host.
+    /// The region that a signature names. Defaults to a Bedrock host's region.
     aws_region: Option<String>,
-    /// The header with the bare key. If absent, that of the wire: `Authorization: Bearer …`, or `x-api-key`.
+    /// The header with the bare key. Defaults to the wire's: `Authorization: Bearer …`, or `x-api-key`.
     key_header: Option<String>,
     /// The ARN of the secret with the key.
     key_secret_arn: Option<String>,

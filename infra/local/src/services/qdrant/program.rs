@@ -24,7 +24,7 @@ pub(super) enum Program {
 pub(super) struct Locations {
     /// The running program.
     executable: PathBuf,
-    /// The user's data folder, if there is one.
+    /// The user's data folder. `None` if the environment names none.
     data: Option<PathBuf>,
     /// Manifest of the engine's sources, which may not exist.
     manifest: PathBuf,

@@ -69,7 +69,7 @@ pub fn client_error(error: &model::Error, failure: Option<&str>) -> Error {
         ),
         model::Error::AttachmentRefused => (
             ErrorCode::ModelAttachmentRefused,
-            "The model provider can't read an image or a file of this turn. Send it in another form, or leave it out.",
+            "The model provider can't read an image or a file of this turn. Convert the image or file, or omit it.",
         ),
         model::Error::ContentFiltered => (
             ErrorCode::ModelContentFiltered,

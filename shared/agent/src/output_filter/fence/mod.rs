@@ -153,7 +153,7 @@ impl Fences {
         matches!(self.leaf, Leaf::Fence(_))
     }
 
-    /// Returns the position of the open fence's first mark and that of its tag.
+    /// Returns the positions of the open fence's first mark and of its tag.
     pub(super) fn opening(&self) -> Option<(usize, Range<usize>)> {
         match &self.leaf {
             Leaf::Fence(fence) => Some((fence.at, fence.tag.clone())),

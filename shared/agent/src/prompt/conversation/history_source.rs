@@ -7,12 +7,12 @@ use protocol::chain::ReplayReason;
 pub(super) enum HistorySource {
     /// The provider's stored responses.
     Continued {
-        /// The response that the turn's first model call continues from; none if it starts a chain.
+        /// The response that the turn's first model call continues from. `None` if it starts a chain.
         previous_response_id: Option<String>,
     },
     /// This service, which replays the earlier turns.
     Replayed {
-        /// The reason to replay them; none if there are none.
+        /// The reason to replay the earlier turns. `None` without earlier turns.
         reason: Option<ReplayReason>,
         /// The provider's storage of responses, for the requests after this one.
         storage: ResponseStorage,
@@ -39,7 +39,7 @@ impl HistorySource {
         }
     }
 
-    /// Returns the reason to replay the earlier turns; none if the provider stores them or there are none.
+    /// Returns the reason to replay the earlier turns, or `None` if the provider stores them or the session has none.
     pub(super) fn replay_reason(&self) -> Option<ReplayReason> {
         match self {
             Self::Continued { .. } => None,

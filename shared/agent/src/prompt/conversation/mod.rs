@@ -121,7 +121,7 @@ impl Conversation {
         Self { loaded: std::mem::take(&mut before.loaded), ..self }
     }
 
-    /// Returns the response that the next request continues from; none if it starts a chain.
+    /// Returns the response that the next request continues from, or `None` if it starts a chain.
     pub(crate) fn previous_response_id<'a>(&'a self, state: &'a AttemptState) -> Option<&'a str> {
         match &self.history {
             HistorySource::Continued { previous_response_id } => {
@@ -221,7 +221,7 @@ impl Conversation {
         rendered
     }
 
-    /// Returns the turns to summarize before this request; none if no earlier turns are replayed.
+    /// Returns the turns to summarize before this request, or `None` if no earlier turns are replayed.
     pub(crate) fn compaction_range(
         &self,
         spec: &TurnSpec,
@@ -233,7 +233,7 @@ impl Conversation {
             .and_then(|_| CompactionRange::needed(spec, state, rendered, self.budget.tokens))
     }
 
-    /// Returns the [snapshot](history::snapshot) of the conversation, after this outcome of its turn. None if the provider
+    /// Returns the [snapshot](history::snapshot) of the conversation, after this outcome of its turn. `None` if the provider
     /// stores the conversation, or if the turn is the first.
     #[must_use]
     pub fn history_snapshot(&self, turn: &Turn, spec: &TurnSpec, outcome: &Outcome) -> Option<File> {

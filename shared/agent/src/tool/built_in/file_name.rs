@@ -18,7 +18,7 @@ const MAX_EXTENSION_CHARS: usize = 12;
 /// Names that Windows reserves for devices, with any extension.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 
-/// Returns one safe path segment, or none if no character remains.
+/// Returns one safe path segment, or `None` if no character remains.
 ///
 /// Letters and digits of any script stay, and `_`, `-` and single dots between other characters. Everything else,
 /// including slashes and control characters, becomes `_`.
@@ -58,7 +58,7 @@ fn shorten(name: &str) -> String {
         (chars, bytes) = (chars + 1, bytes + encoded_len(*char));
         fits(chars, bytes)
     });
-    // The cut may leave a dot before that of the extension.
+    // The cut may leave a dot before the extension's dot.
     stem.collect::<String>().trim_end_matches(['.', '_', '-']).to_owned() + extension
 }
 

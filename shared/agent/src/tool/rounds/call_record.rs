@@ -17,14 +17,14 @@ use crate::{
 pub struct ToolCallRecord {
     /// Id of the call, unique within its turn.
     pub call_id: String,
-    /// The provider's id of the call, if another call of the turn has the same.
+    /// The provider's call id. Set only if another call of the turn shares it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub provider_id: Option<String>,
     /// The tool's name.
     pub name: String,
     /// The arguments as the model wrote them.
     pub arguments: String,
-    /// The result; none while the client runs the call.
+    /// The result. `None` while the client runs the call.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub outcome: Option<ToolOutcome>,
     /// The side that runs the call: the server or the client.
@@ -82,7 +82,7 @@ impl ToolCallRecord {
         }
     }
 
-    /// Returns the call with its result; none while it has none.
+    /// Returns the call with its result, or `None` while the result is pending.
     #[must_use]
     pub fn output(&self) -> Option<ToolOutput> {
         Some(ToolOutput { call: self.to_provider_call(), outcome: self.outcome.clone()? })

@@ -27,7 +27,7 @@ pub struct ModelCallInfo {
     /// Set if its long values are stored as files of the turn.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub has_long_values: bool,
-    /// Number of the recovery point that has its tool calls; 0 if it has none.
+    /// Number of the recovery point with its tool calls. 0 without tool calls.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub recovery_point: u32,
 }

@@ -31,10 +31,10 @@ pub struct Round {
     pub message: AssistantMessage,
     /// The calls, in the model's order.
     pub calls: Vec<ToolCallRecord>,
-    /// The mode of the request that carried the results; none if it was not recorded.
+    /// The mode of the request that carried the results. `None` if it was not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// The model call that returned the reply; none if it was not recorded.
+    /// The model call that returned the reply. `None` if it was not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_call: Option<ModelCallInfo>,
 }
@@ -101,7 +101,7 @@ impl Round {
 }
 
 /// Creates records of a reply's calls, each with an id that is unique within the turn. Some providers reuse ids from
-/// reply to reply, and results that a client sends again must differ from those of the next round.
+/// reply to reply, and results that a client sends again must differ from the results of the next round.
 pub fn record_calls(calls: Vec<FunctionCall>, before: &[Round], round: u32) -> Vec<ToolCallRecord> {
     let ids = before.iter().flat_map(|round| &round.calls).map(|call| call.call_id.clone());
     let mut taken: HashSet<String> = ids.collect();

@@ -34,7 +34,7 @@ pub struct ExecutedCall {
     pub outcome: ToolOutcome,
     /// The duration of the call.
     pub execution_ms: u64,
-    /// The effects to perform; none if the call failed.
+    /// The effects to perform. Empty if the call failed.
     pub effects: Vec<Effect>,
 }
 
@@ -112,7 +112,7 @@ enum CallError {
     NotOffered(String),
     #[error(transparent)]
     ClientCall(#[from] ClientCallError),
-    #[error("This tool is no longer available. Go on without it.")]
+    #[error("This tool is no longer available. Continue without it.")]
     Unregistered,
     #[error(transparent)]
     Arguments(#[from] ArgumentError),

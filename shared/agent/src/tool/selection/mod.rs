@@ -87,7 +87,7 @@ pub fn select_tools<'a>(
 }
 
 /// Returns the tools as a model call carries them. The usage text of a client tool is appended to its description;
-/// the system message has that of the server's tools ([`usage_metadata_block`]).
+/// the system message has the usage texts of the server's tools ([`usage_metadata_block`]).
 #[must_use]
 pub fn to_model_tools(tools: &[Definition]) -> Vec<Tool> {
     let usage = |tool: &Definition| tool.usage.clone().filter(|_| tool.executed_by == ExecutedBy::Client);
@@ -106,7 +106,7 @@ pub fn to_model_tools(tools: &[Definition]) -> Vec<Tool> {
         .collect()
 }
 
-/// Renders the usage texts of the server's tools among these; none if no tool has one.
+/// Renders the usage texts of the server's tools among these, or `None` if no tool has one.
 #[must_use]
 pub fn usage_metadata_block<'a>(tools: impl IntoIterator<Item = &'a Definition>) -> Option<String> {
     let mut lines = Vec::new();

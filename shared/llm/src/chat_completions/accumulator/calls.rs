@@ -48,7 +48,7 @@ impl CallPieces {
         Ok(())
     }
 
-    /// Returns the position of the call that a piece continues, if there is one.
+    /// Returns the position of the call that a piece continues. `None` if it starts a call.
     fn position(&self, piece: &CallPiece) -> Option<usize> {
         let newest = match piece.index {
             None => self.calls.len().checked_sub(1)?,
