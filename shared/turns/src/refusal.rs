@@ -183,8 +183,8 @@ impl Refusal {
         Error::from(code).into()
     }
 
-    pub(crate) fn context_version_not_found(version: impl ToString) -> Self {
-        Error::from(ErrorCode::ContextVersionNotFound).with_details(version.to_string()).into()
+    pub(crate) fn context_version_not_found(version: String) -> Self {
+        Error::from(ErrorCode::ContextVersionNotFound).with_details(version).into()
     }
 
     /// Refuses a change of a context with another entity tag than the request requires. `None` without a live context.

@@ -117,7 +117,7 @@ impl<S: ContextStore, H: Clock + Random> ContextEditor<S, H> {
         let found = self.store.context_version(&caller.org, id, version).await?;
         let content = found
             .and_then(|found| found.content)
-            .ok_or_else(|| Refusal::context_version_not_found(version))?;
+            .ok_or_else(|| Refusal::context_version_not_found(version.to_string()))?;
         self.parse(&caller.org, id, &content, rules).await?;
         let target = Target { content: Some(&content), restored: Some(version) };
         self.apply(caller, id, &target, required, "context_rollback").await
@@ -137,7 +137,7 @@ impl<S: ContextStore, H: Clock + Random> ContextEditor<S, H> {
         rules: &Rules<'_>,
     ) -> Result<Context, Refusal> {
         access::require_context_editor(caller)?;
-        let not_found = || Refusal::context_version_not_found(rollout.version);
+        let not_found = || Refusal::context_version_not_found(rollout.version.to_string());
         let found = self.store.context_version(&caller.org, id, rollout.version).await?;
         let content = found.and_then(|found| found.content).ok_or_else(not_found)?;
         self.parse(&caller.org, id, &content, rules).await?;

@@ -364,7 +364,7 @@ impl<D: QueueDeps> SessionEditor<D> {
 }
 
 fn ensure_version(found: bool, version: u32) -> Result<(), Refusal> {
-    if found { Ok(()) } else { Err(Refusal::context_version_not_found(version)) }
+    if found { Ok(()) } else { Err(Refusal::context_version_not_found(version.to_string())) }
 }
 
 fn ensure_administrator(caller: &Caller, session: &Session) -> Result<(), Refusal> {

@@ -112,7 +112,7 @@ impl<S: ContextReads> ContextReader<S> {
         number: &str,
     ) -> Result<ContextVersion, Refusal> {
         access::require_context_editor(caller)?;
-        let not_found = || Refusal::context_version_not_found(number);
+        let not_found = || Refusal::context_version_not_found(number.to_owned());
         let parsed = number.parse().map_err(|_| not_found())?;
         let found = self.store.context_version(&caller.org, id, parsed).await?.ok_or_else(not_found)?;
         Ok(context_view::version(id.kind(), &found)?)

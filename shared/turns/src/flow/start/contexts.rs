@@ -70,7 +70,7 @@ async fn without_built_in(store: &impl Reads, org: &OrgId, named: &Contexts) -> 
 }
 
 fn pinned<T>(version: u32, found: Option<T>) -> Result<T, Refusal> {
-    found.ok_or_else(|| Refusal::context_version_not_found(version))
+    found.ok_or_else(|| Refusal::context_version_not_found(version.to_string()))
 }
 
 /// Resolves the effective settings of these contexts.
