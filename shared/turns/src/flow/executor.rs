@@ -1,7 +1,5 @@
 //! The executor of turns: starts or resumes a turn, and works on it until it has a response.
 
-use std::sync::OnceLock;
-
 use agent::outcome::Response;
 use contracts::{
     ToolContinuation,
@@ -148,7 +146,6 @@ impl<D: AgentDeps> Executor<D> {
             conditions,
             rerun,
             question,
-            reservation: OnceLock::new(),
             scope,
             stream,
         };

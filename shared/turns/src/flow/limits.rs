@@ -41,6 +41,11 @@ impl OrgLimits {
         Ok(Self { settings: settings?, budgets: budgets? })
     }
 
+    /// True if the org has budgets, in which turns reserve.
+    pub(crate) fn has_budgets(&self) -> bool {
+        !self.budgets.budgets.is_empty()
+    }
+
     /// Returns the subjects of a turn in a session with these contexts. Names and reads agents only if something limits
     /// them.
     pub(crate) async fn subjects(

@@ -36,8 +36,6 @@ pub(crate) struct Reservation {
     pub(crate) amounts: Amounts,
     /// Warnings for the user.
     pub(crate) warnings: Vec<String>,
-    /// The agents that it counts for.
-    pub(crate) agents: Vec<String>,
     /// The entries that this start made, and not an earlier try of it.
     fresh: Vec<(MeterRef, Entry)>,
 }
@@ -136,8 +134,7 @@ pub(crate) async fn reserve(
     let meters = budget::meters(budgets, subjects, deps.host().now());
     let amounts = budget::reservation(budgets, subjects);
     let added = join_all(meters.iter().map(|meter| add(deps, budgets, subjects, meter, turn))).await;
-    let agents = subjects.agents.clone();
-    let mut reservation = Reservation { amounts, agents, ..Reservation::default() };
+    let mut reservation = Reservation { amounts, ..Reservation::default() };
     let (mut refused, mut failed, mut rate_limits) = (None, None, RateLimits::default());
     for (mut meter, added) in meters.into_iter().zip(added) {
         let (added, stored) = match added {

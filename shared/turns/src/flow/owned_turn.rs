@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use agent::mode::Catalog;
 use protocol::{
     budget::Amounts,
     spent::Spent,
@@ -26,6 +27,8 @@ pub(crate) struct OwnedTurn {
     pub(crate) lease: Lease,
     /// The scope of the request that works on it.
     pub(crate) scope: RequestScope,
+    /// The modes that it may use: the built-in ones, and those of its org.
+    pub(crate) catalog: Catalog,
     /// The amounts that the turn's start reserved in its meters. Zero after a takeover or a resumption.
     pub(crate) reserved: Amounts,
     /// Spending by attempts that died; none if no attempt did.
@@ -38,11 +41,12 @@ pub(crate) struct OwnedTurn {
 
 impl OwnedTurn {
     /// Creates the owner's view of a turn after the write that acquired it.
-    pub(crate) fn new(turn: Turn, lease: Lease, scope: &RequestScope) -> Self {
+    pub(crate) fn new(turn: Turn, lease: Lease, scope: &RequestScope, catalog: &Catalog) -> Self {
         Self {
             turn,
             lease,
             scope: scope.clone(),
+            catalog: catalog.clone(),
             reserved: Amounts::default(),
             lost: None,
             spending: Spending::default(),

@@ -269,7 +269,7 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
         let (turn, host, timing) = (&self.owned.turn, self.deps.host(), self.deps.timing());
         answer::check_text_format(&reply.text, &self.spec, &mut self.state);
         let state = std::mem::take(&mut self.state);
-        let mode = self.owned.scope.catalog(self.deps).display_name(state.effects.mode(turn));
+        let mode = self.owned.catalog.display_name(state.effects.mode(turn));
         let text = guard_text(turn, &reply.text, self.spec.settings.answer_format()).await;
         let answer = answer::completed(turn, &mode, text, state, &self.spec, host.now(), timing)
             .with_model_call(info)
@@ -308,7 +308,7 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
         }
         self.stream.status(turn, round, Phase::WaitingForTools);
         let (state, spec) = (std::mem::take(&mut self.state), self.spec.clone());
-        let mode = self.owned.scope.catalog(self.deps).display_name(state.effects.mode(turn));
+        let mode = self.owned.catalog.display_name(state.effects.mode(turn));
         let text = guard_text(turn, &reply.text, spec.settings.answer_format()).await;
         let suspended = answer::suspended(turn, &mode, text, state, spec, self.deps.host().now());
         Ok(Break(suspended.with_optional_files(self.take_optional_files())))

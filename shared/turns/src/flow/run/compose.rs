@@ -39,5 +39,5 @@ pub(super) async fn compose(
     let (request, solution, history) = join3(request, solution, exchanges).await;
     let (request, solution_text) = (request.transpose()?, solution.transpose()?);
     conversation.loaded.extend(LoadedData { request, solution_text, history });
-    Ok(prompt::compose::compose(turn, spec, state, conversation, owned.scope.catalog(deps)))
+    Ok(prompt::compose::compose(turn, spec, state, conversation, &owned.catalog))
 }

@@ -34,7 +34,7 @@ pub(super) async fn run(
     let routes = tool::route_calls(&spec.tools.definitions, &calls, &limits);
     let is_server = |(call, routes)| (routes == &ExecutedBy::Server).then_some(call);
     let server_calls: Vec<FunctionCall> = calls.iter().zip(&routes).filter_map(is_server).cloned().collect();
-    let facts = owned.scope.catalog(deps).facts(state.effects.mode(turn));
+    let facts = owned.catalog.facts(state.effects.mode(turn));
     server_calls.iter().take(limits.calls).for_each(|call| stream.tool(turn, state.rounds.count, call));
     let running =
         tool::run_calls(&config.tools, &spec.tools.definitions, &server_calls, &facts, &limits, host);

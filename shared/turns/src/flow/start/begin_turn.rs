@@ -3,17 +3,15 @@
 use agent::attempt::RecoveryPoint;
 use contracts::stream::Phase;
 use protocol::{
-    budget::Subjects,
     change::{Commit, TurnChange},
-    session::Session,
     spent::Spent,
-    transition::begin::{self, Setup, Snapshot},
+    transition::begin::{self, Setup},
     turn::Turn,
 };
 
 use crate::flow::{
     finish::turn_event,
-    limits::OrgLimits,
+    meter::Reservation,
     owned_turn::{Lease, OwnedTurn},
     retrieval::excerpts::{join_search, retrieve},
     start::{
@@ -22,7 +20,7 @@ use crate::flow::{
         initial_step::{InitialInputs, TurnSettings, initial_step},
         mode_normalization::PreparedRetrieval,
         setup::{self, ResolvedTurn},
-        turn_start::TurnStart,
+        turn_start::{Admission, OrgRules, ReadStart, TurnStart},
     },
     write::{self, WriteOutcome},
 };
@@ -31,32 +29,33 @@ use crate::{
     refusal::Refusal,
 };
 
-impl<D: AgentDeps> TurnStart<'_, D> {
-    /// Starts the turn, with its request if that is small, and retrieves excerpts for it; none if another writer changed
+impl<D: AgentDeps> ReadStart<'_, '_, D> {
+    /// Starts an admitted turn, with its request if that is small, and retrieves excerpts for it; none if another writer changed
     /// the session first.
     pub(super) async fn begin(
         &self,
-        snapshot: &Snapshot,
-        limits: (&OrgLimits, &Subjects),
+        admission: &Admission,
         open: Option<Turn>,
         inline_request: Option<String>,
     ) -> Result<Option<(OwnedTurn, RecoveryPoint)>, Refusal> {
-        let Self { deps, submission, request, .. } = *self;
+        let Self { start, ref snapshot, org: OrgRules { catalog, .. } } = *self;
+        let TurnStart { deps, submission, request, stream, scope: request_scope, .. } = *start;
         let before = snapshot.session.as_ref();
-        let resolved = Box::pin(setup::resolve(self, limits, before));
+        let resolved = Box::pin(setup::resolve(self, admission));
         let ResolvedTurn { effective, setup, mode, sources, warnings } = resolved.await?;
         let (org, scope) = (&submission.key.session.org, request.rag_scope.as_slice());
-        let retrieval = Box::pin(retrieve(deps, self.question.as_ref(), org, scope, sources.as_ref()));
+        let retrieval = Box::pin(retrieve(deps, start.question.as_ref(), org, scope, sources.as_ref()));
         let chain = match &setup.rerun {
             Some(rerun) => rerun.parent.chain.clone(),
             None => before.and_then(|session| session.chain.clone()),
         };
-        let expected = expected_call(&effective, self.catalog(), &mode, &setup, chain.as_ref(), request);
-        let committed = Box::pin(self.commit_begin(before, open, &setup, inline_request, expected));
+        let expected = expected_call(&effective, catalog, &mode, &setup, chain.as_ref(), request);
+        let committed =
+            Box::pin(self.commit_begin(&admission.reservation, open, &setup, inline_request, expected));
         // Nothing is streamed before the turn exists, so a refusal until then keeps its HTTP status.
         let on_search = |(commit, _): &(Commit, Lease)| {
             if let Some(change) = commit.turns.first() {
-                self.stream.status(&change.after, 1, Phase::Retrieving);
+                stream.status(&change.after, 1, Phase::Retrieving);
             }
         };
         let Some(((commit, lease), retrieval)) = join_search(committed, retrieval, on_search).await? else {
@@ -78,29 +77,27 @@ impl<D: AgentDeps> TurnStart<'_, D> {
         };
         let history_owner = setup.target.upstream_for(&session).history_owner;
         let inputs = InitialInputs { start: turn.chain.clone(), chain, files: setup.files, history_owner };
-        let settings = TurnSettings { config: deps.config(), catalog: self.catalog(), effective: &effective };
+        let settings = TurnSettings { config: deps.config(), catalog, effective: &effective };
         let step = initial_step(settings, &turn, inputs, &session, request);
-        let (mut owned, mut step) =
-            (OwnedTurn::new(turn, lease, self.scope), retrieval.apply_to(step, sources));
-        let mut warnings = warnings;
-        if let Some(reservation) = self.reservation.get() {
-            owned.reserved = reservation.amounts;
-            warnings.extend(reservation.warnings.iter().cloned());
-        }
-        warnings.iter().for_each(|warning| step.state.effects.warn(warning));
+        let mut step = retrieval.apply_to(step, sources);
+        let mut owned = OwnedTurn::new(turn, lease, request_scope, catalog);
+        owned.reserved = admission.reservation.amounts;
+        let warnings = warnings.iter().chain(&admission.reservation.warnings);
+        warnings.for_each(|warning| step.state.effects.warn(warning));
         Ok(Some((owned, step)))
     }
 
     /// Commits the start of the turn; none if another writer changed the session first.
     async fn commit_begin(
         &self,
-        before: Option<&Session>,
+        reservation: &Reservation,
         open: Option<Turn>,
         setup: &Setup,
         inline_request: Option<String>,
         expected: Spent,
     ) -> Result<Option<(Commit, Lease)>, Refusal> {
-        let (deps, submission) = (self.deps, self.submission);
+        let TurnStart { deps, submission, .. } = *self.start;
+        let before = self.snapshot.session.as_ref();
         let (closing, closed) = match (before, open) {
             (Some(session), Some(open)) => match closing::prepare(deps, session, &open).await? {
                 Some((closing, evidence)) => {
@@ -111,12 +108,11 @@ impl<D: AgentDeps> TurnStart<'_, D> {
             },
             _ => (None, None),
         };
-        let newcomer = self.is_newcomer(before).await?;
+        let newcomer = self.is_newcomer().await?;
         let (host, timing) = (deps.host(), deps.timing());
         let (requested, attempt) = (host.monotonic(), host.attempt_id());
-        let meters = self.reservation.get().map(|reservation| reservation.meters.clone()).unwrap_or_default();
         let commit = begin::begin(before, closing, submission, setup, attempt, newcomer, host.now(), timing)
-            .with_meters(meters)
+            .with_meters(reservation.meters.clone())
             .with_spent(expected)
             .with_inline_request(inline_request);
         if let WriteOutcome::Superseded(_) = write::commit(deps, &commit).await? {
@@ -129,13 +125,12 @@ impl<D: AgentDeps> TurnStart<'_, D> {
     }
 
     /// Returns true if the caller doesn't take part in the session yet.
-    async fn is_newcomer(&self, session: Option<&Session>) -> Result<bool, Refusal> {
-        match session {
+    async fn is_newcomer(&self) -> Result<bool, Refusal> {
+        let user = &self.start.submission.requested_by.id;
+        match &self.snapshot.session {
             None => Ok(true),
-            Some(session) if session.owner.id == self.submission.requested_by.id => Ok(false),
-            Some(session) => {
-                Ok(!self.deps.store().is_participant(&session.key, &self.submission.requested_by.id).await?)
-            }
+            Some(session) if session.owner.id == *user => Ok(false),
+            Some(session) => Ok(!self.start.deps.store().is_participant(&session.key, user).await?),
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use futures::future::join;
 use protocol::{
-    budget::Subjects,
     session::IdOrigin,
     transition::begin::{self, Decision, Snapshot},
 };
@@ -13,14 +12,12 @@ use crate::flow::{
         replay::{self, WaitOutcome},
         salvage,
     },
-    limits::OrgLimits,
     retrieval::question::while_embedding,
     start::{
-        reservation::LoadedStart,
         staged_request::StagedRequest,
         take_over::take_over,
         takeover_setup::resolve_after_takeover,
-        turn_start::{Claim, StartConditions, TurnStart},
+        turn_start::{Admission, Claim, OrgRules, ReadStart, StartConditions, TurnStart},
     },
     write::{self, Tried},
 };
@@ -39,24 +36,25 @@ impl<D: AgentDeps> TurnStart<'_, D> {
         let claiming = Box::pin(async {
             let staging = StagedRequest::stage(self.deps.payloads(), self.submission, self.request);
             // The table answers sooner than the bucket, so a reservation delays nothing.
-            let (loaded, mut staged) = join(self.load_and_reserve(), staging).await;
-            let claim = match loaded {
-                Ok(loaded) => self.decide(loaded, &mut staged).await,
+            let mut admission = None;
+            let (read, mut staged) = join(self.read_and_admit(&mut admission), staging).await;
+            let claim = match read {
+                Ok((first, org)) => self.decide(first, &org, &mut admission, &mut staged).await,
                 Err(refusal) => Err(refusal),
             };
-            (claim, staged)
+            (claim, admission, staged)
         });
-        let (claim, mut staged) = while_embedding(self.question.as_ref(), claiming).await;
+        let (claim, admission, mut staged) = while_embedding(self.question.as_ref(), claiming).await;
         match claim {
             Ok(claim @ Claim::Owned(..)) => Ok(claim),
             Ok(replayed) => {
-                self.release().await;
+                self.release(admission).await;
                 Ok(replayed)
             }
             // If a store is unreachable, a turn that needs the request may have been started.
             Err(refusal @ Refusal::Unavailable(_)) => Err(refusal),
             Err(refusal) => {
-                self.release().await;
+                self.release(admission).await;
                 staged.discard().await;
                 Err(refusal)
             }
@@ -82,52 +80,58 @@ impl<D: AgentDeps> TurnStart<'_, D> {
         Ok(Snapshot { session, turn, open })
     }
 
-    /// Decides until this call owns the turn or has a response to replay. Each round decides on the latest snapshot:
-    /// start the turn, take it over, wait for the attempt that owns it, replay its outcome, or refuse.
+    /// Decides until this call owns the turn or has a response to replay. Each try decides on the latest snapshot: start
+    /// the turn, take it over, wait for the attempt that owns it, replay its outcome, or refuse.
     async fn decide(
         &self,
-        LoadedStart { snapshot, limits, admitted }: LoadedStart,
+        first: Snapshot,
+        org: &OrgRules,
+        admission: &mut Option<Admission>,
         staged: &mut StagedRequest<'_, D::Payloads>,
     ) -> Result<Claim, Refusal> {
-        let (limits, first) = (&limits, Some((snapshot, admitted)));
-        write::decide_with(self.deps.host(), (first, staged), |(first, staged)| async move {
-            let tried = self.try_to_claim(first, limits, staged).await;
-            ((None, staged), tried)
+        let state = (Some(first), admission, staged);
+        write::decide_with(self.deps.host(), state, |(first, admission, staged)| async move {
+            let tried = self.try_to_claim(first, org, admission, staged).await;
+            ((None, admission, staged), tried)
         })
         .await
     }
 
-    /// Tries once. `first` is the snapshot that is read already, with the subjects for which it was admitted.
+    /// Tries once. `first` is the snapshot for which the turn was admitted, if it was.
     async fn try_to_claim(
         &self,
-        first: Option<(Snapshot, Option<Subjects>)>,
-        limits: &OrgLimits,
+        first: Option<Snapshot>,
+        org: &OrgRules,
+        admission: &mut Option<Admission>,
         staged: &mut StagedRequest<'_, D::Payloads>,
     ) -> Result<Tried<Claim>, Refusal> {
         let Self { deps, submission, stream, .. } = *self;
-        let (snapshot, admitted) = match first {
+        let is_first = first.is_some();
+        let snapshot = match first {
             Some(first) => first,
-            None => (self.load_snapshot().await?, None),
+            None => self.load_snapshot().await?,
         };
+        let read = ReadStart { start: self, snapshot, org };
+        let snapshot = &read.snapshot;
         let turn = snapshot.turn_for(submission);
         if turn.is_some_and(|turn| turn.stored_request() == submission.stored_request()) {
             // This call started the turn, didn't learn of it, and lost it to a takeover since.
             staged.release();
         }
-        let decision = begin::decide(&snapshot, submission, deps.host().now(), deps.timing());
-        self.check_conditions(&snapshot, &decision)?;
+        let decision = begin::decide(snapshot, submission, deps.host().now(), deps.timing());
+        self.check_conditions(snapshot, &decision)?;
         let claimed = match decision {
             begins @ (Decision::Begin | Decision::BeginClosing(_)) => {
-                let subjects = match admitted {
-                    Some(subjects) => subjects,
-                    None => self.admit(&snapshot, limits).await?,
+                let admission = match admission {
+                    Some(admission) if is_first => admission,
+                    // The session of a later snapshot may be another agent's.
+                    slot => read.admit(slot).await?,
                 };
                 let open = match begins {
                     Decision::BeginClosing(open) => Some(open),
                     _ => None,
                 };
-                let limits = (limits, &subjects);
-                self.begin(&snapshot, limits, open, staged.commit()?).await?
+                read.begin(admission, open, staged.commit()?).await?
             }
             Decision::SalvageFirst(open) => {
                 salvage::salvage(deps, &open).await?;
@@ -150,12 +154,10 @@ impl<D: AgentDeps> TurnStart<'_, D> {
                 WaitOutcome::Dead => return Ok(Tried::Progress),
             },
             Decision::TakeOver(turn) => {
-                match staged.discard_during(take_over(deps, &turn, self.scope)).await? {
+                match staged.discard_during(take_over(deps, &turn, self.scope, &org.catalog)).await? {
                     Some((owned, Some(step))) => Some((owned, step)),
                     Some((owned, None)) => {
-                        let step =
-                            resolve_after_takeover(self, limits, &owned.turn, snapshot.session.as_ref())
-                                .await?;
+                        let step = resolve_after_takeover(&read, &owned.turn).await?;
                         Some((owned, step))
                     }
                     None => None,

@@ -9,7 +9,7 @@ use protocol::{session::Session, turn::Turn};
 
 use crate::flow::{
     retrieval::excerpts::{RetrievalResult, retrieve},
-    start::turn_start::TurnStart,
+    start::turn_start::{ReadStart, TurnStart},
 };
 use crate::ports::AgentDeps;
 
@@ -23,7 +23,7 @@ pub(super) struct PreparedRetrieval<'a> {
     pub(super) retrieval: RetrievalResult,
 }
 
-impl<D: AgentDeps> TurnStart<'_, D> {
+impl<D: AgentDeps> ReadStart<'_, '_, D> {
     /// Returns the sources and excerpts for the mode in which the turn started. Searches again if the sources differ.
     pub(super) async fn overwrite_mode(
         &self,
@@ -39,12 +39,14 @@ impl<D: AgentDeps> TurnStart<'_, D> {
             "{}",
             contracts::log::MODE_OVERWRITTEN
         );
-        let current = self.deps.config().sources(effective, &session.hints, self.catalog(), &turn.mode);
+        let current =
+            self.start.deps.config().sources(effective, &session.hints, &self.org.catalog, &turn.mode);
         if current == sources {
             return (sources, retrieval);
         }
-        let (org, scope) = (&turn.key.session.org, self.request.rag_scope.as_slice());
-        let retrieval = retrieve(self.deps, self.question.as_ref(), org, scope, current.as_ref()).await;
+        let TurnStart { deps, question, request, .. } = self.start;
+        let (org, scope) = (&turn.key.session.org, request.rag_scope.as_slice());
+        let retrieval = retrieve(*deps, question.as_ref(), org, scope, current.as_ref()).await;
         (current, retrieval)
     }
 }

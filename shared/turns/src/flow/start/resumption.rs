@@ -2,6 +2,7 @@
 
 use agent::{
     attempt::{RecoveryPoint, Totals},
+    mode::Catalog,
     outcome::Response,
     text::estimate_tokens,
     tool::result_validation::{self, Mismatch},
@@ -28,7 +29,10 @@ use crate::flow::{
     invocation::RequestScope,
     meter,
     owned_turn::{Lease, OwnedTurn},
-    start::{take_over::take_over, turn_start::Claim},
+    start::{
+        take_over::take_over,
+        turn_start::{Claim, load_catalog},
+    },
     write::{self, Tried, WriteOutcome},
 };
 use crate::{
@@ -65,8 +69,9 @@ impl<D: AgentDeps> Resumption<'_, D> {
 
     async fn try_to_claim(&self, key: &TurnKey) -> Result<Tried<Claim>, Refusal> {
         let Self { deps, caller, scope, stream, .. } = *self;
-        let modes = async { Ok(scope.load_catalog(deps, &caller.org).await?) };
-        let ((session, turn), ()) = try_join(access::load_turn(deps.store(), caller, key), modes).await?;
+        let catalog = async { Ok(load_catalog(deps, &caller.org).await?) };
+        let ((session, turn), catalog) =
+            try_join(access::load_turn(deps.store(), caller, key), catalog).await?;
         if turn.requested_by != caller.user.id {
             return Err(Refusal::another_users_turn());
         }
@@ -83,12 +88,12 @@ impl<D: AgentDeps> Resumption<'_, D> {
                 WaitOutcome::Running { retry_after } => {
                     return Err(Refusal::TurnInProgress { retry_after });
                 }
-                WaitOutcome::Dead => match take_over(deps, &turn, scope).await? {
+                WaitOutcome::Dead => match take_over(deps, &turn, scope, &catalog).await? {
                     Some((owned, Some(step))) => Some((owned, step)),
                     _ => None,
                 },
             },
-            ResultsCheck::Matching(step) => self.accept(&turn, *step).await?,
+            ResultsCheck::Matching(step) => self.accept(&turn, *step, &catalog).await?,
             // Results that were accepted before are answered above. A closed session accepts no others.
             ResultsCheck::Ended(reason) => {
                 session.ensure_open()?;
@@ -172,6 +177,7 @@ impl<D: AgentDeps> Resumption<'_, D> {
         &self,
         turn: &Turn,
         step: RecoveryPoint,
+        catalog: &Catalog,
     ) -> Result<Option<(OwnedTurn, RecoveryPoint)>, Refusal> {
         let (payloads, host, timing) = (self.deps.payloads(), self.deps.host(), self.deps.timing());
         let (requested, attempt) = (host.monotonic(), host.attempt_id());
@@ -194,7 +200,7 @@ impl<D: AgentDeps> Resumption<'_, D> {
             ..step
         };
         let lease = Lease::starting_at(requested, timing);
-        Ok(Some((OwnedTurn::new(change.after, lease, self.scope), step)))
+        Ok(Some((OwnedTurn::new(change.after, lease, self.scope, catalog), step)))
     }
 }
 

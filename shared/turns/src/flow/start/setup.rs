@@ -10,15 +10,12 @@ use agent::{
 };
 use contracts::{read::AgentSessionActiveFileRef, request::UserTurn};
 use futures::future::{OptionFuture, try_join};
-use protocol::{budget::Subjects, id::TurnKey, session::Session, transition::begin::Setup};
+use protocol::{id::TurnKey, transition::begin::Setup};
 
-use crate::flow::{
-    limits::OrgLimits,
-    start::{
-        contexts, lost_ancestor,
-        rerun_parent::{self, AncestryCut},
-        turn_start::TurnStart,
-    },
+use crate::flow::start::{
+    contexts, lost_ancestor,
+    rerun_parent::{self, AncestryCut},
+    turn_start::{Admission, OrgRules, ReadStart, TurnStart},
 };
 use crate::{
     ports::{AgentDeps, Reads},
@@ -39,14 +36,14 @@ pub(super) struct ResolvedTurn {
     pub(super) warnings: Vec<String>,
 }
 
-/// Resolves the settings of the next turn of `session`, which is none if this turn creates it. Refuses what the org
-/// doesn't allow.
+/// Resolves the settings of an admitted turn. Its session is none if the turn creates it. Refuses what the org doesn't
+/// allow.
 pub(super) async fn resolve<D: AgentDeps>(
-    start: &TurnStart<'_, D>,
-    (limits, subjects): (&OrgLimits, &Subjects),
-    session: Option<&Session>,
+    ReadStart { start, snapshot, org }: &ReadStart<'_, '_, D>,
+    Admission { subjects, .. }: &Admission,
 ) -> Result<ResolvedTurn, Refusal> {
-    let TurnStart { deps, models, caller, submission, request, rerun: rerun_source, .. } = *start;
+    let TurnStart { deps, models, caller, submission, request, rerun: rerun_source, .. } = **start;
+    let (session, OrgRules { limits, catalog }) = (snapshot.session.as_ref(), org);
     let key = &submission.key.session;
     let session_contexts = match session {
         Some(session) => session.contexts.clone(),
@@ -73,7 +70,7 @@ pub(super) async fn resolve<D: AgentDeps>(
             .map_or(known, |lost| AncestryCut { cutoff_depth: u64::MAX, hidden_depth: lost.hidden_depth });
         // Boxed: few turns are reruns, and this future would enlarge that of every turn.
         let (rerun_setup, parent) =
-            Box::pin(rerun_parent::prepare_rerun(deps, start.catalog(), rerun_source, ancestry_cut)).await?;
+            Box::pin(rerun_parent::prepare_rerun(deps, catalog, rerun_source, ancestry_cut)).await?;
         if let Some(model) = &rerun_setup.rerun_of.model {
             effective = rerun_parent::with_model(effective, model)?;
         }
@@ -84,7 +81,7 @@ pub(super) async fn resolve<D: AgentDeps>(
     effective.check(org_settings, providers)?;
     let warnings = limits.check_prices(subjects, &effective)?;
     let effective = limits.restrict(subjects, effective.restrict(org_settings, providers));
-    let first_mode = start.catalog().initial_mode(effective.initial_mode.as_deref()).key.as_str().to_owned();
+    let first_mode = catalog.initial_mode(effective.initial_mode.as_deref()).key.as_str().to_owned();
     let mode = match &rerun {
         Some(rerun) => &rerun.parent.mode,
         None => session.map_or(&first_mode, |session| &session.mode),
@@ -92,7 +89,7 @@ pub(super) async fn resolve<D: AgentDeps>(
     .clone();
     let latched = session.map(|session| session.hints.clone()).unwrap_or_default();
     let hints = submission.hints.clone().latched_over(&latched);
-    let sources = config.sources(&effective, &hints, start.catalog(), &mode);
+    let sources = config.sources(&effective, &hints, catalog, &mode);
     let setup = Setup {
         contexts: session_contexts,
         visibility: org_settings.session_visibility.unwrap_or(config.visibility).initial(),

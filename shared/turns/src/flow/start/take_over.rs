@@ -1,6 +1,6 @@
 //! Takes over a turn whose attempt died (I4, rules 5 and 9).
 
-use agent::attempt::RecoveryPoint;
+use agent::{attempt::RecoveryPoint, mode::Catalog};
 use futures::future::join;
 use protocol::{
     budget::Amounts,
@@ -33,6 +33,7 @@ pub(crate) async fn take_over(
     deps: &impl QueueDeps,
     dead: &Turn,
     scope: &RequestScope,
+    catalog: &Catalog,
 ) -> Result<Option<(OwnedTurn, Option<RecoveryPoint>)>, Refusal> {
     let (host, timing) = (deps.host(), deps.timing());
     let requested = host.monotonic();
@@ -55,7 +56,7 @@ pub(crate) async fn take_over(
         return Ok(None);
     }
     let lease = Lease::starting_at(requested, timing);
-    let mut owned = OwnedTurn::new(fence.after, lease, scope);
+    let mut owned = OwnedTurn::new(fence.after, lease, scope, catalog);
     let State::Running { stage, .. } = &owned.turn.state else {
         return Ok(None);
     };

@@ -2,16 +2,15 @@
 
 use agent::attempt::RecoveryPoint;
 use futures::future::try_join;
-use protocol::{chain, session::Session, turn::Turn};
+use protocol::{chain, turn::Turn};
 
 use crate::flow::{
-    limits::OrgLimits,
     retrieval::excerpts::retrieve,
     start::{
         contexts::effective_settings,
         initial_step::{InitialInputs, TurnSettings, initial_step},
         rerun_parent::{AncestryCut, parent_of},
-        turn_start::TurnStart,
+        turn_start::ReadStart,
     },
 };
 use crate::{
@@ -22,13 +21,11 @@ use crate::{
 /// Resolves the initial step of a turn that was taken over before its first reply. Its contexts may have changed
 /// since, so the provider's conversation state may no longer apply.
 pub(super) async fn resolve_after_takeover<D: AgentDeps>(
-    start: &TurnStart<'_, D>,
-    limits: &OrgLimits,
+    ReadStart { start, snapshot, org }: &ReadStart<'_, '_, D>,
     turn: &Turn,
-    session: Option<&Session>,
 ) -> Result<RecoveryPoint, Refusal> {
     let (deps, models, request) = (start.deps, start.models, start.request);
-    let session = session.ok_or(Refusal::SessionNotFound)?;
+    let (session, limits) = (snapshot.session.as_ref().ok_or(Refusal::SessionNotFound)?, &org.limits);
     let (mut effective, original) =
         try_join(effective_settings(deps, &turn.key.session, &session.contexts), async {
             Ok(deps.store().request_detail(&turn.key).await?)
@@ -55,7 +52,7 @@ pub(super) async fn resolve_after_takeover<D: AgentDeps>(
     let current_target = models.target(&effective).upstream_for(session);
     let with = original.unwrap_or_else(|| current_target.clone());
     let chain_start = chain::after_takeover(&turn.chain, &with, &current_target);
-    let catalog = start.catalog();
+    let catalog = &org.catalog;
     let sources = deps.config().sources(&effective, &session.hints, catalog, &turn.mode);
     let (org, scope) = (&turn.key.session.org, request.rag_scope.as_slice());
     let retrieval = Box::pin(retrieve(deps, start.question.as_ref(), org, scope, sources.as_ref())).await;

@@ -1,16 +1,29 @@
-//! The start of a user turn.
+//! The start of a user turn, as a chain of types. Each has what is known at that point, so that nothing can be asked for
+//! too early: [`TurnStart`] is requested, [`ReadStart`] has read, [`Admission`] has reserved,
+//! [`ResolvedTurn`](super::setup::ResolvedTurn) has its settings, and [`OwnedTurn`] has begun.
 
 use std::sync::{Arc, OnceLock};
 
 use agent::{attempt::RecoveryPoint, mode::Catalog, outcome::Response};
-use contracts::{id::TurnId, request::UserTurn};
-use protocol::{Caller, budget::RateLimits, session::IdOrigin, transition::begin::Submission};
+use contracts::{
+    id::{OrgId, TurnId},
+    request::UserTurn,
+};
+use protocol::{
+    Caller,
+    budget::{RateLimits, Subjects},
+    session::IdOrigin,
+    transition::begin::{Snapshot, Submission},
+};
 
 use crate::flow::{
-    invocation::RequestScope, meter::Reservation, owned_turn::OwnedTurn, retrieval::question::Question,
-    run::models::Models, start::rerun_parent::RerunSource,
+    invocation::RequestScope, limits::OrgLimits, meter::Reservation, owned_turn::OwnedTurn,
+    retrieval::question::Question, run::models::Models, start::rerun_parent::RerunSource,
 };
-use crate::{ports::AgentDeps, stream::Writer};
+use crate::{
+    ports::{AgentDeps, Reads, Unavailable},
+    stream::Writer,
+};
 
 /// Conditions on the start of a turn. Without them a repeated request gets its turn's outcome, and a new turn follows
 /// whatever turn is the session's last.
@@ -43,7 +56,7 @@ impl RateLimitCell {
     }
 }
 
-/// A user turn to start: sent by the client, or a rerun of another turn.
+/// A user turn to start, as it is requested: sent by the client, or a rerun of another turn.
 pub(crate) struct TurnStart<'a, D> {
     /// The dependencies.
     pub(crate) deps: &'a D,
@@ -61,19 +74,46 @@ pub(crate) struct TurnStart<'a, D> {
     pub(crate) rerun: Option<&'a RerunSource<'a>>,
     /// The question to search for, if any.
     pub(crate) question: Option<Question<'a>>,
-    /// What the start has reserved of budgets, once it has.
-    pub(crate) reservation: OnceLock<Reservation>,
     /// The scope of the request.
     pub(crate) scope: &'a RequestScope,
     /// The stream of the answer.
     pub(crate) stream: &'a Writer,
 }
 
-impl<D: AgentDeps> TurnStart<'_, D> {
-    /// Returns the modes that the turn may use, as the start has read them with its first snapshot.
-    pub(super) fn catalog(&self) -> &Catalog {
-        self.scope.catalog(self.deps)
-    }
+/// The rules of an org for a turn that is about to start.
+pub(super) struct OrgRules {
+    /// The settings and the budgets.
+    pub(super) limits: OrgLimits,
+    /// The modes that the turn may use: the built-in ones, and those of the org.
+    pub(super) catalog: Catalog,
+}
+
+/// A turn to start with all that its admission depends on: the stored state, and the rules of the org.
+pub(super) struct ReadStart<'r, 'a, D> {
+    /// The turn to start.
+    pub(super) start: &'r TurnStart<'a, D>,
+    /// The session and its turns.
+    pub(super) snapshot: Snapshot,
+    /// The rules of the org.
+    pub(super) org: &'r OrgRules,
+}
+
+/// The admission of a turn: no rule refuses it, and its part of the budgets is reserved. The settings of the turn are
+/// resolved for it.
+pub(super) struct Admission {
+    /// The subjects whose limits hold for the turn.
+    pub(super) subjects: Subjects,
+    /// The reserved part. Empty in orgs without budgets.
+    pub(super) reservation: Reservation,
+}
+
+/// Reads the modes that turns of an org may use.
+///
+/// # Errors
+/// If the store can't be reached.
+pub(super) async fn load_catalog(deps: &impl AgentDeps, org: &OrgId) -> Result<Catalog, Unavailable> {
+    let own = deps.store().modes(org).await?;
+    Ok(deps.config().catalog.with_modes(&own))
 }
 
 /// The result of claiming a turn.
