@@ -3,7 +3,7 @@
 use axum::extract::State;
 use contracts::request::FeedbackRequest;
 use runtime::{AuthenticatedCaller, Reply, path::TurnPath, request_body::JsonBody};
-use service::app::{App, error_reply};
+use service::app::{App, error_reply, submit_feedback};
 
 pub(crate) async fn give_feedback(
     State(app): State<App>,
@@ -11,5 +11,6 @@ pub(crate) async fn give_feedback(
     TurnPath(session, turn): TurnPath,
     JsonBody(request): JsonBody<FeedbackRequest>,
 ) -> Result<Reply, Reply> {
-    app.feedback.submit(&caller, session, turn, request).await.map(Reply::ok).map_err(error_reply)
+    let stored = submit_feedback(&app.adapters, &caller, session, turn, request).await;
+    stored.map(Reply::ok).map_err(error_reply)
 }

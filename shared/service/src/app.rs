@@ -17,8 +17,7 @@ use settings::Env;
 use storage::{Clients, Objects, Queue, Table, Uploads};
 use turns::{
     flow::{
-        BudgetWriter, Canceler, ContextEditor, Executor, FeedbackWriter, Finalizer, Forker, Importer,
-        OrgSettingsEditor, SessionEditor, SessionReader, WithWarnings,
+        ContextEditor, Executor, Finalizer, Forker, Importer, SessionEditor, SessionReader, WithWarnings,
     },
     ports::{Adapters, AgentAdapters},
     refusal::Refusal,
@@ -32,7 +31,9 @@ use crate::{
     sources::{self, Sources},
 };
 
-pub use turns::flow::{IdPolicy, Invocation};
+pub use turns::flow::{
+    IdPolicy, Invocation, abandon_turn, cancel_turn, replace_budgets, replace_org_settings, submit_feedback,
+};
 
 /// The production adapters, shared by the flows.
 pub type SharedAdapters =
@@ -46,8 +47,8 @@ pub type Turns = Executor<SharedAdapters>;
 pub struct App {
     /// The executor of turns.
     pub turns: Arc<Turns>,
-    /// Cancels turns.
-    pub canceler: Canceler<SharedAdapters>,
+    /// The ports, for flows that are functions.
+    pub adapters: SharedAdapters,
     /// Settles overdue turns.
     pub finalizer: Arc<Finalizer<SharedAdapters>>,
     /// Edits, deletes and restores sessions.
@@ -56,12 +57,6 @@ pub struct App {
     pub forker: Forker<SharedAdapters>,
     /// Imports sessions.
     pub importer: Importer<SharedAdapters>,
-    /// Replaces the budgets of orgs.
-    pub budgets: BudgetWriter<SharedAdapters>,
-    /// Replaces the settings of orgs.
-    pub org_settings: OrgSettingsEditor<Table, System>,
-    /// Writes feedback.
-    pub feedback: FeedbackWriter<SharedAdapters>,
     /// Edits contexts.
     pub context_editor: ContextEditor<Table, System>,
     /// Modes, tools and providers.
@@ -114,8 +109,6 @@ impl App {
         model_providers.prefetch_keys();
         let (ids, model_providers) = model_clients::connect(model_providers)?;
         let reader = SessionReader::new(table.clone(), objects.clone());
-        let provider_names = ids.declared().map(|provider| provider.name).collect();
-        let org_settings = OrgSettingsEditor::new(table.clone(), System::new(), provider_names);
         let uploads = Uploads::new(objects.clone());
         let context_editor = ContextEditor::new(table.clone(), System::new());
         let config = Arc::new(config(model, ids, chain, configured, visibility, with_diagnostics)?);
@@ -128,14 +121,11 @@ impl App {
         });
         Ok(Self {
             turns: Arc::new(Executor::new(Arc::clone(&adapters))),
-            canceler: Canceler::new(Arc::clone(&adapters)),
             finalizer: Arc::new(Finalizer::new(Arc::clone(&adapters))),
             session_editor: SessionEditor::new(Arc::clone(&adapters), sessions_are_indexed, visibility),
             forker: Forker::new(Arc::clone(&adapters), sessions_are_indexed, visibility),
             importer: Importer::new(Arc::clone(&adapters), sessions_are_indexed),
-            budgets: BudgetWriter::new(Arc::clone(&adapters)),
-            org_settings,
-            feedback: FeedbackWriter::new(adapters),
+            adapters,
             context_editor,
             config,
             reader: Arc::new(reader),

@@ -15,7 +15,7 @@ use openai_api::{
 use protocol::Caller;
 use runtime::{AuthenticatedCaller, Correlation, api::RemainingTime};
 use serde_json::json;
-use service::app::{App, Invocation};
+use service::app::{App, Invocation, cancel_turn};
 use turns::flow::TurnHead;
 
 use super::without_query;
@@ -58,7 +58,7 @@ pub(super) async fn cancel(
     let (response, _) = existing(&app, &caller, &id).await?;
     let ResponseId { session, turn, round } = response.clone();
     let invocation = Invocation { budget, correlation: Some(correlation) };
-    let cancelled = app.canceler.cancel(&caller, session.clone(), turn.clone(), &invocation).await;
+    let cancelled = cancel_turn(&app.adapters, &caller, session.clone(), turn.clone(), &invocation).await;
     cancelled.map_err(|refusal| refused(&refusal))?;
     let snapshot = app.reader.turn_snapshot(&caller, session, turn).await;
     let snapshot = snapshot.map_err(|refusal| refused(&refusal))?;

@@ -6,7 +6,7 @@ use contracts::ToolContinuation;
 use protocol::id::{SessionKey, TurnKey};
 use protocol::{Caller, queue_message::FinalizeMessage};
 use turns::{
-    flow::{Canceler, Invocation, Purger},
+    flow::{Invocation, Purger, cancel_turn},
     ports::{Adapters, ArchivedSession},
     stream::Writer,
 };
@@ -65,12 +65,12 @@ impl Deployment {
     /// Starts to cancel a turn.
     pub fn cancel(&mut self, caller: &Caller, turn: &TurnKey, faults: Faults) -> Process {
         let process = self.process("cancel", faults);
-        let canceler = Canceler::new(self.adapters(&process, turn.clone()));
+        let deps = self.adapters(&process, turn.clone());
         let (caller, turn, ledger) = (caller.clone(), turn.clone(), self.ledger.clone());
         self.schedule.spawn(&process, async move {
             let (session, id) = (turn.session.session.clone(), turn.turn.clone());
-            let result =
-                canceler.cancel(&caller, session, id, &Invocation::with_budget(Duration::ZERO)).await;
+            let invocation = Invocation::with_budget(Duration::ZERO);
+            let result = cancel_turn(&deps, &caller, session, id, &invocation).await;
             if result.is_ok() {
                 ledger.record(Event::CancelAcknowledged(turn));
             }

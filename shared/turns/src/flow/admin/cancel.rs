@@ -54,80 +54,66 @@ impl CancelOutcome {
     }
 }
 
-/// Cancels turns.
-#[derive(Debug, Clone)]
-pub struct Canceler<D> {
-    deps: D,
+/// Settles a turn as cancelled. A turn that is settled already keeps its outcome. The running attempt notices at
+/// its next ownership check. Once this returns, the attempt starts no further model call or tool effect.
+///
+/// # Errors
+/// If this caller has no such turn.
+pub async fn cancel_turn(
+    deps: &impl QueueDeps,
+    caller: &Caller,
+    session: SessionId,
+    turn: TurnId,
+    invocation: &Invocation,
+) -> Result<CancelOutcome, Refusal> {
+    end(deps, caller, session, turn, (EndReason::Cancelled, "cancel"), invocation).await
 }
 
-impl<D: QueueDeps> Canceler<D> {
-    /// Creates a canceler over these dependencies.
-    #[must_use]
-    pub fn new(deps: D) -> Self {
-        Self { deps }
-    }
+/// Settles a turn as abandoned, for an operator who knows that nothing comes of it any more. Otherwise as
+/// [`cancel_turn`].
+///
+/// # Errors
+/// If the caller isn't an operator, or has no such turn.
+pub async fn abandon_turn(
+    deps: &impl QueueDeps,
+    caller: &Caller,
+    session: SessionId,
+    turn: TurnId,
+    invocation: &Invocation,
+) -> Result<CancelOutcome, Refusal> {
+    access::require_operator(caller)?;
+    end(deps, caller, session, turn, (EndReason::Abandoned, "abandon"), invocation).await
+}
 
-    /// Settles a turn as cancelled. A turn that is settled already keeps its outcome. The running attempt notices at
-    /// its next ownership check. Once this returns, the attempt starts no further model call or tool effect.
-    ///
-    /// # Errors
-    /// If this caller has no such turn.
-    pub async fn cancel(
-        &self,
-        caller: &Caller,
-        session: SessionId,
-        turn: TurnId,
-        invocation: &Invocation,
-    ) -> Result<CancelOutcome, Refusal> {
-        self.end(caller, session, turn, (EndReason::Cancelled, "cancel"), invocation).await
-    }
-
-    /// Settles a turn as abandoned, for an operator who knows that nothing comes of it any more. Otherwise as
-    /// [`Self::cancel`].
-    ///
-    /// # Errors
-    /// If the caller isn't an operator, or has no such turn.
-    pub async fn abandon(
-        &self,
-        caller: &Caller,
-        session: SessionId,
-        turn: TurnId,
-        invocation: &Invocation,
-    ) -> Result<CancelOutcome, Refusal> {
-        access::require_operator(caller)?;
-        self.end(caller, session, turn, (EndReason::Abandoned, "abandon"), invocation).await
-    }
-
-    async fn end(
-        &self,
-        caller: &Caller,
-        session: SessionId,
-        turn: TurnId,
-        (reason, action): (EndReason, &'static str),
-        invocation: &Invocation,
-    ) -> Result<CancelOutcome, Refusal> {
-        let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
-        write::decide(self.deps.host(), || async {
-            let store = self.deps.store();
-            let (session, turn) = access::load_turn(store, caller, &key).await?;
-            let (now, timing) = (self.deps.host().now(), self.deps.timing());
-            let Ok(change) = settle::end(&turn, reason, now, timing) else {
-                return Ok(Tried::Done(CancelOutcome::from_settled(&turn, reason)));
-            };
-            let left = partial_work::find(store, self.deps.payloads(), &turn).await;
-            let change = match reason {
-                EndReason::Cancelled => change.ended_by(&caller.user.id),
-                _ => change,
-            };
-            let change = change.with_partial_work(left);
-            if let WriteOutcome::Superseded(_) = write::turn(&self.deps, &change).await? {
-                return Ok(Tried::Conflict);
-            }
-            let announced = announce(&self.deps, &turn, invocation.correlation.as_ref());
-            let audited = access::audit_write(store, action, caller, &session);
-            join3(announced, audited, wait_until_noticed(&self.deps, &turn)).await;
-            Ok(Tried::Done(CancelOutcome::Cancelled))
-        })
-        .await
-    }
+async fn end(
+    deps: &impl QueueDeps,
+    caller: &Caller,
+    session: SessionId,
+    turn: TurnId,
+    (reason, action): (EndReason, &'static str),
+    invocation: &Invocation,
+) -> Result<CancelOutcome, Refusal> {
+    let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
+    write::decide(deps.host(), || async {
+        let store = deps.store();
+        let (session, turn) = access::load_turn(store, caller, &key).await?;
+        let (now, timing) = (deps.host().now(), deps.timing());
+        let Ok(change) = settle::end(&turn, reason, now, timing) else {
+            return Ok(Tried::Done(CancelOutcome::from_settled(&turn, reason)));
+        };
+        let left = partial_work::find(store, deps.payloads(), &turn).await;
+        let change = match reason {
+            EndReason::Cancelled => change.ended_by(&caller.user.id),
+            _ => change,
+        };
+        let change = change.with_partial_work(left);
+        if let WriteOutcome::Superseded(_) = write::turn(deps, &change).await? {
+            return Ok(Tried::Conflict);
+        }
+        let announced = announce(deps, &turn, invocation.correlation.as_ref());
+        let audited = access::audit_write(store, action, caller, &session);
+        join3(announced, audited, wait_until_noticed(deps, &turn)).await;
+        Ok(Tried::Done(CancelOutcome::Cancelled))
+    })
+    .await
 }

@@ -10,65 +10,50 @@ use crate::flow::{
     write::{self, ReadBack, Tried, WriteOutcome},
 };
 use crate::{
-    ports::{OrgSettingsStore, Random, StoredOrgSettings, Timer},
+    ports::{AgentDeps, OrgSettingsReads, OrgSettingsStore, StoredOrgSettings},
     refusal::Refusal,
 };
 
-/// Replaces the settings of orgs.
-#[derive(Debug, Clone)]
-pub struct OrgSettingsEditor<S, H> {
-    store: S,
-    host: H,
-    providers: Vec<String>,
-}
-
-impl<S: OrgSettingsStore, H: Timer + Random> OrgSettingsEditor<S, H> {
-    /// Creates an editor. `providers` are the names of the deployment's providers.
-    #[must_use]
-    pub fn new(store: S, host: H, providers: Vec<String>) -> Self {
-        Self { store, host, providers }
+/// Replaces the settings of the caller's org. The same settings again change nothing, so that a repeated request
+/// succeeds.
+///
+/// # Errors
+/// If the caller isn't an operator, the settings name another org or a provider that doesn't exist, or they aren't in
+/// the required state.
+pub async fn replace_org_settings<D: AgentDeps<Store: OrgSettingsStore>>(
+    deps: &D,
+    caller: &Caller,
+    settings: OrgSettings,
+    required: &Precondition,
+) -> Result<OrgSettings, Refusal> {
+    access::require_operator(caller)?;
+    if settings.org.as_ref().is_some_and(|org| *org != caller.org) {
+        return Err(Refusal::settings_of_another_org(&caller.org));
     }
-
-    /// Replaces the settings of the caller's org. The same settings again change nothing, so that a repeated request
-    /// succeeds.
-    ///
-    /// # Errors
-    /// If the caller isn't an operator, the settings name another org or a provider that doesn't exist, or they aren't in
-    /// the required state.
-    pub async fn replace(
-        &self,
-        caller: &Caller,
-        settings: OrgSettings,
-        required: &Precondition,
-    ) -> Result<OrgSettings, Refusal> {
-        access::require_operator(caller)?;
-        if settings.org.as_ref().is_some_and(|org| *org != caller.org) {
-            return Err(Refusal::settings_of_another_org(&caller.org));
-        }
-        let provider = settings.titles.as_ref().and_then(|titles| titles.provider.as_ref());
-        if provider.is_some_and(|name| !self.providers.contains(name)) {
-            return Err(Refusal::unknown_title_provider(&self.providers));
-        }
-        let named = settings.etag.clone();
-        let settings = org_settings::to_stored(settings);
-        let (store, org) = (&self.store, &caller.org);
-        write::decide(&self.host, || async {
-            let before = store.stored_org_settings(org).await?;
-            if !must_replace("settings", (&before.settings, &settings), named.as_ref(), required)? {
-                return Ok(Tried::Done(()));
-            }
-            let revision = before.revision.saturating_add(1);
-            let after = StoredOrgSettings { revision, settings: settings.clone() };
-            let write = || store.replace_org_settings(org, &after);
-            let read_back =
-                || async { Ok(ReadBack::of(&store.stored_org_settings(org).await?, &before, &after)) };
-            let written = write::until_known(&self.host, false, write, read_back).await?;
-            if let WriteOutcome::Applied = written {
-                access::audit_org_settings(caller, &settings);
-            }
-            Ok::<_, Refusal>(written.done(()))
-        })
-        .await?;
-        Ok(org_settings::from_stored(settings, org))
+    let provider = settings.titles.as_ref().and_then(|titles| titles.provider.as_ref());
+    let declared: Vec<String> = deps.config().providers.declared().map(|provider| provider.name).collect();
+    if provider.is_some_and(|name| !declared.contains(name)) {
+        return Err(Refusal::unknown_title_provider(&declared));
     }
+    let named = settings.etag.clone();
+    let settings = org_settings::to_stored(settings);
+    let (store, org) = (deps.store(), &caller.org);
+    write::decide(deps.host(), || async {
+        let before = store.stored_org_settings(org).await?;
+        if !must_replace("settings", (&before.settings, &settings), named.as_ref(), required)? {
+            return Ok(Tried::Done(()));
+        }
+        let revision = before.revision.saturating_add(1);
+        let after = StoredOrgSettings { revision, settings: settings.clone() };
+        let write = || store.replace_org_settings(org, &after);
+        let read_back =
+            || async { Ok(ReadBack::of(&store.stored_org_settings(org).await?, &before, &after)) };
+        let written = write::until_known(deps.host(), false, write, read_back).await?;
+        if let WriteOutcome::Applied = written {
+            access::audit_org_settings(caller, &settings);
+        }
+        Ok::<_, Refusal>(written.done(()))
+    })
+    .await?;
+    Ok(org_settings::from_stored(settings, org))
 }
