@@ -8,19 +8,21 @@ use contracts::{
 };
 use protocol::{Caller, id::SessionKey, transition::begin::Submission};
 
-use crate::flow::{
-    invocation::Invocation,
-    retrieval::question::Question,
-    run::{agent_loop::AttemptStart, attempt, models::Models, provider_capabilities::CapabilityCache},
-    start::{
-        rerun,
-        rerun_parent::RerunSource,
-        resumption::Resumption,
-        submission::submission,
-        turn_start::{Claim, StartConditions, TurnStart},
-    },
-};
 use crate::{
+    flow::{
+        invocation::Invocation,
+        retrieval::question::Question,
+        run::{
+            agent_loop::AttemptStart,
+            attempt,
+            models::{CapabilityCache, Models},
+        },
+        start::{
+            rerun::{self, RerunSource},
+            resumption::Resumption,
+            turn_start::{Claim, StartConditions, TurnStart, submission},
+        },
+    },
     ports::{AgentDeps, Random},
     refusal::Refusal,
     stream::Writer,

@@ -1,16 +1,12 @@
-//! The adapters that the flows use, bundled as one value.
+//! The adapters that the flows use, bundled as one value, with the ports of the machine and of the queue.
 
-use std::sync::Arc;
+use std::{future::Future, sync::Arc, time::Duration};
 
-use agent::{context::config::AgentConfig, model::Model, retrieval::Retrieval};
-use protocol::timing::Timing;
+use agent::{context::config::AgentConfig, model::Model, retrieval::Retrieval, tool::timer::Timer};
+use contracts::Timestamp;
+use protocol::{budget::EntryId, id::AttemptId, queue_message::FinalizeMessage, timing::Timing};
 
-use super::{
-    host::{Clock, Random},
-    payloads::Payloads,
-    queue::FinalizeQueue,
-    store::Store,
-};
+use super::{errors::Unavailable, payloads::Payloads, store::Store};
 
 /// The dependencies of everything that writes a turn's state.
 pub trait Deps: Send + Sync {
@@ -194,4 +190,26 @@ impl<D: AgentDeps> AgentDeps for Arc<D> {
     fn config(&self) -> &AgentConfig {
         (**self).config()
     }
+}
+
+/// The machine's clocks, which a simulation replaces.
+pub trait Clock: Timer {
+    /// The wall clock, which may jump.
+    fn now(&self) -> Timestamp;
+}
+
+/// The source of randomness, which a simulation replaces.
+pub trait Random: Send + Sync {
+    /// Returns a new attempt id.
+    fn attempt_id(&self) -> AttemptId;
+    /// Returns a random duration below `limit`.
+    fn jitter(&self, limit: Duration) -> Duration;
+    /// Returns a random id for an entry in a meter.
+    fn entry_id(&self) -> EntryId;
+}
+
+/// The finalize queue. A lost message only costs latency.
+pub trait FinalizeQueue: Send + Sync {
+    /// Sends a message, which is delivered after a second.
+    fn send(&self, message: &FinalizeMessage) -> impl Future<Output = Result<(), Unavailable>> + Send;
 }

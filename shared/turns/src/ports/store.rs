@@ -1,4 +1,4 @@
-//! The table of sessions, turns and their details.
+//! The table of sessions, turns and their details, and of the usage that finalizations have added.
 
 use std::{future::Future, sync::Arc};
 
@@ -7,7 +7,7 @@ use agent::{
     mode::Mode,
 };
 use contracts::{
-    Timestamp,
+    Day, Timestamp,
     id::{AgentContextId, ConversationContextId, OrgId, UserId},
 };
 use protocol::{
@@ -18,12 +18,13 @@ use protocol::{
     session::Session,
     stream_position::StreamPosition,
     turn::Turn,
+    usage::{UsageAmounts, UsageKey},
 };
 
 use super::{
+    documents::OrgSettingsReads,
     errors::{ListError, Unavailable, WriteError},
     meter::Meter,
-    org_settings::OrgSettingsReads,
 };
 use crate::checkpoint::{Checkpoint, LastCheckpoint};
 
@@ -267,4 +268,17 @@ pub struct Record {
     pub request: RequestDetail,
     /// Its result, once the turn is finalized.
     pub result: Option<ResultDetail>,
+}
+
+/// Reads the usage that finalizations have added.
+pub trait UsageReads: Send + Sync {
+    /// Returns the usage of one day, of an org or of one of its users. A key may occur several times, and its amounts
+    /// then add up. Reads may be slightly stale.
+    fn usage(
+        &self,
+        org: &OrgId,
+        day: Day,
+        user: Option<&UserId>,
+        after: Option<String>,
+    ) -> impl Future<Output = Result<Page<(UsageKey, UsageAmounts)>, Unavailable>> + Send;
 }

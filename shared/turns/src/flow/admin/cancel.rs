@@ -1,4 +1,4 @@
-//! Ends an open turn at the caller's request: cancels it, or abandons it for an operator.
+//! Ends an open turn at the caller's request: cancels it, or abandons or settles it for an operator.
 
 use contracts::{
     id::{SessionId, TurnId},
@@ -12,15 +12,15 @@ use protocol::{
     turn::{EndReason, Turn, Verdict},
 };
 
-use crate::flow::{
-    access,
-    admin::ownership_wait::wait_until_noticed,
-    finish::{announcement::announce, partial_work},
-    invocation::Invocation,
-    write::{self, Tried, WriteOutcome},
-};
 use crate::{
-    ports::{Clock, QueueDeps},
+    flow::{
+        access,
+        admin::notices::wait_until_noticed,
+        finish::{finalize::Finalizer, partial, settle::announce},
+        invocation::Invocation,
+        write::{self, Tried, WriteOutcome},
+    },
+    ports::{Clock, Deps, QueueDeps},
     refusal::Refusal,
 };
 
@@ -101,7 +101,7 @@ async fn end(
         let Ok(change) = settle::end(&turn, reason, now, timing) else {
             return Ok(Tried::Done(CancelOutcome::from_settled(&turn, reason)));
         };
-        let left = partial_work::find(store, deps.payloads(), &turn).await;
+        let left = partial::find_work(store, deps.payloads(), &turn).await;
         let change = match reason {
             EndReason::Cancelled => change.ended_by(&caller.user.id),
             _ => change,
@@ -116,4 +116,20 @@ async fn end(
         Ok(Tried::Done(CancelOutcome::Cancelled))
     })
     .await
+}
+
+impl<D: Deps> Finalizer<D> {
+    /// Does at once what the sweep does for a turn that is due: salvages it if its attempt died, ends it if its tool
+    /// results are overdue, and finalizes it once it is settled. A turn that is alive stays as it is.
+    ///
+    /// # Errors
+    /// If the caller isn't an operator, or has no such turn.
+    pub async fn settle(&self, caller: &Caller, session: SessionId, turn: TurnId) -> Result<(), Refusal> {
+        access::require_operator(caller)?;
+        let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
+        let (session, _) = access::load_turn(self.deps.store(), caller, &key).await?;
+        self.sweep_one(&key).await?;
+        access::audit_write(self.deps.store(), "settle", caller, &session).await;
+        Ok(())
+    }
 }

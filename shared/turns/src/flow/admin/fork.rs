@@ -13,8 +13,8 @@ use protocol::{
     turn::State,
 };
 
-use crate::flow::{access, admin::index_notice, ancestry, finish::evidence::TurnEvidence, limits::OrgLimits};
 use crate::{
+    flow::{access, admin::notices, ancestry, finish::evidence::TurnEvidence, limits::OrgLimits},
     ports::{Clock, QueueDeps, Reads, Store, Unavailable},
     refusal::Refusal,
 };
@@ -98,7 +98,7 @@ impl<D: QueueDeps> Forker<D> {
         let commit =
             fork::fork(&original, &source_turn, &summary.report, mode, fork_request, self.deps.host().now())
                 .map_err(|_| Refusal::turn_not_completed())?;
-        let notice = index_notice::send(&self.deps, self.sessions_are_indexed, &key);
+        let notice = notices::send_index_notice(&self.deps, self.sessions_are_indexed, &key);
         let (written, ()) = join(store.commit(&commit), notice).await;
         let Err(error) = written else { return Ok(()) };
         // I11: the stored session tells if this write, another one, or none was applied.

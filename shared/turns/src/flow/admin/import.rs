@@ -12,16 +12,16 @@ use protocol::{
     transition::import::{self, Action, Reservation},
 };
 
-use crate::flow::{
-    access,
-    admin::{
-        document_check::{self, Fault},
-        export_reader::{ExportReader, IdPolicy, id_map},
-        index_notice,
-    },
-    write::{self, Tried, WriteOutcome},
-};
 use crate::{
+    flow::{
+        access,
+        admin::{
+            document_check::{self, Fault},
+            export_reader::{ExportReader, IdPolicy, id_map},
+            notices,
+        },
+        write::{self, Tried, WriteOutcome},
+    },
     ports::{
         ARCHIVE_BATCH_SIZE, Archive, ArchiveStore, ArchivedSession, Clock, Deps, PayloadArchive, Payloads,
         QueueDeps, Reads, Unavailable,
@@ -129,7 +129,7 @@ impl<D: QueueDeps + Deps<Store: ArchiveStore>> Importer<D> {
 
     async fn announce(&self, caller: &Caller, one: &ArchivedSession) {
         access::audit_session("import", caller, &one.session.key.session);
-        index_notice::send(&self.deps, self.sessions_are_indexed, &one.session.key).await;
+        notices::send_index_notice(&self.deps, self.sessions_are_indexed, &one.session.key).await;
     }
 
     /// Decides on the next step of a session's import.

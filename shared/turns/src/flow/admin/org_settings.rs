@@ -1,15 +1,17 @@
-//! Changes of an org's settings.
+//! Replacement of an org's documents as a whole and under their revision, and changes of its settings.
 
 use contracts::request::OrgSettings;
 use protocol::Caller;
+use serde::Serialize;
 
-use crate::flow::{
-    access,
-    admin::{context_edits::Precondition, document_edits::must_replace},
-    org_settings,
-    write::{self, ReadBack, Tried, WriteOutcome},
-};
 use crate::{
+    flow::{
+        access,
+        admin::context_edits::Precondition,
+        entity_tag::entity_tag,
+        org_settings,
+        write::{self, ReadBack, Tried, WriteOutcome},
+    },
     ports::{AgentDeps, OrgSettingsReads, OrgSettingsStore, StoredOrgSettings},
     refusal::Refusal,
 };
@@ -56,4 +58,26 @@ pub async fn replace_org_settings<D: AgentDeps<Store: OrgSettingsStore>>(
     })
     .await?;
     Ok(org_settings::from_stored(settings, org))
+}
+
+/// Returns true if the stored document has to be replaced, and false if it has this content already, so that a repeated
+/// request succeeds. `named` is the entity tag in the new document.
+///
+/// # Errors
+/// If the stored document isn't in the required state.
+pub(super) fn must_replace<T: PartialEq + Serialize>(
+    document: &'static str,
+    (stored, new): (&T, &T),
+    named: Option<&String>,
+    required: &Precondition,
+) -> Result<bool, Refusal> {
+    if stored == new && *required != Precondition::Absent {
+        return Ok(false);
+    }
+    let tag = entity_tag(stored);
+    if required.admits(Some(&tag)) && named.is_none_or(|named| *named == tag) {
+        Ok(true)
+    } else {
+        Err(Refusal::document_changed(document, &tag))
+    }
 }

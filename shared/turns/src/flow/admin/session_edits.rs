@@ -1,11 +1,12 @@
-//! Edits, deletes, purges, restores, quarantines and releases sessions at a user's request (rule 12).
+//! Edits, deletes, purges, restores, quarantines and releases sessions at a user's request (rule 12), also under a
+//! precondition on their entity tag (RFC 9110 §13.1).
 
 use std::time::Duration;
 
 use contracts::{
     error::causes,
     id::SessionId,
-    read::Visibility,
+    read::{AgentSession, Visibility},
     request::{SessionEdit, SessionVisibility},
 };
 use futures::future::{OptionFuture, join};
@@ -22,15 +23,23 @@ use protocol::{
     turn::Turn,
 };
 
-use crate::flow::{
-    access,
-    admin::{index_notice, ownership_wait::wait_until_noticed},
-    finish::{announcement::announce, partial_work},
-    invocation::Invocation,
-    write::{self, Tried, WriteOutcome},
-};
 use crate::{
-    ports::{Clock, FinalizeQueue, OrgSettingsReads, QueueDeps, Reads},
+    flow::{
+        access,
+        admin::{
+            context_edits::Precondition,
+            notices::{self, wait_until_noticed},
+        },
+        entity_tag::entity_tag,
+        finish::{partial, settle::announce},
+        invocation::Invocation,
+        read::{
+            session_reader::{SessionReader, WithWarnings},
+            sessions::TurnsPage,
+        },
+        write::{self, Tried, WriteOutcome},
+    },
+    ports::{Clock, FinalizeQueue, OrgSettingsReads, PayloadReads, QueueDeps, Reads},
     refusal::Refusal,
 };
 
@@ -253,7 +262,7 @@ impl<D: QueueDeps> SessionEditor<D> {
             let index_notified = async {
                 if change.renames {
                     let key = &change.session.key;
-                    index_notice::send(&self.deps, self.sessions_are_indexed, key).await;
+                    notices::send_index_notice(&self.deps, self.sessions_are_indexed, key).await;
                 }
             };
             let (written, ()) = join(self.write(&change), index_notified).await;
@@ -273,7 +282,7 @@ impl<D: QueueDeps> SessionEditor<D> {
         let Some(turn) = open.as_ref().filter(|_| !commit.turns.is_empty()) else {
             return Ok(write::commit(&self.deps, commit).await?);
         };
-        let left = partial_work::find(self.deps.store(), self.deps.payloads(), turn).await;
+        let left = partial::find_work(self.deps.store(), self.deps.payloads(), turn).await;
         let with_work = |change: &TurnChange| change.clone().with_partial_work(left.clone());
         let turns = commit.turns.iter().map(with_work).collect();
         Ok(write::commit(&self.deps, &Commit { turns, ..commit.clone() }).await?)
@@ -369,4 +378,92 @@ fn ensure_version(found: bool, version: u32) -> Result<(), Refusal> {
 
 fn ensure_administrator(caller: &Caller, session: &Session) -> Result<(), Refusal> {
     if session.is_administered_by(caller) { Ok(()) } else { Err(Refusal::owner_required()) }
+}
+
+/// Returns the entity tag of a session as a reader sees it. Positions of further pages count before their encryption,
+/// so that every function computes the same tag.
+#[must_use]
+pub fn session_entity_tag(WithWarnings { result, warnings }: &WithWarnings<AgentSession>) -> String {
+    entity_tag(&(result, warnings))
+}
+
+/// A change of a session that a precondition may guard.
+#[derive(Debug, Clone)]
+pub enum SessionOperation<'a> {
+    /// [`SessionEditor::edit`].
+    Edit(SessionEdit),
+    /// [`SessionEditor::delete`].
+    Delete(&'a Invocation),
+    /// [`SessionEditor::request_purge`].
+    Purge,
+    /// [`SessionEditor::restore`].
+    Restore,
+    /// [`SessionEditor::quarantine`].
+    Quarantine(&'a Invocation),
+    /// [`SessionEditor::release`].
+    Release,
+}
+
+impl<D: QueueDeps + Clone> SessionEditor<D> {
+    /// Changes a session if its entity tag, as `reader` shows it to the caller, is as required. The write is conditional
+    /// on the revision that has the tag.
+    ///
+    /// # Errors
+    /// Those of the operation, and if the session isn't in the required state.
+    pub async fn change_if<R: Reads, P: PayloadReads>(
+        &self,
+        reader: &SessionReader<R, P>,
+        caller: &Caller,
+        id: &SessionId,
+        required: Precondition,
+        operation: SessionOperation<'_>,
+    ) -> Result<(), Refusal> {
+        // A change of a session that doesn't exist is refused in any case.
+        if matches!(required, Precondition::None | Precondition::Present) {
+            return self.apply(caller, id, &operation).await;
+        }
+        let key = SessionKey { org: caller.org.clone(), session: id.clone() };
+        write::decide(self.deps.host(), || async {
+            // The revision is read first: if the tag is that of a newer one, the change fails and is decided again.
+            let stored = reader.store.session(&key).await?;
+            let shown = match Box::pin(reader.read_session(caller, id.clone(), TurnsPage::default())).await {
+                Ok((shown, _)) => Some(shown),
+                Err(Refusal::SessionNotFound) => None,
+                Err(refusal) => return Err(refusal),
+            };
+            let tag = shown.as_ref().map(session_entity_tag);
+            let state = match stored.filter(|_| tag.is_some() && required.admits(tag.as_ref())) {
+                Some(stored) => RequiredState::Revision(stored.rev),
+                None => RequiredState::Target,
+            };
+            match self.requiring(state).apply(caller, id, &operation).await {
+                Err(Refusal::SessionChanged(_)) if state == RequiredState::Target => {
+                    Err(Refusal::SessionChanged(tag))
+                }
+                Err(Refusal::SessionChanged(_)) => Ok(Tried::Conflict),
+                result => result.map(Tried::Done),
+            }
+        })
+        .await
+    }
+
+    async fn apply(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        operation: &SessionOperation<'_>,
+    ) -> Result<(), Refusal> {
+        let id = id.clone();
+        // Boxed: each is large, and one runs.
+        match operation {
+            SessionOperation::Edit(edit) => Box::pin(self.edit(caller, id, edit.clone())).await,
+            SessionOperation::Delete(invocation) => Box::pin(self.delete(caller, id, invocation)).await,
+            SessionOperation::Purge => Box::pin(self.request_purge(caller, id)).await,
+            SessionOperation::Restore => Box::pin(self.restore(caller, id)).await,
+            SessionOperation::Quarantine(invocation) => {
+                Box::pin(self.quarantine(caller, id, invocation)).await
+            }
+            SessionOperation::Release => Box::pin(self.release(caller, id)).await,
+        }
+    }
 }

@@ -1,15 +1,18 @@
-//! Evidence of a turn's work, from its outcome objects, recorded steps and streamed text. Reads and finalizations load
-//! it, project it to a report or a history, and render that.
+//! Evidence of a turn's work, from its outcome objects, recorded steps and streamed text. Reads and finalizations load it,
+//! project it to a report or a history, and render that.
 
 use agent::{attempt::RecoveryPoint, outcome::Outcome, text::excerpt::excerpt_of};
 use futures::future::try_join;
 use protocol::{
     detail::{OutcomeSummary, Report},
+    transition::finalize,
     turn::{EvidenceSource, State, Turn},
 };
 
-use crate::flow::finish::{outcomes, partial_answer, steps};
-use crate::ports::{PayloadReads, Reads, Unavailable};
+use crate::{
+    flow::finish::{outcomes, partial, steps},
+    ports::{PayloadReads, Reads, Record, Unavailable},
+};
 
 /// The evidence of a turn's work so far. Empty if the turn was ended from outside before there was any.
 #[derive(Default)]
@@ -43,7 +46,7 @@ impl TurnEvidence {
             return Ok(Self { work: latest.map(|latest| latest.step.into()), partial_answer: None });
         }
         let (work, partial) =
-            try_join(load_work(payloads, turn), partial_answer::load_text(store, payloads, turn)).await?;
+            try_join(load_work(payloads, turn), partial::load_text(store, payloads, turn)).await?;
         // Text that accompanies tool calls is part of the recorded step.
         let is_included = |text: &String| matches!(&work, Some(WorkRecord::RecoveryPoint(step)) if step.state.rounds.has_reply_starting_with(text));
         let partial_answer = partial.filter(|text| !is_included(text));
@@ -100,4 +103,26 @@ async fn load_work(payloads: &impl PayloadReads, turn: &Turn) -> Result<Option<W
             step.map(WorkRecord::from)
         }
     })
+}
+
+/// Loads the report of a turn: from its detail if it is finalized, or from its evidence as soon as it is settled.
+pub(crate) async fn load_report(
+    store: &impl Reads,
+    payloads: &impl PayloadReads,
+    record: &Record,
+) -> Result<Report, Unavailable> {
+    match (&record.turn.state, &record.result) {
+        (State::Finalized(_), Some(result)) => Ok(result.report.clone()),
+        (State::Settled(settlement) | State::Finalized(settlement), _) => {
+            let evidence = TurnEvidence::load(store, payloads, &record.turn).await?;
+            Ok(finalize::report(&record.turn, &settlement.verdict, evidence.summary().as_ref()))
+        }
+        // Of a turn that waits for the client, the sources are known and the rest isn't final.
+        (State::AwaitingTools { .. }, _) => {
+            let evidence = Box::pin(TurnEvidence::load(store, payloads, &record.turn)).await?;
+            let report = evidence.summary().map(|summary| summary.report).unwrap_or_default();
+            Ok(Report { chunk_refs: report.chunk_refs, ..Report::default() })
+        }
+        (State::Running { .. }, _) => Ok(Report::default()),
+    }
 }

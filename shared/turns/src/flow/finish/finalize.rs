@@ -1,10 +1,14 @@
 //! Finalizes turns: stores the objects of a settled turn that don't exist yet, then makes its head terminal. Objects come
 //! first, so whatever a terminal head refers to exists (I10). A turn of a purged session only counts: its usage is added
 //! and its meters are closed, and no object is stored.
+//!
+//! The writer whose transaction makes the turn terminal logs its one event: outcome and usage (docs/reference/logs.md). It
+//! contains ids, counts and durations, but no content (I14).
 
 use std::time::Duration;
 
-use contracts::error::causes;
+use agent::outcome::Outcome;
+use contracts::{ErrorCode, error::causes};
 use futures::future::try_join;
 use protocol::{
     detail::{Report, RequestDetail},
@@ -15,15 +19,17 @@ use protocol::{
         purging,
         spend::{self, Seal},
     },
-    turn::{State, Turn},
+    turn::{State, Turn, Verdict},
 };
 
-use crate::flow::{
-    finish::{evidence::TurnEvidence, partial_answer, turn_event},
-    meter, stored_request,
-    write::{self, Tried, WriteOutcome},
+use crate::{
+    flow::{
+        finish::{evidence::TurnEvidence, partial},
+        meter, stored_request,
+        write::{self, Tried, WriteOutcome},
+    },
+    ports::{Clock, Deps, Reads, Timer, Unavailable},
 };
-use crate::ports::{Clock, Deps, Reads, Timer, Unavailable};
 
 /// The interval at which a finalization looks whether the attempt of an ended turn has told what it spent.
 const SPENT_POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -133,7 +139,7 @@ async fn commit(
 ) -> Result<Tried<bool>, Unavailable> {
     let written = write::commit(deps, &finalized.clone().commit(session)).await?;
     if let WriteOutcome::Applied = written {
-        turn_event::log_terminal(&finalized, evidence.outcome());
+        log_terminal(&finalized, evidence.outcome());
     }
     Ok(written.done(true))
 }
@@ -146,6 +152,59 @@ pub(crate) async fn publish_evidence(
     evidence: &TurnEvidence,
     report: &Report,
 ) -> Result<(), Unavailable> {
-    let partial = partial_answer::store(deps.payloads(), turn, evidence.partial_answer.as_deref());
+    let partial = partial::store_text(deps.payloads(), turn, evidence.partial_answer.as_deref());
     try_join(partial, meter::close(deps, turn, report)).await.map(|_| ())
+}
+
+/// Logs that a turn became terminal: once, by the writer whose transaction made it so.
+pub(crate) fn log_terminal(finalized: &Finalization, outcome: Option<&Outcome>) {
+    let (turn, report) = (&finalized.turn.after, &finalized.result.report);
+    let Some(settlement) = turn.settlement() else { return };
+    let code = match &settlement.verdict {
+        Verdict::Completed { .. } => None,
+        Verdict::Failed { .. } => outcome.and_then(|outcome| outcome.response.error_code),
+        Verdict::Ended(reason) => Some(reason.error().error_code),
+    };
+    let completed = matches!(settlement.verdict, Verdict::Completed { .. });
+    let usage = report.usage.as_ref();
+    tracing::info!(
+        org = turn.key.session.org.as_str(),
+        user = turn.requested_by.as_str(),
+        session = turn.key.session.session.as_str(),
+        turn = turn.key.turn.as_str(),
+        attempt = turn.attempt.as_str(),
+        outcome = if completed { "completed" } else { "failed" },
+        code = code.map(ErrorCode::as_str),
+        streamed = turn.streamed,
+        suspensions = turn.round(),
+        takeovers = turn.takeovers,
+        tool_rounds = report.tool_rounds,
+        model = report.response_model.as_ref().or(report.model.as_ref()),
+        provider = report.provider.as_ref(),
+        prompt_tokens = usage.map(|usage| usage.prompt_tokens),
+        completion_tokens = usage.map(|usage| usage.completion_tokens),
+        cached_tokens = usage.and_then(|usage| usage.cached_tokens),
+        reasoning_tokens = usage.and_then(|usage| usage.reasoning_tokens),
+        cost_micros = report.cost.as_ref().map(|cost| cost.amount.micros()),
+        currency = report.cost.as_ref().map(|cost| cost.currency.as_str()),
+        model_calls = report.model_calls,
+        model_ms = report.model_ms,
+        first_text_ms = report.first_text_ms,
+        client_tool_ms = report.client_tool_ms,
+        server_tool_ms = report.server_tool_ms,
+        turn_ms = u64::try_from(turn.created.until(settlement.at).as_millis()).unwrap_or(u64::MAX),
+        turns_failed = u64::from(code.is_some_and(is_service_failure)),
+        "{}",
+        contracts::log::TURN
+    );
+}
+
+/// True if the failure is the service's or its provider's. Cancelled and superseded turns, expired client tools and
+/// turns over a budget aren't.
+fn is_service_failure(code: ErrorCode) -> bool {
+    use ErrorCode as Code;
+    !matches!(
+        code,
+        Code::TurnCancelled | Code::TurnSuperseded | Code::ToolDeadlineExpired | Code::TurnOverBudget
+    )
 }

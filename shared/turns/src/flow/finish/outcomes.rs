@@ -1,14 +1,18 @@
-//! Outcome objects: store, find and load.
+//! Outcome objects: store, find and load, and the transition that one calls for.
 
-use agent::outcome::{Outcome, Response};
+use std::time::Duration;
+
+use agent::outcome::{Ending, Outcome, Response};
 use bytes::Bytes;
 use protocol::{
+    change::TurnChange,
     id::{AttemptId, TurnKey},
     payload::{Kind, Payload},
+    transition::{IllegalTransition, settle::settle, suspend::suspend},
     turn::{Stage, Turn, Verdict},
 };
 
-use crate::ports::{MissingObject, PayloadReads, Payloads, Unavailable};
+use crate::ports::{Clock, Deps, MissingObject, PayloadReads, Payloads, Unavailable};
 
 /// Stores an attempt's outcome object.
 pub(crate) async fn store(
@@ -84,4 +88,25 @@ async fn read(
         return Ok(None);
     };
     Outcome::from_json(&bytes).map(Some).map_err(|error| Unavailable::unreadable("the outcome object", error))
+}
+
+/// Returns the transition that an outcome object calls for: settle or suspend.
+pub(crate) fn transition_of(
+    deps: &impl Deps,
+    turn: &Turn,
+    writer: AttemptId,
+    outcome: &Outcome,
+) -> Result<TurnChange, IllegalTransition> {
+    let (now, timing) = (deps.host().now(), deps.timing());
+    let seconds = match &outcome.ending {
+        Ending::Suspended { recovery_point } => recovery_point.spec.tools.deadline_seconds,
+        Ending::Completed { .. } | Ending::Failed { .. } => 0,
+    };
+    match outcome.verdict(writer.clone()) {
+        Some(verdict) => settle(turn, verdict, outcome.report.received_at.unwrap_or(now), now, timing),
+        None => {
+            let wait = Duration::from_secs(seconds).min(timing.max_tool_wait);
+            suspend(turn, writer, now.after(wait))
+        }
+    }
 }

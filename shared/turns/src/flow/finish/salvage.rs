@@ -12,12 +12,14 @@ use protocol::{
     turn::{EndReason, State, Turn, Verdict},
 };
 
-use crate::flow::{
-    finish::{outcomes, partial_work, transition},
-    usage_hold,
-    write::{self, WriteOutcome},
+use crate::{
+    flow::{
+        finish::{outcomes, partial},
+        usage_hold,
+        write::{self, WriteOutcome},
+    },
+    ports::{Clock, Deps, Random, Reads, Unavailable},
 };
-use crate::ports::{Clock, Deps, Random, Reads, Unavailable};
 
 /// Fences the turn, then settles it from an outcome object if there is one, and as abandoned otherwise. Returns the
 /// resulting head, whoever wrote it.
@@ -35,11 +37,11 @@ pub(crate) async fn salvage(deps: &impl Deps, dead: &Turn) -> Result<Option<Turn
         State::Running { stage, .. } => match outcomes::find(deps.payloads(), &taken.key, stage).await? {
             Some((writer, outcome)) => {
                 Box::pin(usage_hold::hold(deps, &taken, &outcome.report, Amounts::default())).await;
-                transition::of_outcome(deps, &taken, writer, &outcome)
+                outcomes::transition_of(deps, &taken, writer, &outcome)
             }
             None => {
                 let (now, left) =
-                    (host.now(), partial_work::find(deps.store(), deps.payloads(), &taken).await);
+                    (host.now(), partial::find_work(deps.store(), deps.payloads(), &taken).await);
                 // The attempt is dead, so nobody knows better.
                 let left = PartialWork { spent: left.spent.map(Spent::into_final), ..left };
                 settle::settle(&taken, Verdict::Ended(EndReason::Abandoned), now, now, timing)

@@ -1,4 +1,4 @@
-//! Settles a turn: stores its outcome, decides the turn by it, and announces it.
+//! Settles a turn: stores its outcome, decides the turn by it, and announces it to the finalizer.
 
 use std::{pin::pin, time::Duration};
 
@@ -7,19 +7,21 @@ use contracts::error::causes;
 use futures::future::{Either, join, join3, select, try_join_all};
 use protocol::{
     change::PartialWork,
+    correlation::CorrelationId,
+    queue_message::FinalizeMessage,
     transition::{settle, spend},
     turn::{EndReason, Turn, Verdict},
 };
 
-use crate::flow::{
-    finish::{announcement::announce, outcomes, replay, transition},
-    meter,
-    owned_turn::OwnedTurn,
-    usage_hold,
-    write::{self, WriteOutcome},
-};
 use crate::{
-    ports::{Clock, Deps, Payloads, QueueDeps, Random, Timer, Unavailable},
+    flow::{
+        finish::{outcomes, replay},
+        meter,
+        owned_turn::OwnedTurn,
+        usage_hold,
+        write::{self, WriteOutcome},
+    },
+    ports::{Clock, Deps, FinalizeQueue, Payloads, QueueDeps, Random, Timer, Unavailable},
     refusal::Refusal,
     stream::Writer,
 };
@@ -38,7 +40,7 @@ pub(crate) async fn settle(
     let held = Box::pin(usage_hold::hold(deps, turn, &outcome.report, owned.reserved));
     let (stored, ()) = join(store_outcome(deps, owned, &outcome, files), held).await;
     let (change, response) = match stored {
-        Ok(()) => (transition::of_outcome(deps, turn, turn.attempt.clone(), &outcome), outcome.response),
+        Ok(()) => (outcomes::transition_of(deps, turn, turn.attempt.clone(), &outcome), outcome.response),
         Err(error) => {
             tracing::error!(error = %causes(&error), "{}", contracts::log::OUTCOME_NOT_STORED);
             let now = deps.host().now();
@@ -122,5 +124,19 @@ pub(crate) async fn record_spent(deps: &impl Deps, owned: &OwnedTurn, stored: &T
     let Ok(change) = spend::record(stored, &owned.turn.attempt, spent) else { return };
     if let Err(error) = write::turn(deps, &change).await {
         tracing::warn!(error = %causes(&error), "{}", contracts::log::USAGE_NOT_STORED);
+    }
+}
+
+/// Announces that a turn is settled, so that it is finalized at once.
+pub(crate) async fn announce(deps: &impl QueueDeps, turn: &Turn, correlation: Option<&CorrelationId>) {
+    let message = FinalizeMessage::TurnSettled {
+        org: turn.key.session.org.clone(),
+        session: turn.key.session.session.clone(),
+        turn: turn.key.turn.clone(),
+        correlation: correlation.cloned(),
+    };
+    if let Err(error) = deps.queue().send(&message).await {
+        // The sweep finds the turn anyway; only latency is lost.
+        tracing::warn!(error = %causes(&error), "{}", contracts::log::SETTLED_NOTICE_FAILED);
     }
 }

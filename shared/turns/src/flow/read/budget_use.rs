@@ -11,12 +11,11 @@ use contracts::{
 use futures::{StreamExt, TryStreamExt, stream};
 use protocol::{Caller, budget, usage::UsageAmounts};
 
-use crate::flow::read::{
-    paging::MAX_CONCURRENT_READS,
-    session_reader::SessionReader,
-    usage::{UsageGroups, readable_user},
-};
 use crate::{
+    flow::read::{
+        session_reader::{MAX_CONCURRENT_READS, SessionReader},
+        usage::{UsageGroups, readable_user},
+    },
     ports::{MeterReads, PayloadReads, Reads, Unavailable, UsageReads},
     refusal::Refusal,
 };

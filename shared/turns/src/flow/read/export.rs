@@ -19,18 +19,18 @@ use protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::flow::{
-    access,
-    finish::{outcomes, report},
-    read::{
-        export_writer::{ExportError, ExportWriter, JsonList},
-        lists::SessionFilter,
-        session_reader::SessionReader,
-        sessions::TurnsPage,
-    },
-    stored_request,
-};
 use crate::{
+    flow::{
+        access,
+        finish::{evidence, outcomes},
+        read::{
+            export_writer::{ExportError, ExportWriter, JsonList},
+            lists::SessionFilter,
+            session_reader::SessionReader,
+            sessions::TurnsPage,
+        },
+        stored_request,
+    },
     ports::{Archive, ArchivedObject, Order, PayloadArchive, Payloads, Reads, Record, Timer, Unavailable},
     refusal::Refusal,
     view,
@@ -189,7 +189,7 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
         is_over: IsOver<'_>,
         out: &mut ExportWriter,
     ) -> Result<bool, ExportError> {
-        let report = report::load(&self.store, &self.payloads, record).await?;
+        let report = evidence::load_report(&self.store, &self.payloads, record).await?;
         let turn: AgentSessionTurn = view::turn(record, &report, caller.operator);
         out.text("{\"Turn\":").await?;
         out.json(&turn).await?;

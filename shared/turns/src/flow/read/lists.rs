@@ -12,17 +12,15 @@ use contracts::{
 use futures::{StreamExt, TryStreamExt, stream};
 use protocol::{Caller, id::SessionKey, session::Session};
 
-use crate::flow::{
-    access,
-    finish::report,
-    read::{
-        context_names,
-        paging::{MAX_CONCURRENT_READS, parse_sequence},
-        session_reader::SessionReader,
-        warnings::WithWarnings,
-    },
-};
 use crate::{
+    flow::{
+        access,
+        finish::evidence,
+        read::{
+            contexts,
+            session_reader::{MAX_CONCURRENT_READS, SessionReader, WithWarnings, parse_sequence},
+        },
+    },
     ports::{Order, PayloadReads, Reads, Record, TimeRange, Unavailable},
     refusal::Refusal,
     view,
@@ -122,7 +120,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         }
         let contexts = found.iter().map(|item| &item.contexts);
         let WithWarnings { result: names, warnings } =
-            context_names::load(&self.store, caller, contexts).await;
+            contexts::load_names(&self.store, caller, contexts).await;
         let items = found.iter().map(|session| view::session_summary(session, &names)).collect();
         Ok(WithWarnings { result: ListResponse::new(items, page_size, token), warnings })
     }
@@ -160,7 +158,10 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         }
         let mut items = Vec::with_capacity(found.len());
         for record in &found {
-            items.push(view::turn_summary(record, &report::load(&self.store, &self.payloads, record).await?));
+            items.push(view::turn_summary(
+                record,
+                &evidence::load_report(&self.store, &self.payloads, record).await?,
+            ));
         }
         let next = after.filter(|_| !is_last).map(|after| after.to_string());
         Ok(ListResponse::new(items, page_size, next))

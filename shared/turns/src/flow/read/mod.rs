@@ -1,8 +1,6 @@
 //! Reads sessions, turns and payloads as the caller may see them. Nothing here changes the table.
 
 mod budget_use;
-mod budgets;
-mod context_names;
 pub(super) mod contexts;
 pub(super) mod export;
 pub(super) mod export_writer;
@@ -10,8 +8,7 @@ mod feedback;
 mod follow;
 pub(super) mod lists;
 mod mode_history;
-mod org_settings;
-mod paging;
+mod org_documents;
 pub(super) mod payload_access;
 mod projection;
 mod search;
@@ -24,4 +21,3 @@ pub(super) mod turn_snapshot;
 mod turn_steps;
 mod turns;
 pub(super) mod usage;
-pub(super) mod warnings;

@@ -14,8 +14,8 @@ use protocol::{
     id::{SessionKey, TurnKey},
 };
 
-use crate::flow::read::{paging::MAX_CONCURRENT_READS, session_reader::SessionReader};
 use crate::{
+    flow::read::session_reader::{MAX_CONCURRENT_READS, SessionReader},
     ports::{PayloadReads, Reads, Unavailable},
     refusal::Refusal,
     view::{self, Names},

@@ -16,12 +16,12 @@ use protocol::{
     payload::{Kind, Payload},
 };
 
-use crate::flow::{
-    finish::{outcomes, report},
-    read::{session_reader::SessionReader, turn_history},
-    stored_request,
-};
 use crate::{
+    flow::{
+        finish::{evidence, outcomes},
+        read::{session_reader::SessionReader, turn_history},
+        stored_request,
+    },
     ports::{Link, PayloadArchive, PayloadReads, Payloads, Reads, Record, Unavailable},
     refusal::Refusal,
 };
@@ -144,7 +144,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
             let model_call = history.call_info(round).ok_or(ErrorCode::PayloadNotFound)?;
             return Ok(kind(model_call.attempt_id.clone(), model_call.number));
         }
-        let call = report::load(&self.store, &self.payloads, record).await?.last_raw_payload;
+        let call = evidence::load_report(&self.store, &self.payloads, record).await?.last_raw_payload;
         let settled = record.turn.settlement();
         let writer = settled.and_then(|settlement| settlement.verdict.writer());
         let (Some(call), Some(writer)) = (call, writer) else {

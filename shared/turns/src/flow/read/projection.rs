@@ -15,9 +15,13 @@ use protocol::{
     turn::{State, Turn},
 };
 
-use crate::flow::finish::evidence::TurnEvidence;
-use crate::flow::read::{paging::MAX_CONCURRENT_READS, session_reader::SessionReader};
-use crate::ports::{PayloadReads, Reads, Unavailable};
+use crate::{
+    flow::{
+        finish::evidence::TurnEvidence,
+        read::session_reader::{MAX_CONCURRENT_READS, SessionReader},
+    },
+    ports::{PayloadReads, Reads, Unavailable},
+};
 
 /// A session with the settled outcome of its open turn applied.
 pub(crate) struct Projection {

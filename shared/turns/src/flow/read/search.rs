@@ -11,15 +11,17 @@ use contracts::{
 use futures::{StreamExt, TryStreamExt, stream};
 use protocol::{Caller, session::Session};
 
-use crate::flow::{
-    access,
-    finish::report,
-    read::{
-        context_names, lists::SessionFilter, paging::MAX_CONCURRENT_READS, search_walk::SearchCursor,
-        session_reader::SessionReader, warnings::WithWarnings,
-    },
-};
 use crate::{
+    flow::{
+        access,
+        finish::evidence,
+        read::{
+            contexts,
+            lists::SessionFilter,
+            search_walk::SearchCursor,
+            session_reader::{MAX_CONCURRENT_READS, SessionReader, WithWarnings},
+        },
+    },
     ports::{Archive, Page, PayloadReads, Reads, Record, SessionIndex, Unavailable},
     refusal::Refusal,
     text_search::{MatchedTerms, SearchTerms},
@@ -72,7 +74,7 @@ impl<R: Reads + Archive, P: PayloadReads> SessionReader<R, P> {
                 let stopped_after = loop {
                     turns += page.items.len();
                     for record in &page.items {
-                        let report = report::load(&self.store, &self.payloads, record).await?;
+                        let report = evidence::load_report(&self.store, &self.payloads, record).await?;
                         session_matches.add_turn(words, record, report.answer_summary.as_deref());
                     }
                     let Some(after) = page.next.take() else { break None };
@@ -97,7 +99,7 @@ impl<R: Reads + Archive, P: PayloadReads> SessionReader<R, P> {
         access::audit_search(caller);
         let contexts = found.iter().map(|(session, _)| &session.contexts);
         let WithWarnings { result: names, warnings: of_names } =
-            context_names::load(&self.store, caller, contexts).await;
+            contexts::load_names(&self.store, caller, contexts).await;
         warnings.extend(of_names);
         let items = found
             .into_iter()

@@ -16,8 +16,11 @@ use futures::{StreamExt, TryStreamExt, stream};
 use protocol::{Caller, id::SessionKey, session::Session};
 use serde::{Deserialize, Serialize};
 
-use crate::flow::read::{lists::SessionFilter, paging::MAX_CONCURRENT_READS, session_reader::SessionReader};
 use crate::{
+    flow::read::{
+        lists::SessionFilter,
+        session_reader::{MAX_CONCURRENT_READS, SessionReader},
+    },
     ports::{Candidate, Candidates, IndexQuery, PayloadReads, Reads, SessionIndex, TimeRange, Unavailable},
     refusal::Refusal,
     text_search::SearchTerms,

@@ -1,6 +1,10 @@
-//! The reader of sessions, turns and payloads as the caller may see them. It can't change the table.
+//! The reader of sessions, turns and payloads as the caller may see them, and what its pages have in common. It can't change
+//! the table.
 
-use contracts::id::{SessionId, TurnId};
+use contracts::{
+    id::{SessionId, TurnId},
+    invoke_result::Warning,
+};
 use futures::future::try_join;
 use protocol::{
     Caller,
@@ -8,8 +12,8 @@ use protocol::{
     session::Session,
 };
 
-use crate::flow::access;
 use crate::{
+    flow::access,
     ports::{PayloadReads, Reads, Record, Unavailable},
     refusal::Refusal,
 };
@@ -64,4 +68,22 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         access::audit_read(caller, role);
         Ok(Some(session))
     }
+}
+
+/// The number of concurrent reads. A page refers to few contexts, and the store caches those that it read lately.
+pub(crate) const MAX_CONCURRENT_READS: usize = 8;
+
+/// Parses a token of a session's turns: a sequence number.
+pub(crate) fn parse_sequence(token: Option<&str>) -> Result<Option<u64>, Refusal> {
+    let number = |text: &str| text.parse().ok().filter(|number: &u64| number.to_string() == text);
+    token.map(|token| number(token).ok_or_else(Refusal::invalid_continuation_token)).transpose()
+}
+
+/// A result with the warnings that belong to the response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WithWarnings<T> {
+    /// The result.
+    pub result: T,
+    /// Warnings about the call, for example missing names.
+    pub warnings: Vec<Warning>,
 }

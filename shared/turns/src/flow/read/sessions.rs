@@ -8,12 +8,15 @@ use contracts::{
 use futures::future::{try_join, try_join3};
 use protocol::{Caller, id::SessionKey, session::SessionRole, turn::State};
 
-use crate::flow::{
-    access,
-    finish::report,
-    read::{context_names, paging::parse_sequence, session_reader::SessionReader, warnings::WithWarnings},
-};
 use crate::{
+    flow::{
+        access,
+        finish::evidence,
+        read::{
+            contexts,
+            session_reader::{SessionReader, WithWarnings, parse_sequence},
+        },
+    },
     ports::{Order, PayloadReads, Reads},
     refusal::Refusal,
     view,
@@ -100,13 +103,13 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
                 {
                     report.clone()
                 }
-                _ => report::load(&self.store, &self.payloads, record).await?,
+                _ => evidence::load_report(&self.store, &self.payloads, record).await?,
             };
             turns.push(view::turn(record, &report, caller.operator));
         }
         let next = turns.last().filter(|_| more).map(|turn| turn.sequence_number.to_string());
         let WithWarnings { result: names, warnings } =
-            context_names::load(&self.store, caller, [&session.contexts]).await;
+            contexts::load_names(&self.store, caller, [&session.contexts]).await;
         let shown = view::session(&session, &names, modes, &participants, turns, next);
         Ok((WithWarnings { result: shown, warnings }, role))
     }
@@ -138,7 +141,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         let session = found.filter(|_| is_visible).ok_or(Refusal::SessionNotFound)?;
         let session = self.project_all(vec![session], false).await?.pop().ok_or(Refusal::SessionNotFound)?;
         let WithWarnings { result: names, warnings } =
-            context_names::load(&self.store, caller, [&session.contexts]).await;
+            contexts::load_names(&self.store, caller, [&session.contexts]).await;
         Ok(WithWarnings { result: view::session_summary(&session, &names), warnings })
     }
 

@@ -6,8 +6,11 @@ use contracts::{
 };
 use protocol::Caller;
 
-use crate::flow::read::{paging::parse_sequence, session_reader::SessionReader, turn_history};
 use crate::{
+    flow::read::{
+        session_reader::{SessionReader, parse_sequence},
+        turn_history,
+    },
     ports::{PayloadReads, Reads},
     refusal::Refusal,
     step_view,

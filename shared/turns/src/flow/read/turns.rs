@@ -6,8 +6,8 @@ use contracts::{
 };
 use protocol::{Caller, id::TurnKey};
 
-use crate::flow::{finish::report, read::session_reader::SessionReader};
 use crate::{
+    flow::{finish::evidence, read::session_reader::SessionReader},
     ports::{PayloadReads, Reads, Record},
     refusal::Refusal,
     view,
@@ -49,12 +49,12 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         turn: TurnId,
     ) -> Result<AgentSessionTurnSummary, Refusal> {
         let record = self.visible_record(caller, session, turn).await?;
-        let report = report::load(&self.store, &self.payloads, &record).await?;
+        let report = evidence::load_report(&self.store, &self.payloads, &record).await?;
         Ok(view::turn_summary(&record, &report))
     }
 
     async fn turn_view(&self, caller: &Caller, record: &Record) -> Result<AgentSessionTurn, Refusal> {
-        let report = report::load(&self.store, &self.payloads, record).await?;
+        let report = evidence::load_report(&self.store, &self.payloads, record).await?;
         Ok(view::turn(record, &report, caller.operator))
     }
 }

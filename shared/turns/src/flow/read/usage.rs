@@ -14,8 +14,8 @@ use protocol::{
     usage::{UsageAmounts, UsageKey},
 };
 
-use crate::flow::read::{paging::MAX_CONCURRENT_READS, session_reader::SessionReader};
 use crate::{
+    flow::read::session_reader::{MAX_CONCURRENT_READS, SessionReader},
     ports::{PayloadReads, Reads, Unavailable, UsageReads},
     refusal::Refusal,
     view,

@@ -14,32 +14,35 @@ use agent::{
     prompt::{compose::ComposedRequest, conversation::Conversation},
     tool::rounds::{AssistantMessage, ModelCallInfo},
 };
+use bytes::Bytes;
 use contracts::{
     ErrorCode,
+    error::causes,
     request::UserTurn,
     response::TOKEN_LIMIT_REACHED,
     stream::{Phase, ResetReason},
 };
-use futures::future::join;
-use protocol::{budget::Amounts, turn::Turn};
-
-use crate::flow::{
-    meter::ExceededBudget,
-    owned_turn::OwnedTurn,
-    run::{
-        budget_check,
-        compaction::compact,
-        compose::compose,
-        fallback::{FailedCall, try_recover},
-        interruption::Interruption,
-        model_call::ModelCall,
-        models::Models,
-        optional_files, step_record, tools,
-        watch::{self, OwnershipLost},
-    },
+use futures::future::{join, join_all};
+use protocol::{
+    budget::Amounts,
+    payload::{Kind, Payload},
+    turn::{StepRef, Turn},
 };
+
 use crate::{
-    ports::{AgentDeps, Clock},
+    flow::{
+        meter::ExceededBudget,
+        owned_turn::OwnedTurn,
+        run::{
+            budget_check,
+            compose::{compact, compose},
+            lease::{self, OwnershipLost},
+            model_call::ModelCall,
+            models::{FailedCall, Models, try_recover},
+            tools,
+        },
+    },
+    ports::{AgentDeps, Clock, Deps, Payloads, Unavailable},
     stream::Writer,
 };
 
@@ -182,13 +185,13 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
     ) -> Result<CallOutcome, OwnershipLost> {
         let (turn, round) = (&self.owned.turn, round(&self.state));
         // Don't pay for a model call if the turn has a new owner or is settled.
-        watch::ensure_owned(self.deps, self.owned).await?;
+        lease::ensure_owned(self.deps, self.owned).await?;
         self.stream.status(turn, round, Phase::Thinking);
         self.raw_payloads.append(&mut self.long_values);
         let meter = self.owned.spending.begin_call(&mut self.state.totals, &self.spec, &request);
         let beside = join(
-            step_record::store(self.deps, self.owned, &self.spec, &self.state, self.already_recorded),
-            optional_files::store(self.deps.payloads(), &self.raw_payloads),
+            record_step(self.deps, self.owned, &self.spec, &self.state, self.already_recorded),
+            store_optional_files(self.deps.payloads(), &self.raw_payloads),
         );
         let capture = self.spec.store_raw_payloads;
         let (reply, mut call) =
@@ -336,4 +339,58 @@ fn long_values(turn: &Turn, state: &AttemptState) -> Vec<File> {
 async fn guard_text(turn: &Turn, text: &str, format: AnswerFormat) -> FilteredText {
     let url_of = |blob: &Blob| embedded_link(&turn.key, blob);
     filter_in_chunks(text, format, url_of, tokio::task::yield_now).await
+}
+
+/// A reason for which an attempt ended without an outcome of its own.
+#[derive(Debug)]
+pub(super) enum Interruption {
+    /// Another attempt owns the turn, or it is settled.
+    OwnershipLost,
+    /// Required parts of the prompt can't be read.
+    Unavailable(Unavailable),
+}
+
+impl From<OwnershipLost> for Interruption {
+    fn from(_: OwnershipLost) -> Self {
+        Self::OwnershipLost
+    }
+}
+
+impl From<Unavailable> for Interruption {
+    fn from(error: Unavailable) -> Self {
+        Self::Unavailable(error)
+    }
+}
+
+/// Stores files that nothing refers to. A failure is only logged.
+pub(crate) async fn store_optional_files(payloads: &impl Payloads, files: &[File]) {
+    let puts = files.iter().map(|file| payloads.put_file(file));
+    for stored in join_all(puts).await {
+        if let Err(error) = stored {
+            tracing::warn!(error = %causes(&error), "{}", contracts::log::RAW_PAYLOAD_NOT_STORED);
+        }
+    }
+}
+
+/// Records the turn's progress, if it is further than at the start of the attempt. This runs concurrently with
+/// the model call and adds no latency. If it fails, a takeover repeats the step.
+pub(super) async fn record_step(
+    deps: &impl Deps,
+    owned: &OwnedTurn,
+    spec: &TurnSpec,
+    state: &AttemptState,
+    already_recorded: u32,
+) {
+    let (turn, number) = (&owned.turn, state.recovery_points());
+    if number == already_recorded {
+        return;
+    }
+    let recovery_point = RecoveryPoint { spec: spec.clone(), state: state.clone() };
+    let kind = Kind::Step(turn.attempt.clone(), number);
+    let body = Bytes::from(serde_json::to_vec(&recovery_point).unwrap_or_default());
+    let payload = Payload { turn: turn.key.clone(), kind };
+    match deps.payloads().put(&payload, body).await {
+        Ok(()) => owned.set_recorded(Some(StepRef { attempt: turn.attempt.clone(), step: number })),
+        Err(error) => tracing::warn!(error = %causes(&error), "{}", contracts::log::STEP_NOT_STORED),
+    }
 }

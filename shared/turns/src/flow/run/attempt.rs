@@ -2,27 +2,25 @@
 
 use std::{convert::Infallible, pin::pin};
 
-use crate::checkpoint::{CHECKPOINT_INTERVAL, Checkpoint};
-use crate::flow::{
-    finish::{replay, settle},
-    owned_turn::OwnedTurn,
-    run::{
-        agent_loop::{AgentLoop, AttemptStart},
-        interruption::Interruption,
-        keep_lease::keep_lease,
-        models::Models,
-        optional_files,
-        watch::watch,
-    },
-};
+use agent::outcome::Response;
+use contracts::error::causes;
+use futures::future::{Either, join, select};
+
 use crate::{
+    checkpoint::{CHECKPOINT_INTERVAL, Checkpoint},
+    flow::{
+        finish::{replay, settle},
+        owned_turn::OwnedTurn,
+        run::{
+            agent_loop::{self, AgentLoop, AttemptStart, Interruption},
+            lease::{keep_lease, watch},
+            models::Models,
+        },
+    },
     ports::{AgentDeps, Clock, Deps, Payloads, Reads, Store, Timer},
     refusal::Refusal,
     stream::Writer,
 };
-use agent::outcome::Response;
-use contracts::error::causes;
-use futures::future::{Either, join, select};
 
 /// Works on a turn while the lease holds, and responds with the turn's final outcome, whoever decided it.
 pub(crate) async fn run(
@@ -50,7 +48,7 @@ pub(crate) async fn run(
             };
             let optional_files = answer.optional_files;
             let settled = settle::settle(deps, owned, answer.outcome, &answer.files, stream);
-            Ok(join(settled, optional_files::store(deps.payloads(), &optional_files)).await.0)
+            Ok(join(settled, agent_loop::store_optional_files(deps.payloads(), &optional_files)).await.0)
         });
         let lease = pin!(keep_lease(deps, owned));
         let checkpoints = pin!(write_checkpoints(deps, owned, stream));

@@ -1,17 +1,24 @@
-//! The models that a turn may call, with the capabilities that this process has detected of their providers.
+//! The models that a turn may call, with the capabilities that this process has detected of their providers, and the fallback
+//! to the next model when one can't answer.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use agent::{
     attempt::{AttemptState, TurnSpec},
     context::{ResolvedContext, config::AgentConfig},
-    prompt::conversation::Conversation,
+    model::{Chain, Error, Request, fallback_reason},
+    prompt::conversation::{Conversation, ObservedCapability},
 };
 use contracts::request::UserTurn;
 use protocol::{
-    chain::{ChainStart, Target},
+    chain::{self, ChainStart, Target},
+    detail::FallbackReason,
     turn::Turn,
 };
-
-use crate::flow::run::provider_capabilities::CapabilityCache;
 
 /// The models and their providers.
 #[derive(Debug, Clone, Copy)]
@@ -60,4 +67,135 @@ impl Models<'_> {
 /// Returns the start of the turn's provider chain.
 pub(super) fn chain_start<'a>(turn: &'a Turn, spec: &'a TurnSpec) -> &'a ChainStart {
     spec.history.start.as_ref().unwrap_or(&turn.chain)
+}
+
+/// The number of consecutive sessions whose continuation a provider refuses before it counts as stateless. A single
+/// refusal may be one lost response.
+const STATELESS_AFTER_REFUSALS: u32 = 2;
+
+/// The capabilities of providers, by provider id. Each process detects them itself. Facts that matter to one session
+/// are stored with the session.
+#[derive(Debug, Default)]
+pub(crate) struct CapabilityCache(Mutex<BTreeMap<String, Capabilities>>);
+
+#[derive(Debug, Default)]
+struct Capabilities {
+    is_stateless: bool,
+    refusals: u32,
+    refuses_reasoning: bool,
+}
+
+impl CapabilityCache {
+    /// True if the provider doesn't store responses, so that a request can't continue from one.
+    pub(crate) fn is_stateless(&self, provider: &str) -> bool {
+        self.with_entry(provider, |entry| entry.is_stateless)
+    }
+
+    /// True if the provider refuses requests that ask for a model's reasoning.
+    pub(crate) fn refuses_reasoning(&self, provider: &str) -> bool {
+        self.with_entry(provider, |entry| entry.refuses_reasoning)
+    }
+
+    /// Records what a reply shows about the provider.
+    pub(crate) fn record(&self, provider: &str, capability: ObservedCapability) {
+        self.with_entry(provider, |entry| match capability {
+            ObservedCapability::ContinuesResponses => entry.refusals = 0,
+            ObservedCapability::StoresNothing => entry.is_stateless = true,
+            ObservedCapability::RejectsReasoning => entry.refuses_reasoning = true,
+            ObservedCapability::RejectsContinuation => {
+                entry.refusals = entry.refusals.saturating_add(1);
+                entry.is_stateless |= entry.refusals >= STATELESS_AFTER_REFUSALS;
+            }
+        });
+    }
+
+    fn with_entry<T>(&self, provider: &str, access: impl FnOnce(&mut Capabilities) -> T) -> T {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        access(entries.entry(provider.to_owned()).or_default())
+    }
+}
+
+/// A failed model call.
+pub(super) struct FailedCall<'a> {
+    /// The reason.
+    pub(super) error: &'a Error,
+    /// The request that was sent.
+    pub(super) request: &'a Request,
+    /// True if the response had any output before it failed.
+    pub(super) has_output: bool,
+    /// The time left for another call.
+    pub(super) time_left: Duration,
+}
+
+/// Prepares another request after a failure; false if none is left to try. The same model comes first, as long as
+/// it can get the same prompt. Then comes the next model, which may have a larger context window. Last comes the
+/// same model with a shorter prompt.
+pub(super) fn try_recover(
+    models: Models<'_>,
+    turn: &Turn,
+    failed: &FailedCall<'_>,
+    spec: &mut TurnSpec,
+    state: &mut AttemptState,
+    conversation: &mut Conversation,
+) -> bool {
+    let FailedCall { error, request, has_output, time_left } = *failed;
+    let reason = fallback_reason::classify(error, has_output).filter(|_| !time_left.is_zero());
+    let is_whole = matches!(request.chain, Chain::Initial { .. });
+    if let Some(reason @ FallbackReason::ContextOverflow) = reason.filter(|_| is_whole)
+        && fall_back(models, turn, reason, spec, state, conversation)
+    {
+        return true;
+    }
+    conversation.try_recover(spec, error, request)
+        || reason.is_some_and(|reason| fall_back(models, turn, reason, spec, state, conversation))
+}
+
+/// Switches to the turn's next model; false if there is none left. The new model gets the session's own records
+/// as history, because no model can continue from another model's response.
+fn fall_back(
+    models: Models<'_>,
+    turn: &Turn,
+    reason: FallbackReason,
+    spec: &mut TurnSpec,
+    state: &mut AttemptState,
+    conversation: &mut Conversation,
+) -> bool {
+    let with = models.current_target(spec).upstream();
+    let Some(next) = state.next_fallback(spec, with.provider.clone(), reason) else { return false };
+    let now = models.current_target(&next).upstream();
+    tracing::warn!(
+        reason = reason.name(),
+        model = %with.model,
+        provider = %with.provider,
+        next_model = %now.model,
+        next_provider = %now.provider,
+        "{}", contracts::log::FALLBACK
+    );
+    let start = chain::after_takeover(chain_start(turn, spec), &with, &now);
+    *spec = next;
+    spec.history.owner = now.history_owner;
+    spec.history.start = Some(start).filter(|start| *start != turn.chain);
+    *conversation = models.new_conversation(turn, spec, state, None).with_loaded_from(conversation);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stateless_provider_is_detected_by_notice_or_second_refusal() {
+        let cache = CapabilityCache::default();
+        cache.record("says", ObservedCapability::StoresNothing);
+        for capability in [
+            ObservedCapability::RejectsContinuation,
+            ObservedCapability::ContinuesResponses,
+            ObservedCapability::RejectsContinuation,
+        ] {
+            cache.record("refuses", capability);
+        }
+        assert_eq!((cache.is_stateless("says"), cache.is_stateless("refuses")), (true, false));
+        cache.record("refuses", ObservedCapability::RejectsContinuation);
+        assert!(cache.is_stateless("refuses") && !cache.is_stateless("another"));
+    }
 }

@@ -1,21 +1,35 @@
-//! Runs the tools of a reply.
+//! Runs the tools of a reply, and applies their effects: searches, changes of mode and published files.
+
+use std::time::Duration;
 
 use agent::{
     attempt::{AttemptState, TurnSpec},
     model::FunctionCall,
-    tool::{self, ExecutedBy, ExecutedCall, Limits, rounds::ToolCallRecord},
-};
-use contracts::read::RanBy;
-use futures::future::join;
-
-use crate::flow::{
-    owned_turn::OwnedTurn,
-    run::{
-        effects,
-        watch::{self, OwnershipLost},
+    outcome::answer,
+    retrieval::{
+        BUDGET, SEARCH_SKIPPED, ScopeWarning, Sources,
+        context_block::{ToolSearchResult, tool_search_result},
     },
+    tool::{self, Effect, ExecutedBy, ExecutedCall, Limits, PublishFile, ToolError, rounds::ToolCallRecord},
 };
-use crate::{ports::AgentDeps, stream::Writer};
+use contracts::{error::causes, read::RanBy, response::FileRef};
+use futures::future::join;
+use protocol::turn::Turn;
+
+use crate::{
+    flow::{
+        owned_turn::OwnedTurn,
+        retrieval::{
+            self,
+            embed::{embed, truncate},
+            search::{RetrievalSkipped, log_skipped},
+        },
+        run::lease::{self, OwnershipLost},
+        stored_request,
+    },
+    ports::{AgentDeps, Clock, Payloads, Timer, Unavailable},
+    stream::Writer,
+};
 
 /// Runs the server's tools, rejects calls that match no tool, and leaves the client's calls open.
 ///
@@ -41,7 +55,7 @@ pub(super) async fn run(
     let ownership = async {
         match server_calls.is_empty() {
             true => Ok(()),
-            false => watch::check_briefly(deps, owned).await,
+            false => lease::check_briefly(deps, owned).await,
         }
     };
     let (executed, ownership) = join(running, ownership).await;
@@ -68,9 +82,9 @@ async fn apply_effects(
             continue;
         }
         if !executed.effects.is_empty() {
-            watch::ensure_owned(deps, owned).await?;
+            lease::ensure_owned(deps, owned).await?;
         }
-        finished.push(effects::apply(deps, owned, spec, executed, state).await);
+        finished.push(apply_call_effects(deps, owned, spec, executed, state).await);
     }
     if state.effects.modes.len() > before.max(1) {
         let mode = state.effects.mode(&owned.turn);
@@ -95,4 +109,89 @@ fn record(routes: &[ExecutedBy], finished: Vec<ExecutedCall>, state: &mut Attemp
     for ((call, _), executed) in server_records.zip(finished) {
         (call.outcome, call.execution_ms) = (Some(executed.outcome), Some(executed.execution_ms));
     }
+}
+
+/// Applies the effects of a tool call. The call fails if an effect can't be applied.
+async fn apply_call_effects(
+    deps: &impl AgentDeps,
+    owned: &OwnedTurn,
+    spec: &TurnSpec,
+    mut executed: ExecutedCall,
+    state: &mut AttemptState,
+) -> ExecutedCall {
+    let turn = &owned.turn;
+    for effect in std::mem::take(&mut executed.effects) {
+        match effect {
+            Effect::SearchSources(query) => {
+                let time_left = owned.time_left(deps);
+                match Box::pin(search_sources(deps, turn, spec.inputs.sources.as_ref(), &query, time_left))
+                    .await
+                {
+                    Ok((result, warnings)) => {
+                        state.add_chunks(result.refs);
+                        warnings.iter().for_each(|warning| state.effects.warn(&warning.to_string()));
+                        executed = executed.with_result(&result.result);
+                    }
+                    Err(RetrievalSkipped) => {
+                        state.effects.warn(SEARCH_SKIPPED);
+                        return executed.into_failed(&ToolError::Unavailable("The index").to_string());
+                    }
+                }
+            }
+            Effect::StageMode(change) => {
+                if !state.effects.stage_mode(change.into_staged(deps.host().now())) {
+                    return executed.into_failed(&tool::mode_change_limit_message());
+                }
+            }
+            Effect::Warn(warning) => state.effects.warnings.push(warning),
+            Effect::PublishFile(file) => match publish_file(deps.payloads(), turn, &file).await {
+                Ok(file) => state.effects.files.push(file),
+                Err(error) => {
+                    tracing::warn!(error = %causes(&error), "{}", contracts::log::PUBLISHED_FILE_NOT_STORED);
+                    return executed.into_failed("The file could not be stored. Try again.");
+                }
+            },
+        }
+    }
+    executed
+}
+
+/// Stores a published file under its content's hash, which is idempotent.
+async fn publish_file(
+    payloads: &impl Payloads,
+    turn: &Turn,
+    file: &PublishFile,
+) -> Result<FileRef, Unavailable> {
+    let (stored, file) = answer::published_file(&turn.key, file);
+    payloads.put_file(&stored).await?;
+    Ok(file)
+}
+
+/// Searches on the model's initiative: in the turn's sources and within its request's scope, with a budget of its
+/// own.
+pub(super) async fn search_sources(
+    deps: &impl AgentDeps,
+    turn: &Turn,
+    sources: Option<&Sources>,
+    text: &str,
+    left: Duration,
+) -> Result<(ToolSearchResult, Vec<ScopeWarning>), RetrievalSkipped> {
+    let sources = sources.ok_or(RetrievalSkipped)?;
+    let deadline = deps.host().monotonic().saturating_add(BUDGET.min(left));
+    let text = truncate(text);
+    let request = stored_request::load(deps.store(), deps.payloads(), turn);
+    let inputs = join(request, embed(deps, &sources.embedding, text, deadline)).await;
+    let request = inputs.0.map_err(|error| {
+        tracing::warn!(error = %causes(&error), "{}", contracts::log::RETRIEVAL_SKIPPED);
+        RetrievalSkipped
+    })?;
+    let org = &turn.key.session.org;
+    let result = match inputs.1 {
+        Ok(vector) => {
+            retrieval::search::search(deps, org, sources, (text, &request.rag_scope), &vector, deadline).await
+        }
+        Err(error) => Err(error),
+    };
+    let result = log_skipped(result)?;
+    Ok((tool_search_result(&result.chunks, sources.chunks, sources.tokens), result.warnings))
 }

@@ -1,31 +1,39 @@
 //! Begins a turn: resolves its settings, commits its start, and searches for its question concurrently.
+//!
+//! The same transaction closes the session's open turn, which may have changed the session's mode. Then that mode overwrites
+//! the one that the turn was prepared for (AGN-011 §3.3).
 
-use agent::attempt::RecoveryPoint;
+use std::time::Duration;
+
+use agent::{attempt::RecoveryPoint, context::ResolvedContext, retrieval::Sources};
 use contracts::stream::Phase;
+use futures::future::try_join;
 use protocol::{
     change::{Commit, TurnChange},
+    session::Session,
     spent::Spent,
-    transition::begin::{self, Setup},
-    turn::Turn,
+    transition::{
+        begin::{self, Closing, Setup},
+        spend::{self, Seal},
+    },
+    turn::{State, Turn},
 };
 
-use crate::flow::{
-    finish::turn_event,
-    meter::Reservation,
-    owned_turn::{Lease, OwnedTurn},
-    retrieval::excerpts::{join_search, retrieve},
-    start::{
-        closing,
-        expected_call::expected_call,
-        initial_step::{InitialInputs, TurnSettings, initial_step},
-        mode_normalization::PreparedRetrieval,
-        setup::{self, ResolvedTurn},
-        turn_start::{Admission, OrgRules, ReadStart, TurnStart},
-    },
-    write::{self, WriteOutcome},
-};
 use crate::{
-    ports::{AgentDeps, Clock, Random, Reads, Timer},
+    flow::{
+        finish::{evidence::TurnEvidence, finalize},
+        meter::{self, Reservation},
+        owned_turn::{Lease, OwnedTurn},
+        retrieval::excerpts::{RetrievalResult, join_search, retrieve},
+        start::{
+            initial_step::{InitialInputs, TurnSettings, expected_call, initial_step},
+            settings::{self, ResolvedTurn},
+            turn_start::{Admission, OrgRules, ReadStart, TurnStart},
+        },
+        stored_request,
+        write::{self, WriteOutcome},
+    },
+    ports::{AgentDeps, Clock, Deps, Random, Reads, Timer, Unavailable},
     refusal::Refusal,
 };
 
@@ -41,7 +49,7 @@ impl<D: AgentDeps> ReadStart<'_, '_, D> {
         let Self { start, ref snapshot, org: OrgRules { catalog, .. } } = *self;
         let TurnStart { deps, submission, request, stream, scope: request_scope, .. } = *start;
         let before = snapshot.session.as_ref();
-        let resolved = Box::pin(setup::resolve(self, admission));
+        let resolved = Box::pin(settings::resolve(self, admission));
         let ResolvedTurn { effective, setup, mode, sources, warnings } = resolved.await?;
         let (org, scope) = (&submission.key.session.org, request.rag_scope.as_slice());
         let retrieval = Box::pin(retrieve(deps, start.question.as_ref(), org, scope, sources.as_ref()));
@@ -99,7 +107,7 @@ impl<D: AgentDeps> ReadStart<'_, '_, D> {
         let TurnStart { deps, submission, .. } = *self.start;
         let before = self.snapshot.session.as_ref();
         let (closing, closed) = match (before, open) {
-            (Some(session), Some(open)) => match closing::prepare(deps, session, &open).await? {
+            (Some(session), Some(open)) => match prepare_closing(deps, session, &open).await? {
                 Some((closing, evidence)) => {
                     let closed = (closing.finalized().clone(), evidence);
                     (Some(closing), Some(closed))
@@ -119,7 +127,7 @@ impl<D: AgentDeps> ReadStart<'_, '_, D> {
             return Ok(None);
         }
         if let Some((finalized, evidence)) = &closed {
-            turn_event::log_terminal(finalized, evidence.outcome());
+            finalize::log_terminal(finalized, evidence.outcome());
         }
         Ok(Some((commit, Lease::starting_at(requested, timing))))
     }
@@ -132,5 +140,99 @@ impl<D: AgentDeps> ReadStart<'_, '_, D> {
             Some(session) if session.owner.id == *user => Ok(false),
             Some(session) => Ok(!self.start.deps.store().is_participant(&session.key, user).await?),
         }
+    }
+}
+
+/// The interval at which a start looks whether the attempt of an ended turn has told what it spent.
+const SPENT_POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Prepares the closing of the session's open turn: stores everything that must exist before the commit, and
+/// returns the closing and its evidence. None if the turn changed meanwhile.
+pub(super) async fn prepare_closing(
+    deps: &impl Deps,
+    session: &Session,
+    open: &Turn,
+) -> Result<Option<(Closing, TurnEvidence)>, Unavailable> {
+    if !seal_spent(deps, open).await? {
+        return Ok(None);
+    }
+    let (store, payloads) = (deps.store(), deps.payloads());
+    let object = stored_request::payload(open);
+    let published = stored_request::load_and_publish(store, payloads, &object);
+    let (evidence, ()) = try_join(TurnEvidence::load(store, payloads, open), published).await?;
+    let closing = Closing::new(session, open, evidence.summary().as_ref(), deps.host().now(), deps.timing());
+    let Ok(closing) = closing else { return Ok(None) };
+    let report = &closing.finalized().result.report;
+    match &open.state {
+        // It can still end differently until the commit, so nothing that depends on its end is stored yet.
+        State::AwaitingTools { .. } => meter::count(deps, open, report).await?,
+        State::Running { .. } | State::Settled(_) | State::Finalized(_) => {
+            finalize::publish_evidence(deps, open, &evidence, report).await?;
+        }
+    }
+    Ok(Some((closing, evidence)))
+}
+
+/// Makes the figure of an ended turn final, so that it can be closed: waits for its attempt, which notices the end within
+/// about a second, and else seals the estimate. False if the head changed, so that the start has to decide again.
+async fn seal_spent(deps: &impl Deps, open: &Turn) -> Result<bool, Unavailable> {
+    let grace = deps.timing().short_usage_grace;
+    let (mut turn, started) = (open.clone(), deps.host().monotonic());
+    loop {
+        // The clock of whoever ended the turn may differ, so the wait is bounded by this process's own, too.
+        let has_waited = deps.host().monotonic().saturating_sub(started) >= grace;
+        let left = if has_waited { Duration::ZERO } else { grace };
+        match spend::seal(&turn, deps.host().now(), left) {
+            Seal::None => return Ok(turn == *open),
+            Seal::Wait => {
+                deps.host().sleep(SPENT_POLL_INTERVAL).await;
+                match deps.store().turn(&open.key).await? {
+                    Some(stored) => turn = stored,
+                    None => return Ok(false),
+                }
+            }
+            Seal::Write(change) => {
+                write::turn(deps, &change).await?;
+                return Ok(false);
+            }
+        }
+    }
+}
+
+/// A turn's retrieval, as it was prepared before the turn started.
+pub(super) struct PreparedRetrieval<'a> {
+    /// The mode for which it was prepared.
+    pub(super) mode: &'a str,
+    /// The sources that were searched.
+    pub(super) sources: Option<Sources>,
+    /// The excerpts.
+    pub(super) retrieval: RetrievalResult,
+}
+
+impl<D: AgentDeps> ReadStart<'_, '_, D> {
+    /// Returns the sources and excerpts for the mode in which the turn started. Searches again if the sources differ.
+    pub(super) async fn overwrite_mode(
+        &self,
+        prepared: PreparedRetrieval<'_>,
+        turn: &Turn,
+        session: &Session,
+        effective: &ResolvedContext,
+    ) -> (Option<Sources>, RetrievalResult) {
+        let PreparedRetrieval { mode, sources, retrieval } = prepared;
+        tracing::warn!(
+            requested_mode = mode,
+            mode = turn.mode.as_str(),
+            "{}",
+            contracts::log::MODE_OVERWRITTEN
+        );
+        let current =
+            self.start.deps.config().sources(effective, &session.hints, &self.org.catalog, &turn.mode);
+        if current == sources {
+            return (sources, retrieval);
+        }
+        let TurnStart { deps, question, request, .. } = self.start;
+        let (org, scope) = (&turn.key.session.org, request.rag_scope.as_slice());
+        let retrieval = retrieve(*deps, question.as_ref(), org, scope, current.as_ref()).await;
+        (current, retrieval)
     }
 }

@@ -19,23 +19,23 @@ use protocol::{
     turn::{EndReason, Settlement, State, Turn, Verdict},
 };
 
-use crate::flow::{
-    access,
-    finish::{
-        announcement::announce,
-        outcomes,
-        replay::{self, WaitOutcome},
-    },
-    invocation::RequestScope,
-    meter,
-    owned_turn::{Lease, OwnedTurn},
-    start::{
-        take_over::take_over,
-        turn_start::{Claim, load_catalog},
-    },
-    write::{self, Tried, WriteOutcome},
-};
 use crate::{
+    flow::{
+        access,
+        finish::{
+            outcomes,
+            replay::{self, WaitOutcome},
+            settle::announce,
+        },
+        invocation::RequestScope,
+        meter,
+        owned_turn::{Lease, OwnedTurn},
+        start::{
+            takeover::take_over,
+            turn_start::{Claim, load_catalog},
+        },
+        write::{self, Tried, WriteOutcome},
+    },
     ports::{AgentDeps, Clock, Payloads, Random, Timer},
     refusal::Refusal,
     stream::Writer,

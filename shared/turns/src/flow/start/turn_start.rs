@@ -1,26 +1,28 @@
 //! The start of a user turn, as a chain of types. Each has what is known at that point, so that nothing can be asked for
-//! too early: [`TurnStart`] is requested, [`ReadStart`] has read, [`Admission`] has reserved,
-//! [`ResolvedTurn`](super::setup::ResolvedTurn) has its settings, and [`OwnedTurn`] has begun.
+//! too early: [`TurnStart`] is requested, [`ReadStart`] has read, [`Admission`] has reserved, `ResolvedTurn` has its
+//! settings, and [`OwnedTurn`] has begun. A submission has the parts of the request on which the turn's lifecycle depends.
 
 use std::sync::{Arc, OnceLock};
 
-use agent::{attempt::RecoveryPoint, mode::Catalog, outcome::Response};
+use agent::{attempt::RecoveryPoint, mode::Catalog, outcome::Response, text::excerpt};
 use contracts::{
+    Fingerprint,
     id::{OrgId, TurnId},
     request::UserTurn,
 };
 use protocol::{
     Caller,
     budget::{RateLimits, Subjects},
-    session::IdOrigin,
+    id::{AttemptId, SessionKey},
+    session::{ContextPins, Contexts, Hints, IdOrigin, SolutionChange, SolutionContext},
     transition::begin::{Snapshot, Submission},
 };
 
-use crate::flow::{
-    invocation::RequestScope, limits::OrgLimits, meter::Reservation, owned_turn::OwnedTurn,
-    retrieval::question::Question, run::models::Models, start::rerun_parent::RerunSource,
-};
 use crate::{
+    flow::{
+        invocation::RequestScope, limits::OrgLimits, meter::Reservation, owned_turn::OwnedTurn,
+        retrieval::question::Question, run::models::Models, start::rerun::RerunSource,
+    },
     ports::{AgentDeps, Reads, Unavailable},
     stream::Writer,
 };
@@ -128,5 +130,52 @@ impl Claim {
     /// Creates the claim of a turn that this call owns.
     pub(super) fn owned(owned: OwnedTurn, step: RecoveryPoint) -> Self {
         Self::Owned(Box::new(owned), Box::new(step))
+    }
+}
+
+/// Builds the submission of a request.
+pub(crate) fn submission(
+    caller: &Caller,
+    request: &UserTurn,
+    fingerprint: Fingerprint,
+    id: AttemptId,
+) -> Submission {
+    let session = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
+    Submission {
+        key: session.turn(request.turn_id.clone()),
+        id_origin: IdOrigin::Client,
+        requested_by: caller.user.clone(),
+        fingerprint,
+        id: Some(id.clone()),
+        contexts: Contexts {
+            agent: request.agent_context_id.clone(),
+            conversation: request.conversation_context_id.clone(),
+            pins: ContextPins::default(),
+        },
+        hints: Hints {
+            workspace: request.workspace_id.clone(),
+            repo: request.repo.clone(),
+            language: request.language.clone(),
+        },
+        session_name: excerpt::session_name(request.instruction.as_deref()),
+        instruction_summary: excerpt::excerpt_of(request.instruction.as_deref().unwrap_or_default()),
+        solution: solution_change(request, fingerprint, id),
+        streamed: request.streaming,
+    }
+}
+
+/// Returns the change of the session's solution context: a text replaces it, an empty text removes it, and no text
+/// keeps it.
+fn solution_change(request: &UserTurn, fingerprint: Fingerprint, id: AttemptId) -> SolutionChange {
+    match request.solution_context_text.as_deref() {
+        None => SolutionChange::Unchanged,
+        Some(text) if text.trim().is_empty() => SolutionChange::Removed,
+        Some(text) => SolutionChange::Replaced(SolutionContext {
+            session: Some(request.session_id.clone()),
+            turn: request.turn_id.clone(),
+            request: fingerprint,
+            submission_id: Some(id),
+            text: Fingerprint::hash_bytes(text.as_bytes()),
+        }),
     }
 }

@@ -1,15 +1,29 @@
-//! The settings of an org.
+//! The budgets and the settings of an org.
 
 use std::sync::Arc;
 
-use contracts::request::OrgSettings;
+use contracts::request::{Budgets, OrgSettings};
 use protocol::Caller;
 
-use crate::flow::{access::require_operator, org_settings, read::session_reader::SessionReader};
 use crate::{
-    ports::{OrgSettingsReads, PayloadReads, Reads},
+    flow::{
+        access::require_operator, entity_tag::with_entity_tag, org_settings,
+        read::session_reader::SessionReader,
+    },
+    ports::{MeterReads, OrgSettingsReads, PayloadReads, Reads},
     refusal::Refusal,
 };
+
+impl<R: Reads + MeterReads, P: PayloadReads> SessionReader<R, P> {
+    /// Returns the budgets of the caller's org with their entity tag.
+    ///
+    /// # Errors
+    /// If the caller isn't an operator.
+    pub async fn budgets(&self, caller: &Caller) -> Result<Budgets, Refusal> {
+        require_operator(caller)?;
+        Ok(with_entity_tag(self.store.stored_budgets(&caller.org).await?.budgets))
+    }
+}
 
 impl<R: Reads + OrgSettingsReads, P: PayloadReads> SessionReader<R, P> {
     /// Returns the settings of the caller's org, which are the default before the first change.
