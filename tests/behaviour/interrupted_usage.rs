@@ -14,20 +14,20 @@ use crate::{
 };
 
 /// Words at a pace, for longer than a test.
-const ENDLESS: &str = "Write [[script: pace 10ms; words 3000]]";
+pub(crate) const ENDLESS: &str = "Write [[script: pace 10ms; words 3000]]";
 
 /// The number of streams that are cancelled at the same time.
 const CONCURRENT: usize = 4;
 
 /// Returns the total of a report once it has this many turns.
-async fn total(system: &System, turns: u64) -> Value {
+pub(crate) async fn total(system: &System, turns: u64) -> Value {
     let counts = |answer: &crate::support::Answer| answer.json()["Result"]["Total"]["Turns"] == turns;
     let report = operator(system, "acme").until(USAGE, PATIENCE, counts).await.result();
     report["Total"].clone()
 }
 
 /// Returns the charges of the model, once there are this many.
-async fn charges(system: &System, replies: usize) -> Vec<Charge> {
+pub(crate) async fn charges(system: &System, replies: usize) -> Vec<Charge> {
     let model = system.cloud.model().unwrap();
     let until = std::time::Instant::now() + PATIENCE;
     while model.charges().len() < replies && std::time::Instant::now() < until {
@@ -36,7 +36,7 @@ async fn charges(system: &System, replies: usize) -> Vec<Charge> {
     model.charges()
 }
 
-async fn cancel(client: &Client, turn: &Value) {
+pub(crate) async fn cancel(client: &Client, turn: &Value) {
     loop {
         let answer = client.post(&format!("{}/cancel", turn_path(turn)), String::new()).await;
         // Every process may be busy with a stream.
@@ -59,12 +59,12 @@ async fn cancelled_stream(client: &Client, after: Duration) {
     events.rest().await;
 }
 
-fn tokens(total: &Value, name: &str) -> u64 {
+pub(crate) fn tokens(total: &Value, name: &str) -> u64 {
     total["Usage"][name].as_u64().unwrap()
 }
 
 /// True if two counts differ by at most five percent.
-fn is_close(one: u64, other: u64) -> bool {
+pub(crate) fn is_close(one: u64, other: u64) -> bool {
     one.abs_diff(other) * 20 <= other
 }
 

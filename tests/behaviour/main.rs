@@ -37,6 +37,7 @@ mod data_format;
 mod dead_letters;
 mod deployment_stores;
 mod doctor;
+mod ended_usage;
 mod execute;
 mod export;
 mod fallbacks;

@@ -15,6 +15,7 @@ use crate::{
     chain::Upstream,
     cost::Cost,
     id::{SessionKey, TurnKey},
+    spent::Spent,
 };
 
 /// The details of a turn's request. Written once, with the turn's start.
@@ -158,6 +159,24 @@ impl Report {
     pub fn is_unpriced(&self) -> bool {
         let has_tokens = self.usage.is_some_and(|usage| usage.total_tokens > 0);
         self.cost_is_partial || (has_tokens && self.cost.is_none())
+    }
+
+    /// Replaces the usage by what a turn has spent, unless the report says more: a figure that is less is older.
+    #[must_use]
+    pub fn with_spent(self, spent: &Spent) -> Self {
+        let rank = (self.usage.map_or(0, |usage| usage.total_tokens), self.model_calls.unwrap_or_default());
+        if rank > (spent.usage.total_tokens, spent.model_calls) || spent.model_calls == 0 {
+            return self;
+        }
+        Self {
+            usage: Some(spent.usage),
+            estimated_tokens: spent.estimated_tokens,
+            model_calls: Some(spent.model_calls),
+            cost: spent.cost.clone(),
+            cost_is_partial: spent.cost_is_partial,
+            model: self.model.or_else(|| spent.model.clone()),
+            ..self
+        }
     }
 }
 

@@ -5,7 +5,6 @@ use crate::{
     change::{Commit, Condition, SessionChange, TurnChange},
     detail::{ModeChange, ModeChangePosition, OutcomeSummary, Participant, Report, ResultDetail},
     session::{ChainHead, Contexts, LastTurn, Session, add_cost},
-    spent::Spent,
     turn::{Settlement, State, Turn, Verdict},
     usage::UsageEntry,
 };
@@ -121,25 +120,8 @@ pub fn report(turn: &Turn, verdict: &Verdict, outcome: Option<&OutcomeSummary>) 
                 last_raw_payload: None,
                 ..outcome.map(|outcome| outcome.report.clone()).unwrap_or_default()
             };
-            turn.spent.iter().fold(report, with_spent)
+            turn.spent.iter().fold(report, Report::with_spent)
         }
-    }
-}
-
-/// Replaces the usage of a report, unless the report says more: a figure that is less is older.
-fn with_spent(report: Report, spent: &Spent) -> Report {
-    let rank = (report.usage.map_or(0, |usage| usage.total_tokens), report.model_calls.unwrap_or_default());
-    if rank > (spent.usage.total_tokens, spent.model_calls) || spent.model_calls == 0 {
-        return report;
-    }
-    Report {
-        usage: Some(spent.usage),
-        estimated_tokens: spent.estimated_tokens,
-        model_calls: Some(spent.model_calls),
-        cost: spent.cost.clone(),
-        cost_is_partial: spent.cost_is_partial,
-        model: report.model.or_else(|| spent.model.clone()),
-        ..report
     }
 }
 

@@ -7,6 +7,7 @@ use futures::future::try_join_all;
 use protocol::{
     budget::{self, Amounts, Entry},
     detail::Report,
+    spent::Spent,
     turn::Turn,
 };
 
@@ -22,6 +23,14 @@ pub(crate) async fn hold(deps: &impl Deps, turn: &Turn, report: &Report, reserve
     }
     if let Err(error) = raise(deps, turn, report, reserved).await {
         tracing::error!(error = %causes(&error), "{}", contracts::log::USAGE_NOT_HELD);
+    }
+}
+
+/// Raises the entries of a turn that is ended from outside, or was, to what it has spent as far as that is known. So turns
+/// that are cancelled one after another count in their limits without the finalizer.
+pub(crate) async fn hold_spent(deps: &impl Deps, turn: &Turn, spent: Option<&Spent>) {
+    if let Some(spent) = spent {
+        Box::pin(hold(deps, turn, &Report::default().with_spent(spent), Amounts::default())).await;
     }
 }
 

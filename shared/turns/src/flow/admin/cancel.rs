@@ -18,6 +18,7 @@ use crate::{
         admin::notices::wait_until_noticed,
         finish::{finalize::Finalizer, partial, settle::announce},
         invocation::Invocation,
+        usage_hold,
         write::{self, Tried, WriteOutcome},
     },
     ports::{Clock, Deps, QueueDeps},
@@ -107,6 +108,8 @@ async fn end(
             _ => change,
         };
         let change = change.with_partial_work(left);
+        // The session accepts a new turn once this one is ended.
+        usage_hold::hold_spent(deps, &turn, change.after.spent.as_ref()).await;
         if let WriteOutcome::Superseded(_) = write::turn(deps, &change).await? {
             return Ok(Tried::Conflict);
         }

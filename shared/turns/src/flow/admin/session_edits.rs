@@ -37,6 +37,7 @@ use crate::{
             session_reader::{SessionReader, WithWarnings},
             sessions::TurnsPage,
         },
+        usage_hold,
         write::{self, Tried, WriteOutcome},
     },
     ports::{Clock, FinalizeQueue, OrgSettingsReads, PayloadReads, QueueDeps, Reads},
@@ -284,7 +285,9 @@ impl<D: QueueDeps> SessionEditor<D> {
         };
         let left = partial::find_work(self.deps.store(), self.deps.payloads(), turn).await;
         let with_work = |change: &TurnChange| change.clone().with_partial_work(left.clone());
-        let turns = commit.turns.iter().map(with_work).collect();
+        let turns: Vec<TurnChange> = commit.turns.iter().map(with_work).collect();
+        let spent = turns.first().and_then(|change| change.after.spent.as_ref());
+        usage_hold::hold_spent(&self.deps, turn, spent).await;
         Ok(write::commit(&self.deps, &Commit { turns, ..commit.clone() }).await?)
     }
 

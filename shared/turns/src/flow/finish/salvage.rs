@@ -44,6 +44,7 @@ pub(crate) async fn salvage(deps: &impl Deps, dead: &Turn) -> Result<Option<Turn
                     (host.now(), partial::find_work(deps.store(), deps.payloads(), &taken).await);
                 // The attempt is dead, so nobody knows better.
                 let left = PartialWork { spent: left.spent.map(Spent::into_final), ..left };
+                Box::pin(usage_hold::hold_spent(deps, &taken, left.spent.as_ref())).await;
                 settle::settle(&taken, Verdict::Ended(EndReason::Abandoned), now, now, timing)
                     .map(|change| change.with_partial_work(left))
             }

@@ -122,7 +122,8 @@ async fn store_outcome(
 pub(crate) async fn record_spent(deps: &impl Deps, owned: &OwnedTurn, stored: &Turn) {
     let Some(spent) = owned.spending.at_stop() else { return };
     let Ok(change) = spend::record(stored, &owned.turn.attempt, spent) else { return };
-    if let Err(error) = write::turn(deps, &change).await {
+    let held = usage_hold::hold_spent(deps, stored, change.after.spent.as_ref());
+    if let (Err(error), ()) = join(write::turn(deps, &change), held).await {
         tracing::warn!(error = %causes(&error), "{}", contracts::log::USAGE_NOT_STORED);
     }
 }
