@@ -11,6 +11,7 @@ use crate::{
     budgets::{budget, count, limit},
     interrupted_usage::{ENDLESS, cancel, charges, is_close, tokens, total},
     org_settings::set,
+    session_edits::delete,
     support::{
         Client, Events, LEASE, PATIENCE, System, declaring, in_context, options, turn, turn_path,
         workspace_turn,
@@ -90,6 +91,26 @@ async fn title_call_that_breaks_off_is_counted_beside_its_turn() {
     let total = counted(&system, 1, of_title).await;
     assert_eq!((&total["ModelCalls"], &total["EstimatedTokens"]), (&json!(2), &json!(of_title)));
     assert_paid(&total, &paid);
+}
+
+#[tokio::test]
+async fn title_call_counts_although_its_session_is_purged_meanwhile() {
+    let system = with_budget(options()).await;
+    set(&system, "acme", json!({"Titles": {"Model": "mini"}})).await;
+    let ada = system.client("acme", "ada");
+    let first = turn(
+        "Name me [[script: usage 30 6; say \"Done.\"]] [[titled: delay 2s; usage 40 4; say \"A name\"]]",
+    );
+    ada.execute(&first).await.result();
+    system.model_called(2).await;
+    delete(&ada, &first).await.result();
+    let purge = format!("{}?purge=true", crate::support::session_path(&first));
+    ada.send(reqwest::Method::DELETE, &purge, None).await.result();
+    let calls = |answer: &crate::support::Answer| answer.json()["Result"]["Total"]["ModelCalls"] == 2;
+    let report =
+        crate::export::operator(&system, "acme").until(contracts::paths::USAGE, PATIENCE, calls).await;
+    assert_eq!(report.result()["Total"]["ModelCalls"], 2, "{}", report.text);
+    assert_paid(&counted(&system, 1, 44).await, &charges(&system, 2).await);
 }
 
 #[tokio::test]

@@ -94,11 +94,16 @@ fn reclaim(tombstone: &Session, import: Option<Fingerprint>, now: Timestamp) -> 
     Commit { purge: Some(purge), ..Commit::new(SessionChange { condition: Some(tombstone.rev), after }) }
 }
 
+/// True if the record is that of a purge. Otherwise an import reserves the session's id.
+pub(super) fn has_started(record: &Purge) -> bool {
+    record.started_at.is_some() && record.import.is_none()
+}
+
 /// Returns the tombstone with its open turn named, for a purge from before tombstones named it. `None` if no purge has
 /// started: an import reserves the session's id, and will publish the turn.
 #[must_use]
 pub fn naming(tombstone: &Session, open: &TurnId, record: Option<&Purge>) -> Option<Session> {
-    record.filter(|record| record.started_at.is_some() && record.import.is_none())?;
+    record.filter(|record| has_started(record))?;
     Some(Session { open_turn: Some(open.clone()), ..tombstone.clone() })
 }
 

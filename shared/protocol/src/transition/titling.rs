@@ -5,8 +5,10 @@
 
 use contracts::read::Visibility;
 
+use super::purging;
 use crate::{
     change::{Commit, SessionChange},
+    purge::Purge,
     session::{NameSource, Session},
     turn::{Settlement, State, Turn, Verdict},
     usage::UsageEntry,
@@ -30,10 +32,17 @@ pub fn claim(session: &Session, turn: &Turn) -> Option<Commit> {
 }
 
 /// Ends a claimed call: counts its usage, and names the session by the title. A session that was closed or named
-/// by a user meanwhile stays as it is. `excerpt` is its name at the claim. Returns `None` if the session is purged.
+/// by a user meanwhile stays as it is. `excerpt` is its name at the claim. For a purged session the usage counts beside its
+/// tombstone. Returns `None` if that isn't one of a purge, by its `record`: an import requires the revision.
 #[must_use]
-pub fn conclude(session: &Session, excerpt: &str, title: Option<&str>, usage: &UsageEntry) -> Option<Commit> {
-    if session.is_purged() {
+pub fn conclude(
+    session: &Session,
+    record: Option<&Purge>,
+    excerpt: &str,
+    title: Option<&str>,
+    usage: &UsageEntry,
+) -> Option<Commit> {
+    if session.is_purged() && !record.is_some_and(purging::has_started) {
         return None;
     }
     // An older version renames a session without the source of its name.
@@ -134,7 +143,7 @@ mod tests {
         let (session, turn) = answered();
         let claimed = claim(&session, &turn).unwrap().session.after;
         let usage = usage(&session, &turn);
-        let commit = conclude(&claimed, &session.name, Some("Leases"), &usage).unwrap();
+        let commit = conclude(&claimed, None, &session.name, Some("Leases"), &usage).unwrap();
         let after = &commit.session.after;
         assert_eq!((after.name.as_str(), after.name_source), ("Leases", NameSource::Model));
         assert_eq!((commit.session.condition, after.rev), (Some(claimed.rev), claimed.rev + 1));
@@ -151,7 +160,7 @@ mod tests {
         let claimed = claim(&session, &turn).unwrap().session.after;
         let usage = usage(&session, &turn);
         let name_after = |stored: &Session, title: Option<&str>| {
-            let commit = conclude(stored, &session.name, title, &usage).unwrap();
+            let commit = conclude(stored, None, &session.name, title, &usage).unwrap();
             assert_eq!(commit.usage, std::slice::from_ref(&usage), "the call is counted all the same");
             let after = commit.session.after;
             assert_eq!((&after.deleted, &after.quarantine), (&stored.deleted, &stored.quarantine));
@@ -167,10 +176,27 @@ mod tests {
         assert_eq!(name_after(&renamed, Some("Leases")), (session.name.clone(), NameSource::User));
         let by_older_version = Session { name: "Mine".to_owned(), ..claimed.clone() };
         assert_eq!(name_after(&by_older_version, Some("Leases")).0, "Mine");
+    }
 
+    #[test]
+    fn call_for_a_purged_session_counts_unless_an_import_reserves_it() {
+        let (session, turn) = answered();
+        let usage = usage(&session, &turn);
         let deletion =
             Deletion { at: at(), by: session.owner.id.clone(), retained_until: at(), purged: true };
-        let purged = Session { deleted: Some(deletion), ..claimed };
-        assert_eq!(conclude(&purged, &session.name, Some("Leases"), &usage), None);
+        let purged = Session { deleted: Some(deletion), name: String::new(), ..session.clone() };
+        let started = Purge { started_at: Some(at()), ..Purge::scheduled(&purged, at()) };
+        let concluded =
+            |record: Option<&Purge>| conclude(&purged, record, &session.name, Some("Leases"), &usage);
+        let commit = concluded(Some(&started)).unwrap();
+        assert_eq!(
+            commit.session.after,
+            Session { rev: purged.rev + 1, ..purged.clone() },
+            "a tombstone stays one"
+        );
+        assert_eq!(commit.usage, std::slice::from_ref(&usage));
+        assert_eq!(concluded(None), None);
+        let reserved = Purge { started_at: None, ..started };
+        assert_eq!(concluded(Some(&reserved)), None);
     }
 }

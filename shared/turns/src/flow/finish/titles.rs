@@ -156,9 +156,14 @@ impl<D: Deps, M: Model> Titler<D, M> {
         usage: &UsageEntry,
     ) -> Result<(), Unavailable> {
         write::decide(self.deps.host(), || async {
-            let session = self.deps.store().session(&claimed.key).await?;
-            let commit = session.and_then(|session| titling::conclude(&session, &claimed.name, title, usage));
-            match commit {
+            let Some(session) = self.deps.store().session(&claimed.key).await? else {
+                return Ok(Tried::Done(()));
+            };
+            let record = match session.is_purged() {
+                true => self.deps.store().purge(&claimed.key).await?,
+                false => None,
+            };
+            match titling::conclude(&session, record.as_ref(), &claimed.name, title, usage) {
                 Some(commit) => Ok(write::commit(&self.deps, &commit).await?.done(())),
                 None => Ok(Tried::Done(())),
             }
