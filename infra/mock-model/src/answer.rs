@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::bill::Bill;
 use crate::deviations::Deviation;
 use crate::id::Issued;
-use crate::memory::Memory;
+use crate::memory::{Memory, Stored};
 use crate::plan::{self, Emission, Plan};
 use crate::play::SILENCE;
 use crate::provider::{Chain, Key, Profile};
@@ -26,8 +26,8 @@ pub(crate) enum Answer {
     Refused(Refusal),
     /// The connection closes without a response.
     Dropped,
-    /// Events.
-    Streamed(Vec<Emission>, Bill),
+    /// Events, and the response that is stored.
+    Streamed(Vec<Emission>, Bill, Option<Stored>),
     /// The plain response, after the time that its events would take.
     Buffered { response: Value, takes: Duration, bill: Bill },
 }
@@ -66,7 +66,9 @@ pub(crate) fn decide(
             Wire::Messages => messages::lay_out(&asked, &reply, issued),
             Wire::Converse => converse::lay_out(&asked, &reply, issued),
         };
-        played(&asked, &reply, plan)
+        let stores = wire == Wire::Responses && asked.store && matches!(profile.chain, Chain::Supported(_));
+        let stored = stores.then(|| Stored { id: issued.response(), outlives: reply.outlives });
+        played(&asked, &reply, plan, stored)
     };
     Ok((reply.delay, answer))
 }
@@ -84,8 +86,23 @@ pub(crate) fn remove(
     if is_stored && memory.remove(id) {
         return Ok(());
     }
+    Err(not_found(id))
+}
+
+/// Returns a stored response that can be read.
+pub(crate) fn read(
+    profile: &'static Profile,
+    memory: &Memory,
+    headers: &HeaderMap,
+    id: &str,
+) -> Result<Value, Refusal> {
+    authorize(profile, headers)?;
+    memory.readable(id).ok_or_else(|| not_found(id))
+}
+
+fn not_found(id: &str) -> Refusal {
     let message = format!("Response with id '{id}' not found.");
-    Err(Refusal { status: 404, code: None, param: None, ..Refusal::invalid("", "", message) })
+    Refusal { status: 404, code: None, param: None, ..Refusal::invalid("", "", message) }
 }
 
 /// Refuses to continue from a removed response.
@@ -104,11 +121,11 @@ fn unoffered<'a>(asked: &ModelRequest, reply: &'a Reply) -> Option<&'a str> {
     })
 }
 
-fn played(asked: &ModelRequest, reply: &Reply, plan: Plan) -> Answer {
+fn played(asked: &ModelRequest, reply: &Reply, plan: Plan, stored: Option<Stored>) -> Answer {
     let bill = Bill::of(asked, reply);
     match &reply.end {
-        _ if asked.stream && reply.silent => Answer::Streamed(vec![Emission::Pause(SILENCE)], bill),
-        _ if asked.stream && !reply.has(&Deviation::Json) => Answer::Streamed(plan.emissions, bill),
+        _ if asked.stream && reply.silent => Answer::Streamed(vec![Emission::Pause(SILENCE)], bill, stored),
+        _ if asked.stream && !reply.has(&Deviation::Json) => Answer::Streamed(plan.emissions, bill, stored),
         End::Error(code) => {
             let code = Some(code.clone());
             Answer::Refused(refusal(&Status { status: 500, code, ..Status::default() }))

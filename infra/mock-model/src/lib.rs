@@ -26,6 +26,8 @@
 //!   `anthropic.` or `amazon.nova` accepts cache points. A refusal ends with the stop reason `content_filtered`, or with
 //!   `guardrail_intervened` if the request has a guardrail. The model is recorded as the body's `modelId`.
 //! - `DELETE /v1/responses/{id}`: the response can't be continued any more. 404 if it is not stored.
+//! - `GET /v1/responses/{id}`: status and usage of a stored response that was sent whole. 404 for any other, unless the
+//!   script has it outlive its client.
 //! - `GET /v1/models`: one, `scripted`.
 //! - `POST /v1/embeddings`: vectors that are near each other where texts share words, the same each time.
 //! - `GET /scripted/requests`: `{"count", "abandoned", "charges", "requests": [{"query", "headers", "body"}], "embeddings": {"requests",
@@ -87,6 +89,7 @@
 //! | `forget` | `status 400 code previous_response_not_found chained` |
 //! | `delay 5s` | waits before the status line |
 //! | `silent` | sends the headers and then nothing |
+//! | `outlives [unfinished]` | a read of the response finds it after its client left early, ended with what was sent or unfinished |
 //! | `drop [times 2]` | closes the connection without an answer |
 //! | `cut after 5 events`, `cut after 100 bytes` | ends the body early, as if it were complete |
 //! | `reset after 5 events`, `reset after 100 bytes` | breaks the connection there |

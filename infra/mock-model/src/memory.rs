@@ -1,18 +1,29 @@
-//! State between requests: the replies after a `then`, the uses of each `times` and the deleted responses.
+//! State between requests: the replies after a `then`, the uses of each `times`, and the readable and deleted responses.
 //! It is bounded and lost on restart.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-use crate::reply::Reply;
+use serde_json::{Value, json};
+
+use crate::bill::Charge;
+use crate::reply::{Outlived, Reply};
 
 const MAX_ENTRIES: usize = 1_000;
+
+/// A response that is stored.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) id: String,
+    pub(crate) outlives: Option<Outlived>,
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     then: Mutex<Bounded<Vec<Reply>>>,
     spent: Mutex<Bounded<u32>>,
     removed: Mutex<Bounded<()>>,
+    readable: Mutex<Bounded<Value>>,
 }
 
 impl Memory {
@@ -34,6 +45,27 @@ impl Memory {
         let is_there = !removed.entries.contains_key(response);
         removed.insert(response.to_owned(), ());
         is_there
+    }
+
+    /// Makes a response readable with what it cost, if it was sent whole or outlives its client.
+    pub(crate) fn keep_readable(&self, Stored { id, outlives }: &Stored, charge: Charge) {
+        let status = match (charge.is_whole, outlives) {
+            (true, _) => "completed",
+            (false, Some(Outlived::Ended)) => "incomplete",
+            (false, Some(Outlived::Unfinished)) => "in_progress",
+            (false, None) => return,
+        };
+        let Charge { input, output, .. } = charge;
+        let usage = json!({ "input_tokens": input, "output_tokens": output, "total_tokens": input + output });
+        let usage = if status == "in_progress" { Value::Null } else { usage };
+        let shown = json!({ "id": id, "object": "response", "status": status, "output": [], "usage": usage });
+        lock(&self.readable).insert(id.clone(), shown);
+    }
+
+    /// Returns a readable response that wasn't deleted.
+    pub(crate) fn readable(&self, response: &str) -> Option<Value> {
+        let shown = lock(&self.readable).entries.get(response).cloned();
+        shown.filter(|_| !self.is_removed(response))
     }
 
     /// True if a response was deleted.

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -11,6 +12,7 @@ use bytes::Bytes;
 use futures::stream;
 
 use crate::bill::Bill;
+use crate::memory::{Memory, Stored};
 use crate::plan::Emission;
 use crate::recorder::{Moment, Recorder};
 
@@ -25,9 +27,10 @@ pub(crate) fn streamed(
     media_type: &'static str,
     emissions: Vec<Emission>,
     bill: Bill,
+    stored: Option<(Stored, Arc<Memory>)>,
     recorder: Recorder,
 ) -> Response {
-    let playing = Playing { emissions: emissions.into(), sent: Vec::new(), bill, recorder };
+    let playing = Playing { emissions: emissions.into(), sent: Vec::new(), bill, stored, recorder };
     let body = Body::from_stream(stream::unfold(playing, Playing::next));
     ([(header::CONTENT_TYPE, media_type)], body).into_response()
 }
@@ -44,6 +47,8 @@ struct Playing {
     /// The events that were handed to the connection.
     sent: Vec<Bytes>,
     bill: Bill,
+    /// The response, if it is stored.
+    stored: Option<(Stored, Arc<Memory>)>,
     recorder: Recorder,
 }
 
@@ -74,7 +79,11 @@ impl Playing {
 
 impl Drop for Playing {
     fn drop(&mut self) {
-        self.recorder.charge(self.bill.up_to(&self.sent, self.emissions.is_empty()));
+        let charge = self.bill.up_to(&self.sent, self.emissions.is_empty());
+        if let Some((stored, memory)) = &self.stored {
+            memory.keep_readable(stored, charge);
+        }
+        self.recorder.charge(charge);
         if !self.emissions.is_empty() {
             self.recorder.abandon();
         }

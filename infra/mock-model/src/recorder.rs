@@ -68,6 +68,7 @@ struct Record {
     moments: Vec<(Moment, Instant)>,
     invalid_requests: Vec<String>,
     removed: Vec<String>,
+    reads: Vec<String>,
     refuses_removals: bool,
 }
 
@@ -122,6 +123,16 @@ impl Recorder {
     /// script or the imitated provider refuses are not included.
     pub fn invalid_requests(&self) -> Vec<String> {
         self.lock().invalid_requests.clone()
+    }
+
+    /// Returns the ids of the responses that were read, in order.
+    #[must_use]
+    pub fn reads(&self) -> Vec<String> {
+        self.lock().reads.clone()
+    }
+
+    pub(crate) fn read(&self, id: &str) {
+        self.lock().reads.push(id.to_owned());
     }
 
     /// Returns the ids of the removed responses, in order.

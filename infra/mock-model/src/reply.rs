@@ -20,6 +20,8 @@ pub(crate) struct Reply {
     pub(crate) usage: Usage,
     /// Number in its ids, in place of a random one.
     pub(crate) id: Option<u64>,
+    /// What a read of the response finds after its client left early. Nothing, unless the script says so.
+    pub(crate) outlives: Option<Outlived>,
     /// Differences of its response from the published one.
     pub(crate) deviations: Vec<Deviation>,
 }
@@ -90,6 +92,15 @@ pub(crate) struct Cut {
 pub(crate) enum Unit {
     Events,
     Bytes,
+}
+
+/// A stored response whose client left early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outlived {
+    /// It ended with what was sent.
+    Ended,
+    /// It goes on.
+    Unfinished,
 }
 
 /// The connection closes without an answer.

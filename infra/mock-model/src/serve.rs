@@ -8,7 +8,7 @@ use axum::extract::{DefaultBodyLimit, Path, RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post};
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ pub fn router(provider: Provider, recorder: Recorder) -> Router {
         .route("/v1/chat/completions", post(completions))
         .route("/v1/messages", post(messages))
         .route("/v1/model/{model}/converse-stream", post(converse))
-        .route("/v1/responses/{id}", delete(remove))
+        .route("/v1/responses/{id}", get(stored).delete(remove))
         .route("/v1/embeddings", post(embeddings))
         .route("/v1/models", get(models))
         .route("/scripted/requests", get(requests).delete(forget))
@@ -157,14 +157,24 @@ async fn reply_to(
     match answer {
         Answer::Refused(refusal) => refused(refusal),
         Answer::Dropped => play::broken(),
-        Answer::Streamed(emissions, bill) => {
-            play::streamed(wire.media_type(), emissions, bill, model.recorder)
+        Answer::Streamed(emissions, bill, stored) => {
+            let stored = stored.map(|stored| (stored, model.memory));
+            play::streamed(wire.media_type(), emissions, bill, stored, model.recorder)
         }
         Answer::Buffered { response, takes, bill } => {
             model.recorder.charge(bill.whole(&response));
             tokio::time::sleep(takes).await;
             Json(response).into_response()
         }
+    }
+}
+
+async fn stored(State(model): State<Model>, Path(id): Path<String>, headers: HeaderMap) -> Response {
+    let profile = model.provider.profile();
+    model.recorder.read(&id);
+    match answer::read(profile, &model.memory, &headers, &id) {
+        Ok(response) => Json(response).into_response(),
+        Err(refusal) => refusal.with_layout(profile.errors).into_response(),
     }
 }
 

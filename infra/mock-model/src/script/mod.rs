@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::deviations::Deviation;
-use crate::reply::{Cut, Drops, End, Reply, Status, Step, Unit, Usage};
+use crate::reply::{Cut, Drops, End, Outlived, Reply, Status, Step, Unit, Usage};
 
 const OPENING: &str = "[[script:";
 /// Of a directive about a text that is to be embedded.
@@ -146,6 +146,13 @@ impl<'a> Script<'a> {
             }),
             "delay" => reply.delay = self.duration()?,
             "silent" => reply.silent = true,
+            "outlives" => {
+                reply.outlives = Some(match self.next_word() {
+                    None => Outlived::Ended,
+                    Some("unfinished") => Outlived::Unfinished,
+                    Some(_) => return Err(self.unreadable("`unfinished` before this")),
+                });
+            }
             "drop" => reply.drops = Some(self.drops()?),
             "cut" => reply.cut = Some(self.cut(false)?),
             "reset" => reply.cut = Some(self.cut(true)?),
