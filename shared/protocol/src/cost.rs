@@ -40,6 +40,12 @@ impl Amount {
         Self(self.0.saturating_add(other.0))
     }
 
+    /// Returns the difference of two amounts, at least zero.
+    #[must_use]
+    pub const fn minus(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
     /// The amount in millionths.
     #[must_use]
     pub const fn micros(self) -> u64 {

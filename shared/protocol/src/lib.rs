@@ -15,6 +15,7 @@ pub mod detail;
 pub mod id;
 pub mod link;
 pub mod payload;
+pub mod price;
 pub mod purge;
 pub mod queue_message;
 pub mod ratings;

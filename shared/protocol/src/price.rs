@@ -1,8 +1,9 @@
 //! Token prices and the cost of a turn.
 
 use contracts::Usage;
-use protocol::cost::{Amount, Cost};
 use serde::{Deserialize, Serialize};
+
+use crate::cost::{Amount, Cost};
 
 const TOKENS_PER_PRICE: u128 = 1_000_000;
 
