@@ -19,14 +19,14 @@ use crate::{
 };
 
 /// A system with a budget that no test uses up.
-async fn with_budget(options: Options) -> System {
+pub(crate) async fn with_budget(options: Options) -> System {
     let system = System::with(options).await;
     limit(&system, budget(json!({"Scope": "org", "Limit": 100_000_000}))).await;
     system
 }
 
 /// Opens the stream of a turn, and reads it up to its first text.
-async fn writing(client: &Client, turn: &Value) -> Events {
+pub(crate) async fn writing(client: &Client, turn: &Value) -> Events {
     let opened = client.execute_streaming(turn, None).await;
     let mut events = opened.unwrap_or_else(|answer| panic!("{}", answer.text));
     while events.next().await.expect("more").kind != "delta" {}
@@ -35,7 +35,7 @@ async fn writing(client: &Client, turn: &Value) -> Events {
 
 /// Returns what the org has used once this many turns are counted, and requires that the only meter counts the same tokens
 /// beside `unlimited` ones.
-async fn counted(system: &System, turns: u64, unlimited: u64) -> Value {
+pub(crate) async fn counted(system: &System, turns: u64, unlimited: u64) -> Value {
     let total = total(system, turns).await;
     let meter = system.until_item(|item| is_meter(item) && open_entries(item).is_empty()).await;
     assert_eq!(count(&meter, "Turns"), turns);
@@ -45,7 +45,7 @@ async fn counted(system: &System, turns: u64, unlimited: u64) -> Value {
 
 /// Requires that the counts equal these charges: to the token if nothing is estimated, else the output within five
 /// percent.
-fn assert_paid(total: &Value, paid: &[Charge]) {
+pub(crate) fn assert_paid(total: &Value, paid: &[Charge]) {
     let (input, output) = paid.iter().fold((0, 0), |(i, o), paid| (i + paid.input, o + paid.output));
     let counted = (tokens(total, "PromptTokens"), tokens(total, "CompletionTokens"));
     match total.get("EstimatedTokens").and_then(Value::as_u64).unwrap_or_default() {

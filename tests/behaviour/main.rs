@@ -72,6 +72,7 @@ mod org_settings;
 mod page_tokens;
 mod partial_answers;
 mod payloads;
+mod pending_usage;
 mod policies;
 mod preconditions;
 mod private_sessions;

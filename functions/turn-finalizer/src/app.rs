@@ -19,7 +19,7 @@ type ProductionAdapters = Adapters<Table, Objects, System>;
 /// The flows, with the production adapters.
 pub(crate) struct App {
     /// The finalizer and sweeper of turns.
-    pub(crate) finalizer: Finalizer<ProductionAdapters>,
+    pub(crate) finalizer: Finalizer<ProductionAdapters, StoredResponses>,
     /// The writer of session titles.
     pub(crate) titler: ProductionTitler<ProductionAdapters>,
     /// The purger of sessions.
@@ -46,7 +46,7 @@ impl App {
             || Adapters { store: table.clone(), payloads: objects.clone(), host: System::new(), timing };
         let index = index.map(|index| index.index(&secrets, SessionIndexTimeouts::INDEXING)).transpose()?;
         Ok(Self {
-            finalizer: Finalizer::new(adapters()),
+            finalizer: Finalizer::new(adapters()).with_provider_usage(stored_responses.clone()),
             titler: titles.titler(adapters(), providers)?,
             queue,
             purger: Purger::new(adapters(), stored_responses, index.clone()),

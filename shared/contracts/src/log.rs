@@ -58,6 +58,7 @@ messages! {
     PROVIDER_CREDENTIALS_UNAVAILABLE = "provider credentials unavailable";
     PROVIDER_KEY_UNREADABLE = "provider key unreadable";
     PROVIDER_RESPONSE_NOT_REMOVED = "provider response not removed";
+    PROVIDER_USAGE_NOT_READ = "provider usage not read";
     PROVIDER_UNKNOWN = "context names an unknown provider";
     PUBLISHED_FILE_NOT_STORED = "published file not stored";
     PURGE = "purge";

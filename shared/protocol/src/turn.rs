@@ -1,7 +1,7 @@
 //! A turn's head: everything that decides its outcome, and nothing else.
 //!
 //! Request and result are details ([`crate::detail`]) and payloads. The head stays under a kilobyte, so that every
-//! conditional write on it is cheap.
+//! conditional write on it is cheap. Usage that is pending at a provider may add half of one.
 
 use contracts::{Error, ErrorCode, Fingerprint, Timestamp, id::UserId, read::TurnStatus};
 

@@ -32,6 +32,7 @@ pub enum Effect {
     ListVersions,
     RemoveVersions,
     RemoveProviderResponse,
+    ReadProviderUsage,
     RemoveFromIndex,
     Announce,
     CallModel,

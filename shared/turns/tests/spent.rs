@@ -10,6 +10,7 @@
 
 use std::time::Duration;
 
+use contracts::Usage;
 use protocol::detail::Report;
 use testkit::{
     build,
@@ -63,6 +64,23 @@ fn attempt_of_a_cancelled_turn_tells_what_it_spent() {
     let head = deployment.table.contents().heads[&sent().turn()].clone();
     assert!(head.spent.is_some_and(|spent| spent.is_final), "the attempt has noticed");
     assert_one_estimated_call(&report(&mut deployment));
+}
+
+#[test]
+fn usage_that_the_provider_tells_later_replaces_the_estimate() {
+    let mut deployment = slow();
+    let told = Usage { prompt_tokens: 40, completion_tokens: 7, total_tokens: 47, ..Usage::default() };
+    deployment.provider.tell_later(told);
+    deployment.execute(&sent(), BUDGET, Faults::None);
+    deployment.wait(Duration::from_secs(1));
+    let cancel = deployment.cancel(&sent().caller, &sent().turn(), Faults::None);
+    deployment.finish(&cancel);
+    let report = report(&mut deployment);
+    assert_eq!((report.usage, report.estimated_tokens, report.model_calls), (Some(told), 0, Some(1)));
+    let contents = deployment.table.contents();
+    assert_eq!(contents.sessions[&sent().turn().session].usage, told);
+    let spent = contents.heads[&sent().turn()].spent.clone().unwrap();
+    assert!(spent.is_final && spent.pending.is_none(), "{spent:?}");
 }
 
 #[test]

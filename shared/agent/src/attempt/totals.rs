@@ -158,6 +158,8 @@ impl Totals {
             cost: all.cost(route.prices.as_ref()),
             cost_is_partial: all.cost_is_partial(route.prices.as_ref()),
             model: Some(route.model.clone()).filter(|_| all.model_calls > 0),
+            pending: None,
+            is_told: false,
             is_final: false,
         }
     }

@@ -7,6 +7,9 @@ use protocol::spent::MeteredUsage;
 
 use crate::text::{estimate_piece_tokens, estimate_tokens};
 
+/// The most bytes of a response's id, which heads and checkpoints repeat. A longer one isn't kept.
+const MAX_ID_BYTES: usize = 256;
+
 /// The meter of one model call. Clones share it.
 ///
 /// A call may send its request several times, and each of these exchanges may be paid for. An exchange whose usage
@@ -22,11 +25,15 @@ struct Readings {
     ended: Option<MeteredUsage>,
     /// The exchange that runs.
     open: Option<Exchange>,
+    /// The last stored response whose usage wasn't told, with its estimate.
+    pending: Option<(String, MeteredUsage)>,
 }
 
 /// A request that was sent, and its response so far.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Exchange {
+    /// The id of the response, if the provider stores it.
+    response_id: Option<String>,
     /// The counts that the provider has told so far.
     told: Usage,
     /// The estimated tokens of the output.
@@ -52,6 +59,13 @@ impl CallMeter {
     /// Records that the request wasn't answered at all, or was refused. No provider charges for that.
     pub fn refuse(&self) {
         self.readings().open = None;
+    }
+
+    /// Records the id of a response that the provider stores. Its usage can be read there, if it isn't told.
+    pub fn identify(&self, response_id: String) {
+        if (1..=MAX_ID_BYTES).contains(&response_id.len()) {
+            self.readings().open.get_or_insert_default().response_id = Some(response_id);
+        }
     }
 
     /// Records a piece of output, of any kind.
@@ -91,8 +105,17 @@ impl CallMeter {
     #[must_use]
     pub fn usage(&self) -> Option<MeteredUsage> {
         let readings = self.readings();
-        let open = readings.open.map(|open| open.estimate(readings.input_tokens));
+        let open = readings.open.as_ref().map(|open| open.estimate(readings.input_tokens));
         sum(readings.ended, open)
+    }
+
+    /// Returns the last stored response whose usage the provider hasn't told, with the estimate that [`Self::usage`] has for
+    /// it.
+    #[must_use]
+    pub fn pending(&self) -> Option<(String, MeteredUsage)> {
+        let readings = self.readings();
+        let open = readings.open.as_ref().and_then(|open| open.pending(readings.input_tokens));
+        open.or_else(|| readings.pending.clone())
     }
 
     fn readings(&self) -> MutexGuard<'_, Readings> {
@@ -104,6 +127,7 @@ impl Readings {
     fn end(&mut self) {
         if let Some(open) = self.open.take() {
             self.add(open.estimate(self.input_tokens));
+            self.pending = open.pending(self.input_tokens).or_else(|| self.pending.take());
         }
     }
 
@@ -115,7 +139,7 @@ impl Readings {
 impl Exchange {
     /// Estimates the counts that the provider didn't tell. Zero input is no plausible count, nor is less output than
     /// was received.
-    fn estimate(self, input_tokens: u64) -> MeteredUsage {
+    fn estimate(&self, input_tokens: u64) -> MeteredUsage {
         let Usage { prompt_tokens, completion_tokens, .. } = self.told;
         let prompt = if prompt_tokens == 0 { input_tokens } else { prompt_tokens };
         let completion = completion_tokens.max(self.output_tokens);
@@ -127,6 +151,11 @@ impl Exchange {
             ..self.told
         };
         MeteredUsage { usage, estimated_tokens: unknown }
+    }
+
+    fn pending(&self, input_tokens: u64) -> Option<(String, MeteredUsage)> {
+        let estimate = self.estimate(input_tokens);
+        self.response_id.clone().filter(|_| estimate.estimated_tokens > 0).map(|id| (id, estimate))
     }
 
     fn add(&mut self, tokens: u64, bytes: usize) {
@@ -189,6 +218,32 @@ mod tests {
         meter.send();
         meter.settle(told(12, 5));
         assert_eq!(counts(&meter), Some((32, 6, 21)));
+    }
+
+    #[test]
+    fn stored_response_is_pending_until_its_usage_is_told() {
+        let meter = CallMeter::new(10);
+        meter.send();
+        meter.receive("one");
+        assert_eq!(meter.pending(), None, "its id is unknown");
+        meter.identify("r1".to_owned());
+        assert_eq!(meter.pending(), Some(("r1".to_owned(), MeteredUsage::estimated(10, 1))));
+        meter.end();
+        assert_eq!(meter.pending(), Some(("r1".to_owned(), MeteredUsage::estimated(10, 1))));
+        meter.send();
+        meter.identify("r2".to_owned());
+        assert_eq!(meter.pending(), Some(("r2".to_owned(), MeteredUsage::estimated(10, 0))));
+        meter.settle(told(12, 5));
+        assert_eq!(meter.pending().map(|(id, _)| id), Some("r1".to_owned()));
+        assert_eq!(counts(&meter), Some((22, 6, 11)));
+        let refused = CallMeter::new(10);
+        refused.send();
+        refused.identify("r3".to_owned());
+        refused.refuse();
+        assert_eq!(refused.pending(), None);
+        refused.send();
+        refused.identify("r".repeat(MAX_ID_BYTES + 1));
+        assert_eq!(refused.pending(), None);
     }
 
     #[test]

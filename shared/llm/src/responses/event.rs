@@ -142,6 +142,12 @@ pub struct Delta {
 /// The response in its first event.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct CreatedResponse {
+    /// The id.
+    #[serde(default, deserialize_with = "lenient")]
+    pub id: Option<String>,
+    /// False if the response isn't stored after all.
+    #[serde(default, deserialize_with = "lenient")]
+    pub store: Option<bool>,
     /// The response that it continues from. Null if it continues from none.
     #[serde(default, deserialize_with = "nullable")]
     pub previous_response_id: Option<Option<String>>,

@@ -4,10 +4,13 @@
 //! has used, and tells it as soon as it notices. Until then the head has an estimate. Whoever finalizes the turn waits a
 //! moment, and then seals the estimate. From the first of these two writes on the figure is final, so readers, meters
 //! and totals count the same.
+//!
+//! If the provider stores the response of that call, the attempt's figure isn't final yet. Whoever seals it may ask the
+//! provider before, and seals what it tells in place of the estimate.
 
 use std::time::Duration;
 
-use contracts::Timestamp;
+use contracts::{Timestamp, Usage};
 
 use super::IllegalTransition;
 use crate::{
@@ -28,10 +31,10 @@ pub fn record(stored: &Turn, attempt: &AttemptId, spent: Spent) -> Result<TurnCh
         _ if is_open(stored) => Condition::Unsealed { attempt: attempt.clone() },
         _ => return Err(IllegalTransition { from: stored.state.phase() }),
     };
-    if stored.attempt != *attempt {
+    if stored.attempt != *attempt || stored.spent.as_ref().is_some_and(|spent| spent.is_told) {
         return Err(IllegalTransition { from: stored.state.phase() });
     }
-    let after = Turn { spent: Some(spent.into_final()), ..stored.clone() };
+    let after = Turn { spent: Some(spent.into_told()), ..stored.clone() };
     Ok(TurnChange { condition, after })
 }
 
@@ -67,6 +70,14 @@ pub fn seal(turn: &Turn, now: Timestamp, grace: Duration) -> Seal {
 pub fn sealed(turn: &Turn) -> Turn {
     let spent = turn.spent.clone().unwrap_or_default().into_final();
     Turn { spent: Some(spent), ..turn.clone() }
+}
+
+/// Seals an open figure with the usage that the provider tells of its pending response.
+#[must_use]
+pub fn seal_told(turn: &Turn, told: &Usage) -> TurnChange {
+    let spent = turn.spent.clone().unwrap_or_default().with_told(told).into_final();
+    let condition = Condition::Unsealed { attempt: turn.attempt.clone() };
+    TurnChange { condition, after: Turn { spent: Some(spent), ..turn.clone() } }
 }
 
 /// True if the turn was ended from outside while an attempt worked on it, and its figure isn't final yet.

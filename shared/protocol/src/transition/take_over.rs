@@ -80,7 +80,7 @@ pub fn take_over(
     };
     let state = State::Running { lease_ends: now.after(lease), stage };
     // The new attempt will tell a later figure.
-    let spent = turn.spent.clone().map(|spent| Spent { is_final: false, ..spent });
+    let spent = turn.spent.clone().map(|spent| Spent { is_told: false, is_final: false, ..spent });
     let after = Turn { attempt, state, takeovers, spent, ..turn.clone() };
     Ok(TurnChange { condition: Condition::same_lease(turn), after })
 }

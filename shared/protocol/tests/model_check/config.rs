@@ -25,6 +25,8 @@ pub(crate) struct Config {
     pub(crate) duplicates: u8,
     /// The number of renewals per attempt.
     pub(crate) renewals: u8,
+    /// True if providers store what a call was cut off from, and may tell its usage later.
+    pub(crate) pending_usage: bool,
     /// True if storing an outcome may fail permanently.
     pub(crate) unstorable: bool,
     /// True if non-atomic reads are steps of their own.
@@ -111,6 +113,7 @@ impl Config {
             lost_messages: 0,
             duplicates: 0,
             renewals: 0,
+            pending_usage: false,
             unstorable: false,
             fine_grained: false,
             reruns: Vec::new(),

@@ -75,6 +75,8 @@ events! {
     ToldTooLate = "an attempt tells what it has spent too late",
     /// The attempt of an ended turn told nothing.
     SpentSealed = "the finalizer seals what an ended turn has spent",
+    /// A provider told the usage of a call that was cut off.
+    SpentRead = "the finalizer seals what the provider tells",
     /// A start's transaction was refused, and the start decided again.
     StartLost = "a start loses its condition",
     /// A cancel came first.

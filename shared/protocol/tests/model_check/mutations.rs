@@ -69,7 +69,9 @@ fn rule_6_loser_answers_from_stored_head() {
 #[test]
 fn spent_is_final_once() {
     let roles = vec![Role::client(&[ONE]), Role::Canceller { turn: 0 }, Role::Finalizer, Role::Sweep];
-    assert_rule_needed(Config::new("spent", roles), Rule::SpentIsFinalOnce, SPENT_ONCE);
+    assert_rule_needed(Config::new("spent", roles.clone()), Rule::SpentIsFinalOnce, SPENT_ONCE);
+    let pending = Config { pending_usage: true, ..Config::new("pending usage", roles) };
+    assert_rule_needed(pending, Rule::SpentIsFinalOnce, SPENT_ONCE);
 }
 
 #[test]

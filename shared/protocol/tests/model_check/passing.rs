@@ -109,6 +109,21 @@ fn turn_is_cancelled_at_any_time() {
 }
 
 #[test]
+fn provider_tells_usage_of_a_cancelled_turn_later() {
+    check_exhaustively(Config {
+        crashes: vec![0],
+        pending_usage: true,
+        lost_replies: 1,
+        duplicates: 1,
+        expected_events: vec![CancelWon, SpentTold, SpentSealed, SpentRead, Folded],
+        ..Config::new(
+            "pending usage",
+            vec![Role::client(&[ONE, TWO]), Role::Canceller { turn: 0 }, Role::Finalizer, Role::Sweep],
+        )
+    });
+}
+
+#[test]
 fn session_is_deleted_and_restored_at_any_time() {
     check_exhaustively(Config {
         model_replies: tools_first,

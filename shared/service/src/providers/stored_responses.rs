@@ -1,19 +1,22 @@
-//! Deletes the responses that providers store.
+//! Deletes the responses that providers store, and reads their usage.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
+use contracts::Usage;
 use protocol::{chain::provider_id, purge::ProviderResponseRef};
-use turns::ports::{ProviderResponseRemover, Unavailable};
+use turns::ports::{ProviderResponseRemover, ProviderUsageReader, Unavailable};
 
 use super::{key::CachedKey, registry::ResolvedProviders};
 
+type Client = llm::stored_responses::StoredResponses<CachedKey>;
+
 const SERVICE: &str = "the model provider";
 
-/// The stored responses of all providers of a deployment.
-#[derive(Debug)]
+/// The stored responses of all providers of a deployment. Clones share the clients.
+#[derive(Debug, Clone)]
 pub struct StoredResponses {
     /// The clients by provider id, see [`provider_id`].
-    clients: BTreeMap<String, llm::stored_responses::StoredResponses<CachedKey>>,
+    clients: Arc<BTreeMap<String, Client>>,
     /// The provider of responses without a provider id.
     fallback_id: Option<String>,
 }
@@ -34,20 +37,28 @@ impl StoredResponses {
             }
             clients.insert(id, llm::stored_responses::StoredResponses::new(config, key)?);
         }
-        Ok(Self { clients, fallback_id })
+        Ok(Self { clients: Arc::new(clients), fallback_id })
+    }
+
+    fn client(&self, response: &ProviderResponseRef) -> Result<&Client, Unavailable> {
+        let id = response.provider.as_ref().or(self.fallback_id.as_ref());
+        id.and_then(|id| self.clients.get(id)).ok_or_else(|| Unavailable {
+            what: SERVICE,
+            source: "this deployment has no such provider, or no key for it".into(),
+        })
     }
 }
 
 impl ProviderResponseRemover for StoredResponses {
     async fn remove(&self, response: &ProviderResponseRef) -> Result<(), Unavailable> {
-        let id = response.provider.as_ref().or(self.fallback_id.as_ref());
-        let Some(client) = id.and_then(|id| self.clients.get(id)) else {
-            return Err(Unavailable {
-                what: SERVICE,
-                source: "this deployment has no such provider, or no key for it".into(),
-            });
-        };
-        let deleted = client.delete(&response.response_id).await;
+        let deleted = self.client(response)?.delete(&response.response_id).await;
         deleted.map_err(|error| Unavailable { what: SERVICE, source: error.into() })
+    }
+}
+
+impl ProviderUsageReader for StoredResponses {
+    async fn usage(&self, response: &ProviderResponseRef) -> Result<Option<Usage>, Unavailable> {
+        let read = self.client(response)?.usage(&response.response_id).await;
+        read.map_err(|error| Unavailable { what: SERVICE, source: error.into() })
     }
 }

@@ -15,9 +15,11 @@ use protocol::{
     chain::{ChainStart, ReplayReason},
     cost::{Amount, Cost},
     id::{AttemptId, SessionKey, TurnKey},
+    price::Prices,
+    purge::ProviderResponseRef,
     ratings::Ratings,
     session::{ChainHead, Contexts, Deletion, Hints, LastTurn, NameSource, Session, SolutionContext},
-    spent::Spent,
+    spent::{MeteredUsage, PendingUsage, Spent},
     turn::{AcceptedResults, EndReason, Settlement, Stage, State, StepRef, Turn, Verdict},
 };
 
@@ -73,6 +75,8 @@ fn turn(state: State) -> Turn {
             cost: Some(Cost { amount: Amount::from_micros(1_250), currency: "USD".to_owned() }),
             cost_is_partial: true,
             model: Some("gpt-5".to_owned()),
+            pending: None,
+            is_told: false,
             is_final: matches!(state, State::Finalized(_)),
         }),
         meters: vec![MeterRef {
@@ -89,6 +93,23 @@ fn turn(state: State) -> Turn {
         }),
         state,
     }
+}
+
+fn pending() -> PendingUsage {
+    let response = ProviderResponseRef {
+        provider: Some("api.openai.com".to_owned()),
+        response_id: format!("resp_{}", "0".repeat(50)),
+    };
+    let amount = Amount::from_micros(1_250_000);
+    let prices = Prices {
+        prompt_per_million: amount,
+        cached_prompt_per_million: Some(amount),
+        cache_write_per_million: None,
+        completion_per_million: amount,
+        currency: "USD".to_owned(),
+    };
+    let estimate = MeteredUsage { usage: usage(), estimated_tokens: 13_023 };
+    PendingUsage { response, estimate, prices: Some(prices) }
 }
 
 fn usage() -> Usage {
@@ -125,6 +146,20 @@ fn turn_head_round_trips_in_every_state_under_a_kilobyte() {
         let bytes: usize = item.iter().map(|(name, value)| name.len() + format!("{value:?}").len()).sum();
         assert!(bytes < 2_048, "{bytes} bytes as debug text, which is about twice the item");
         assert_eq!(item.contains_key("GSI1PK"), turn.due.is_some());
+        assert_eq!(decode::<TurnItem>(item).unwrap().into_turn(key()).unwrap(), turn);
+    }
+}
+
+#[test]
+fn pending_usage_round_trips_with_its_head() {
+    for state in states() {
+        let turn = turn(state);
+        let spent =
+            Spent { pending: Some(Box::new(pending())), is_told: true, ..turn.spent.clone().unwrap() };
+        let turn = Turn { spent: Some(spent), ..turn };
+        let item = encode(&turn).unwrap();
+        let bytes: usize = item.iter().map(|(name, value)| name.len() + format!("{value:?}").len()).sum();
+        assert!(bytes < 4_096, "{bytes} bytes as debug text, which is about twice the item");
         assert_eq!(decode::<TurnItem>(item).unwrap().into_turn(key()).unwrap(), turn);
     }
 }

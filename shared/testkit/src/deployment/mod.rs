@@ -203,8 +203,9 @@ impl Deployment {
         }
     }
 
-    fn finalizer(&self, process: &Process) -> Finalizer<Base> {
-        Finalizer::new(self.base(process, Role::Finalizer))
+    fn finalizer(&self, process: &Process) -> Finalizer<Base, Faulty<Provider>> {
+        let provider = Faulty::new(self.provider.clone(), process.clone());
+        Finalizer::new(self.base(process, Role::Finalizer)).with_provider_usage(provider)
     }
 
     /// Runs until something happens that concerns the driver. Handles the queue: delivers messages to finalizers with

@@ -2,13 +2,15 @@
 
 use agent::outcome::answer::File;
 use bytes::Bytes;
+use contracts::Usage;
 use protocol::{
     id::SessionKey,
     payload::Payload,
     purge::{DeleteOutcome, ProviderResponseRef, PurgeEntry},
 };
 use turns::ports::{
-    Link, PayloadReads, Payloads, ProviderResponseRemover, PurgePayloads, SessionIndexRemover, Unavailable,
+    Link, PayloadReads, Payloads, ProviderResponseRemover, ProviderUsageReader, PurgePayloads,
+    SessionIndexRemover, Unavailable,
 };
 
 use super::Faulty;
@@ -59,6 +61,12 @@ impl<U: ProviderResponseRemover + Clone + 'static> ProviderResponseRemover for F
     async fn remove(&self, response: &ProviderResponseRef) -> Result<(), Unavailable> {
         let (inner, response) = (self.inner.clone(), response.clone());
         self.put(Effect::RemoveProviderResponse, async move { inner.remove(&response).await }).await
+    }
+}
+
+impl<U: ProviderUsageReader + Clone + 'static> ProviderUsageReader for Faulty<U> {
+    async fn usage(&self, response: &ProviderResponseRef) -> Result<Option<Usage>, Unavailable> {
+        self.read(Effect::ReadProviderUsage, self.inner.usage(response)).await
     }
 }
 

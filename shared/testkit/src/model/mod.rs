@@ -72,6 +72,9 @@ impl Model for MockModel {
         self.process.ledger().record(Event::ModelCalled { process, turn, sent });
         let _guard = CallGuard(self);
         observer.meter.send();
+        if request.store {
+            observer.meter.identify(provider::RUNNING.to_owned());
+        }
         let fault = self.process.reach(Effect::CallModel).await;
         let latency = self.latency();
         self.process.sleep(latency.min(deadline)).await;

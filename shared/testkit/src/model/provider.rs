@@ -6,8 +6,9 @@ use std::{
 };
 
 use agent::model::FunctionCall;
+use contracts::Usage;
 use protocol::purge::ProviderResponseRef;
-use turns::ports::{ProviderResponseRemover, Unavailable};
+use turns::ports::{ProviderResponseRemover, ProviderUsageReader, Unavailable};
 
 use super::calls;
 
@@ -29,12 +30,16 @@ struct Memory {
     calls: u64,
     stored: BTreeMap<String, StoredResponse>,
     refuse_removals: bool,
+    told_later: Option<Usage>,
 }
 
 /// Returns the id of the nth reply.
 pub(super) fn response_id(number: u64) -> String {
     format!("resp_{number}")
 }
+
+/// The id of every response that has no end.
+pub(super) const RUNNING: &str = "resp_running";
 
 /// The provider of a run. Clones share it.
 #[derive(Debug, Clone, Default)]
@@ -79,6 +84,11 @@ impl Provider {
         self.memory().refuse_removals = refuses;
     }
 
+    /// Sets the usage that is told later of replies that were cut off; none at first.
+    pub fn tell_later(&self, usage: Usage) {
+        self.memory().told_later = Some(usage);
+    }
+
     fn memory(&self) -> std::sync::MutexGuard<'_, Memory> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -92,5 +102,11 @@ impl ProviderResponseRemover for Provider {
         }
         memory.stored.remove(&response.response_id);
         Ok(())
+    }
+}
+
+impl ProviderUsageReader for Provider {
+    async fn usage(&self, response: &ProviderResponseRef) -> Result<Option<Usage>, Unavailable> {
+        Ok(self.memory().told_later.filter(|_| response.response_id == RUNNING))
     }
 }

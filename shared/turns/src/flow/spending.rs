@@ -10,7 +10,10 @@ use agent::{
     attempt::{Totals, TurnSpec},
     model::{CallMeter, Chain, Request, route::Route},
 };
-use protocol::spent::Spent;
+use protocol::{
+    purge::ProviderResponseRef,
+    spent::{PendingUsage, Spent},
+};
 
 /// The spending of an attempt's turn.
 #[derive(Debug, Default)]
@@ -22,8 +25,15 @@ struct Account {
     totals: Totals,
     /// The model of the next call, or of the call in flight.
     route: Route,
-    /// The meter of the call in flight.
-    in_flight: Option<CallMeter>,
+    /// The call in flight.
+    in_flight: Option<CallInFlight>,
+}
+
+#[derive(Debug)]
+struct CallInFlight {
+    meter: CallMeter,
+    /// The provider, if it may store the response.
+    provider: Option<String>,
 }
 
 impl Spending {
@@ -34,8 +44,14 @@ impl Spending {
     }
 
     /// Begins a call: notes the estimated size of its request in the totals, for the record beside the call. Returns
-    /// its meter.
-    pub(crate) fn begin_call(&self, totals: &mut Totals, spec: &TurnSpec, request: &Request) -> CallMeter {
+    /// its meter. `provider` may store the response.
+    pub(crate) fn begin_call(
+        &self,
+        totals: &mut Totals,
+        spec: &TurnSpec,
+        request: &Request,
+        provider: Option<String>,
+    ) -> CallMeter {
         let context = match request.chain {
             Chain::Initial { .. } => 0,
             // The provider adds what it has stored.
@@ -44,7 +60,8 @@ impl Spending {
         totals.next_input_tokens = request.input_tokens().saturating_add(context).max(1);
         let meter = CallMeter::new(totals.next_input_tokens);
         let (totals, route) = (totals.clone(), spec.route.clone());
-        *self.account() = Some(Account { totals, route, in_flight: Some(meter.clone()) });
+        let in_flight = Some(CallInFlight { meter: meter.clone(), provider });
+        *self.account() = Some(Account { totals, route, in_flight });
         meter
     }
 
@@ -60,7 +77,7 @@ impl Spending {
     pub(crate) fn at_stop(&self) -> Option<Spent> {
         self.account().as_ref().map(|account| {
             let unsent = || Totals { next_input_tokens: 0, ..account.totals.clone() }.spent(&account.route);
-            account.metered().unwrap_or_else(unsent).into_final()
+            account.metered().unwrap_or_else(unsent).into_told()
         })
     }
 
@@ -72,9 +89,14 @@ impl Spending {
 impl Account {
     /// Returns what was spent with the call in flight, as far as its meter shows; none if nothing was sent.
     fn metered(&self) -> Option<Spent> {
-        let metered = self.in_flight.as_ref()?.usage()?;
+        let CallInFlight { meter, provider } = self.in_flight.as_ref()?;
+        let metered = meter.usage()?;
         let mut totals = self.totals.clone();
         totals.add_model_call(Some(metered), Duration::ZERO, None);
-        Some(totals.spent(&self.route))
+        let pending = provider.clone().zip(meter.pending()).map(|(provider, (response_id, estimate))| {
+            let response = ProviderResponseRef { provider: Some(provider), response_id };
+            Box::new(PendingUsage { response, estimate, prices: self.route.prices.clone() })
+        });
+        Some(Spent { pending, ..totals.spent(&self.route) })
     }
 }

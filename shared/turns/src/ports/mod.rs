@@ -32,7 +32,8 @@ pub use index::{
 pub use meter::{Meter, MeterReads, StoredBudgets};
 pub use payloads::{Link, PayloadReads, Payloads};
 pub use purge::{
-    PURGE_ITEM_PAGE_SIZE, PURGE_VERSION_PAGE_SIZE, ProviderResponseRemover, PurgePayloads, PurgeStore,
+    NoProviderUsage, PURGE_ITEM_PAGE_SIZE, PURGE_VERSION_PAGE_SIZE, ProviderResponseRemover,
+    ProviderUsageReader, PurgePayloads, PurgeStore,
 };
 pub use store::{
     AgentEntry, CHECKPOINT_PAGE_SIZE, DUE_SHARDS, FoundRecord, LiveContext, Order, OrgModes, Page, Reads,

@@ -1,8 +1,8 @@
-//! Additional ports for purges. Nothing else can remove data.
+//! Additional ports for purges, which alone can remove data, and for what providers store.
 
 use std::future::Future;
 
-use contracts::Timestamp;
+use contracts::{Timestamp, Usage};
 use protocol::{
     id::SessionKey,
     purge::{ProviderResponseRef, Purge, PurgeEntry},
@@ -64,4 +64,23 @@ pub trait PurgePayloads: Payloads {
 pub trait ProviderResponseRemover: Send + Sync {
     /// Removes a response at its provider. Succeeds if it doesn't exist.
     fn remove(&self, response: &ProviderResponseRef) -> impl Future<Output = Result<(), Unavailable>> + Send;
+}
+
+/// Reads the usage of responses that model providers store.
+pub trait ProviderUsageReader: Send + Sync {
+    /// Returns the usage of a response that has ended, once it is known. Ends within seconds.
+    fn usage(
+        &self,
+        response: &ProviderResponseRef,
+    ) -> impl Future<Output = Result<Option<Usage>, Unavailable>> + Send;
+}
+
+/// The reader of a process that asks no provider.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoProviderUsage;
+
+impl ProviderUsageReader for NoProviderUsage {
+    async fn usage(&self, _response: &ProviderResponseRef) -> Result<Option<Usage>, Unavailable> {
+        Ok(None)
+    }
 }

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::accumulator::{Accumulate, MAX_TEXT, Progress, ReplyText, StateOptions};
 use crate::error_object::ErrorObject;
-use crate::responses::event::{Delta, Event, Response};
+use crate::responses::event::{CreatedResponse, Delta, Event, Response};
 use crate::responses::item::Item;
 use crate::{failure, wire_capture};
 
@@ -54,6 +54,11 @@ impl Accumulate for Accumulator {
                 if self.state.is_chain_lost(response.previous_response_id.as_ref()) =>
             {
                 return Err(Error::ChainLost);
+            }
+            Event::Created { response: CreatedResponse { id: Some(id), store, .. } } => {
+                if self.state.store && store != Some(false) {
+                    observer.meter.identify(id);
+                }
             }
             Event::ItemAdded => self.text.mark_output(observer),
             Event::TextDelta(delta) | Event::RefusalDelta(delta) => self.push_delta(&delta, observer)?,

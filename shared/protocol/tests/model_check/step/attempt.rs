@@ -6,7 +6,8 @@ use contracts::Usage;
 use protocol::{
     change::{Condition, TurnChange},
     id::AttemptId,
-    spent::Spent,
+    purge::ProviderResponseRef,
+    spent::{MeteredUsage, PendingUsage, Spent},
     transition::{renew::renew, settle::settle, spend, suspend::suspend},
     turn::{EndReason, State as TurnState, Turn, Verdict},
 };
@@ -129,7 +130,11 @@ impl Step<'_> {
         // Figures cover the whole turn, so also what an outcome object tells.
         let told = u64::from(stored.outcome_writer().is_some());
         let usage = Usage { prompt_tokens: told, ..Usage::default() };
-        let spent = Spent { usage, model_calls: calls.into(), ..Spent::default() };
+        let pending = self.model.config.pending_usage.then(|| {
+            let response = ProviderResponseRef { provider: None, response_id: "cut off".to_owned() };
+            Box::new(PendingUsage { response, estimate: MeteredUsage::default(), prices: None })
+        });
+        let spent = Spent { usage, model_calls: calls.into(), pending, ..Spent::default() };
         match spend::record(stored, attempt, spent) {
             Ok(mut change) => {
                 if self.is_disabled(Rule::SpentIsFinalOnce) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use contracts::Usage;
 use protocol::{
     change::Condition,
     detail::OutcomeSummary,
@@ -74,6 +75,13 @@ impl Step<'_> {
             return;
         }
         if let Seal::Write(mut change) = spend::seal(&turn, at(self.state.now), timing().usage_grace) {
+            let is_pending = turn.spent.as_ref().is_some_and(|spent| spent.pending.is_some());
+            // The sweep's read of the provider fails.
+            if is_pending && self.role() == &Role::Finalizer {
+                self.note(Event::SpentRead);
+                let told = Usage { completion_tokens: 1, total_tokens: 1, ..Usage::default() };
+                *change = spend::seal_told(&turn, &told);
+            }
             if self.is_disabled(Rule::SpentIsFinalOnce) {
                 change.condition = Condition::same_owner(&turn);
             }

@@ -21,7 +21,7 @@ use crate::{
         usage_hold,
         write::{self, Tried, WriteOutcome},
     },
-    ports::{Clock, Deps, QueueDeps},
+    ports::{Clock, Deps, ProviderUsageReader, QueueDeps},
     refusal::Refusal,
 };
 
@@ -121,7 +121,7 @@ async fn end(
     .await
 }
 
-impl<D: Deps> Finalizer<D> {
+impl<D: Deps, U: ProviderUsageReader> Finalizer<D, U> {
     /// Does at once what the sweep does for a turn that is due: salvages it if its attempt died, ends it if its tool
     /// results are overdue, and finalizes it once it is settled. A turn that is alive stays as it is.
     ///

@@ -21,7 +21,7 @@ use protocol::{
     detail::{FallbackAttempt, Feedback, ModeChange, ModeChangePosition, Participant, Report, RequestDetail},
     id::AttemptId,
     session::{Session, SolutionContext},
-    spent::Spent,
+    spent::{PendingUsage, Spent},
     turn::{MAX_TAKEOVERS, State, Turn},
 };
 
@@ -388,12 +388,22 @@ impl<'a> ItemCheck<'a> {
     }
 
     fn spent(&self, spent: &Spent) -> Result<(), Fault> {
-        let Spent { usage, estimated_tokens, model_calls, cost, cost_is_partial: _, model, is_final: _ } =
+        let Spent { usage, estimated_tokens, model_calls, cost, cost_is_partial: _, model, pending, .. } =
             spent;
         self.usage(*usage)?;
         self.figure("Spent.EstimatedTokens", *estimated_tokens, MAX_TOKENS)?;
         self.figure("Spent.ModelCalls", *model_calls, MAX_CALLS)?;
         cost.as_ref().map_or(Ok(()), |cost| self.cost(cost))?;
+        if let Some(PendingUsage { response, estimate, prices: _ }) = pending.as_deref() {
+            self.text(
+                "Spent.Pending.Provider",
+                response.provider.as_deref().unwrap_or_default(),
+                MAX_PROVIDER_CHARS,
+            )?;
+            self.text("Spent.Pending.ResponseId", &response.response_id, MAX_PROVIDER_CHARS)?;
+            self.usage(estimate.usage)?;
+            self.figure("Spent.Pending.EstimatedTokens", estimate.estimated_tokens, MAX_TOKENS)?;
+        }
         self.text("Spent.Model", model.as_deref().unwrap_or_default(), MAX_PROVIDER_CHARS)
     }
 

@@ -25,8 +25,8 @@ use crate::flow::{
     write::{self, Tried, WriteOutcome},
 };
 use crate::ports::{
-    Clock, Deps, PayloadReads, ProviderResponseRemover, PurgePayloads, PurgeStore, Reads,
-    SessionIndexRemover, Timer, Unavailable, WriteError,
+    Clock, Deps, PayloadReads, ProviderResponseRemover, ProviderUsageReader, PurgePayloads, PurgeStore,
+    Reads, SessionIndexRemover, Timer, Unavailable, WriteError,
 };
 
 /// The number of objects to read concurrently. Each may be a few megabytes.
@@ -43,7 +43,7 @@ enum Step {
     Ended(bool),
 }
 
-/// The purger of sessions. Of providers it can only remove stored responses.
+/// The purger of sessions. Of providers it can only remove stored responses, and read their usage.
 #[derive(Debug)]
 pub struct Purger<D, U, I> {
     deps: D,
@@ -54,7 +54,7 @@ pub struct Purger<D, U, I> {
 impl<D, U, I> Purger<D, U, I>
 where
     D: Deps<Store: PurgeStore, Payloads: PurgePayloads>,
-    U: ProviderResponseRemover,
+    U: ProviderResponseRemover + ProviderUsageReader,
     I: SessionIndexRemover,
 {
     /// Creates a purger over these dependencies.
@@ -108,7 +108,7 @@ where
             Action::Reclaim(commit) => {
                 return Ok(write::commit(&self.deps, &commit).await?.done(Step::Progressed));
             }
-            Action::Finalize(turn) => finalize_turn(&self.deps, &key.turn(turn)).await?,
+            Action::Finalize(turn) => finalize_turn(&self.deps, &self.upstream, &key.turn(turn)).await?,
             Action::Remove => self.remove_batch(&record).await?,
         };
         Ok(if progressed { Tried::Done(Step::Progressed) } else { Tried::Conflict })

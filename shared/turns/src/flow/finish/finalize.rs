@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use agent::outcome::Outcome;
-use contracts::{ErrorCode, error::causes};
+use contracts::{ErrorCode, Usage, error::causes};
 use futures::future::try_join;
 use protocol::{
     detail::{Report, RequestDetail},
@@ -28,7 +28,7 @@ use crate::{
         meter, stored_request,
         write::{self, Tried, WriteOutcome},
     },
-    ports::{Clock, Deps, Reads, Timer, Unavailable},
+    ports::{Clock, Deps, NoProviderUsage, ProviderUsageReader, Reads, Timer, Unavailable},
 };
 
 /// The interval at which a finalization looks whether the attempt of an ended turn has told what it spent.
@@ -36,17 +36,26 @@ const SPENT_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Makes settled turns terminal, and sweeps overdue turns.
 #[derive(Debug)]
-pub struct Finalizer<D> {
+pub struct Finalizer<D, U = NoProviderUsage> {
     pub(crate) deps: D,
+    upstream: U,
 }
 
-impl<D: Deps> Finalizer<D> {
+impl<D> Finalizer<D> {
     /// Creates a finalizer over these dependencies.
     #[must_use]
     pub fn new(deps: D) -> Self {
-        Self { deps }
+        Self { deps, upstream: NoProviderUsage }
     }
 
+    /// Asks providers for usage that they haven't told.
+    #[must_use]
+    pub fn with_provider_usage<U>(self, upstream: U) -> Finalizer<D, U> {
+        Finalizer { deps: self.deps, upstream }
+    }
+}
+
+impl<D: Deps, U: ProviderUsageReader> Finalizer<D, U> {
     /// Makes a turn terminal if it is settled. Returns true if this call did it. A turn in any other state is left
     /// alone, because the message that names it is only a hint (I8). Waits a few seconds for the attempt of a turn that
     /// was ended while it ran: it alone knows what its last model call has used.
@@ -54,12 +63,17 @@ impl<D: Deps> Finalizer<D> {
     /// # Errors
     /// If a store can't be reached, or the session stays contended.
     pub async fn finalize(&self, key: &TurnKey) -> Result<bool, Unavailable> {
-        finalize_turn(&self.deps, key).await
+        finalize_turn(&self.deps, &self.upstream, key).await
     }
 }
 
 /// Makes a turn terminal if it is settled. Returns true if this call did it.
-pub(crate) async fn finalize_turn(deps: &impl Deps, key: &TurnKey) -> Result<bool, Unavailable> {
+pub(crate) async fn finalize_turn(
+    deps: &impl Deps,
+    upstream: &impl ProviderUsageReader,
+    key: &TurnKey,
+) -> Result<bool, Unavailable> {
+    let timing = deps.timing();
     let started = deps.host().monotonic();
     write::decide(deps.host(), || async {
         let (session, turn, request) = loop {
@@ -67,13 +81,19 @@ pub(crate) async fn finalize_turn(deps: &impl Deps, key: &TurnKey) -> Result<boo
             let (Some(session), Some(turn)) = (session, turn) else { return Ok(Tried::Done(false)) };
             let State::Settled(_) = turn.state else { return Ok(Tried::Done(false)) };
             // The clock of whoever ended the turn may differ, so the wait is bounded by this process's own, too.
-            let grace = deps.timing().usage_grace;
+            let grace = match turn.spent.as_ref().is_some_and(|spent| spent.is_told) {
+                // Its provider has that long to end the response.
+                true => timing.short_usage_grace,
+                false => timing.usage_grace,
+            };
             let has_waited = deps.host().monotonic().saturating_sub(started) >= grace;
             let left = if has_waited { Duration::ZERO } else { grace };
             match spend::seal(&turn, deps.host().now(), left) {
                 Seal::None => break (session, turn, request),
                 Seal::Wait => deps.host().sleep(SPENT_POLL_INTERVAL).await,
-                Seal::Write(change) => {
+                Seal::Write(estimate) => {
+                    let told = read_pending(upstream, &turn).await;
+                    let change = told.map_or(*estimate, |told| spend::seal_told(&turn, &told));
                     write::turn(deps, &change).await?;
                     return Ok(Tried::Progress);
                 }
@@ -85,6 +105,16 @@ pub(crate) async fn finalize_turn(deps: &impl Deps, key: &TurnKey) -> Result<boo
         }
     })
     .await
+}
+
+/// Asks a provider once for the usage that is only estimated. Without an answer the estimate stands.
+async fn read_pending(upstream: &impl ProviderUsageReader, turn: &Turn) -> Option<Usage> {
+    let spent = turn.spent.as_ref().filter(|_| !turn.is_imported)?;
+    let response = &spent.pending.as_ref()?.response;
+    upstream.usage(response).await.unwrap_or_else(|error| {
+        tracing::warn!(error = %causes(&error), "{}", contracts::log::PROVIDER_USAGE_NOT_READ);
+        None
+    })
 }
 
 /// Tries once: writes what a terminal turn refers to, then the transaction that makes it terminal. False if the stored

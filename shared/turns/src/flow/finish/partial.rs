@@ -94,7 +94,7 @@ pub(crate) fn spent_so_far(
     checkpoint: Option<&LastCheckpoint>,
 ) -> Option<Spent> {
     let State::Running { .. } = turn.state else { return None };
-    if turn.spent.as_ref().is_some_and(|spent| spent.is_final) {
+    if turn.spent.as_ref().is_some_and(|spent| spent.is_told || spent.is_final) {
         return turn.spent.clone();
     }
     let of_step = latest.map(|latest| latest.step.state.totals.spent(&latest.step.spec.route));

@@ -43,7 +43,7 @@ pub(crate) async fn salvage(deps: &impl Deps, dead: &Turn) -> Result<Option<Turn
                 let (now, left) =
                     (host.now(), partial::find_work(deps.store(), deps.payloads(), &taken).await);
                 // The attempt is dead, so nobody knows better.
-                let left = PartialWork { spent: left.spent.map(Spent::into_final), ..left };
+                let left = PartialWork { spent: left.spent.map(Spent::into_told), ..left };
                 Box::pin(usage_hold::hold_spent(deps, &taken, left.spent.as_ref())).await;
                 settle::settle(&taken, Verdict::Ended(EndReason::Abandoned), now, now, timing)
                     .map(|change| change.with_partial_work(left))

@@ -14,7 +14,7 @@ use crate::flow::{
     finish::{finalize::Finalizer, salvage},
     write,
 };
-use crate::ports::{Clock, Deps, Reads, Store, Timer, Unavailable};
+use crate::ports::{Clock, Deps, ProviderUsageReader, Reads, Store, Timer, Unavailable};
 
 /// The summary of a sweep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,7 +55,7 @@ enum Swept {
     },
 }
 
-impl<D: Deps> Finalizer<D> {
+impl<D: Deps, U: ProviderUsageReader> Finalizer<D, U> {
     /// Looks for overdue turns in every shard of the index, for at most `budget`.
     ///
     /// # Errors

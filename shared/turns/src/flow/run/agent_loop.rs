@@ -188,7 +188,8 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
         lease::ensure_owned(self.deps, self.owned).await?;
         self.stream.status(turn, round, Phase::Thinking);
         self.raw_payloads.append(&mut self.long_values);
-        let meter = self.owned.spending.begin_call(&mut self.state.totals, &self.spec, &request);
+        let provider = request.store.then(|| self.models.provider_id(&self.spec));
+        let meter = self.owned.spending.begin_call(&mut self.state.totals, &self.spec, &request, provider);
         let beside = join(
             record_step(self.deps, self.owned, &self.spec, &self.state, self.already_recorded),
             store_optional_files(self.deps.payloads(), &self.raw_payloads),

@@ -256,7 +256,7 @@ pub(super) async fn compact(
     let max_wait = MAX_WAIT.min(owned.time_left(deps) / 4);
     let (host, mut on_text) = (deps.host(), |_: &str| {});
     let started = host.monotonic();
-    let meter = owned.spending.begin_call(&mut state.totals, spec, &request);
+    let meter = owned.spending.begin_call(&mut state.totals, spec, &request, None);
     let mut observer =
         Observer::new(&mut on_text).with_raw_payloads(spec.store_raw_payloads).with_meter(meter);
     let reply = deps.model().reply(&request, max_wait, &mut observer).await;

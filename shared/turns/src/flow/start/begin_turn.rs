@@ -180,7 +180,8 @@ async fn seal_spent(deps: &impl Deps, open: &Turn) -> Result<bool, Unavailable> 
     let (mut turn, started) = (open.clone(), deps.host().monotonic());
     loop {
         // The clock of whoever ended the turn may differ, so the wait is bounded by this process's own, too.
-        let has_waited = deps.host().monotonic().saturating_sub(started) >= grace;
+        let has_waited = deps.host().monotonic().saturating_sub(started) >= grace
+            || turn.spent.as_ref().is_some_and(|spent| spent.is_told);
         let left = if has_waited { Duration::ZERO } else { grace };
         match spend::seal(&turn, deps.host().now(), left) {
             Seal::None => return Ok(turn == *open),
