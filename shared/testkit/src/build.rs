@@ -7,7 +7,8 @@ use std::{
 
 use agent::{
     context::{
-        self, AgentContext, ConversationContext, Document, Fallback, PromptLimits, config::AgentConfig,
+        self, AgentContext, ConversationContext, Document, Fallback, PromptLimits, Rollout,
+        config::AgentConfig,
     },
     mode::Catalog,
     model::providers::Providers,
@@ -45,6 +46,12 @@ pub const CUSTOM_MODEL: &str = "model-2";
 pub const LOCAL: &str = "local";
 /// A conversation context that stores nothing either, and compacts earlier turns.
 pub const COMPACTED: &str = "compacted";
+
+/// An agent context and a conversation context of the org, of each of which a version is rolled out to half of the
+/// sessions. See [`rollouts`].
+pub const ROLLED_OUT: &str = "rolled-out";
+/// The model of the version of the conversation context that is rolled out.
+pub const ROLLED_OUT_MODEL: &str = "model-3";
 
 /// The provider of all test turns.
 pub const PROVIDER: &str = "provider.example.com";
@@ -182,8 +189,31 @@ pub fn contexts() -> Vec<Document> {
         prompt_limits: PromptLimits { history_tokens: 400, ..PromptLimits::default() },
         ..conversation(COMPACTED)
     };
-    let conversations = [custom, local, compacted].map(Document::ConversationContext);
-    [Document::AgentContext(agent)].into_iter().chain(conversations).collect()
+    let rolled_out_agent = rolled_out_agent(ROLLED_OUT);
+    let conversations =
+        [custom, local, compacted, conversation(ROLLED_OUT)].map(Document::ConversationContext);
+    [agent, rolled_out_agent].map(Document::AgentContext).into_iter().chain(conversations).collect()
+}
+
+/// The versions of contexts that an operator rolls out in [`ORG`]: an agent with another default conversation, and a
+/// conversation with another model.
+#[must_use]
+pub fn rollouts() -> [(Document, Rollout); 2] {
+    let rollout = Rollout { version: 2, percent: 50 };
+    let other_model = Some(ROLLED_OUT_MODEL.to_owned());
+    let conversation = ConversationContext { model_name: other_model, ..conversation(ROLLED_OUT) };
+    [
+        (Document::AgentContext(rolled_out_agent(LOCAL)), rollout),
+        (Document::ConversationContext(conversation), rollout),
+    ]
+}
+
+fn rolled_out_agent(default_conversation: &str) -> AgentContext {
+    AgentContext {
+        id: AgentContextId::new(ROLLED_OUT).unwrap(),
+        default_conversation_context_id: Some(ConversationContextId::new(default_conversation).unwrap()),
+        ..config().defaults.agent.clone()
+    }
 }
 
 /// The default conversation context with another id.

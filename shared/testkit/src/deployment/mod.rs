@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, time::Duration};
 use agent::retrieval::NoSources;
 use contracts::{
     UserTurn,
-    id::{AgentContextId, ConversationContextId, OrgId, TurnId},
+    id::{AgentContextId, ConversationContextId, TurnId},
     request::SessionVisibility,
 };
 use protocol::Caller;
@@ -143,7 +143,10 @@ impl Deployment {
         let ledger = Ledger::new(clock.clone());
         let table = Table::new(ledger.clone());
         for document in build::contexts() {
-            table.put_context(&OrgId::new(build::ORG).unwrap(), document);
+            table.put_context(&build::org(), document);
+        }
+        for (document, rollout) in build::rollouts() {
+            table.roll_out(&build::org(), document, rollout);
         }
         Self {
             settings,

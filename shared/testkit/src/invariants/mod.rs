@@ -6,6 +6,7 @@
 mod answers;
 mod attempts;
 mod bounds;
+mod contexts;
 mod meters;
 mod payloads;
 mod sessions;
@@ -36,7 +37,7 @@ use crate::{
 /// A violated invariant.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
-    /// The invariant's name in docs/internals/correctness.md.
+    /// The invariant's name in docs/internals/correctness.md, or "rollout".
     pub invariant: &'static str,
     pub what: String,
 }
@@ -72,6 +73,7 @@ impl RunRecord<'_> {
         turns::check(self, &mut found);
         answers::check(self, &mut found);
         attempts::check(self, &mut found);
+        contexts::check(self, &mut found);
         payloads::check(self, &mut found);
         sessions::check(self, &mut found);
         meters::check(self, &mut found);

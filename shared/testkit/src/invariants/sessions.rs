@@ -119,13 +119,16 @@ fn last_turn(session: &Session, turns: &[&Turn], violations: &mut Vec<Violation>
 }
 
 /// Checks that a turn continues the last completed one before it, and that the session refers to the last of all. A
-/// chain can't continue from a turn that stored nothing with the provider, or that a fallback model answered. Once a
+/// chain can't continue from a turn that stored nothing with the provider, or that another model answered: a fallback,
+/// or that of another version of the contexts, since a copy of a session may be on the other side of a rollout. Once a
 /// turn has detected a stateless provider, later turns start no chain.
 fn chain(record: &RunRecord<'_>, session: &Session, turns: &[&Turn], violations: &mut Vec<Violation>) {
     let mut head: Option<String> = None;
-    let (mut keeps_none, mut fell_back) = (false, false);
+    let (mut keeps_none, mut fell_back, mut wrote) = (false, false, None::<String>);
     for turn in turns {
-        let expected = head.as_deref().filter(|_| !keeps_none && !fell_back);
+        let model = record.table.requests.get(&turn.key).map(|request| &request.upstream.model);
+        let has_moved = wrote.as_ref().is_some_and(|wrote| Some(wrote) != model);
+        let expected = head.as_deref().filter(|_| !keeps_none && !fell_back && !has_moved);
         if turn.chain.previous_response_id() != expected {
             let actual = turn.chain.previous_response_id();
             violations
@@ -138,6 +141,7 @@ fn chain(record: &RunRecord<'_>, session: &Session, turns: &[&Turn], violations:
         {
             let report = record.outcome(&turn.key, writer).map(|outcome| outcome.report);
             fell_back = report.as_ref().is_some_and(|report| !report.fallbacks.is_empty());
+            wrote = report.as_ref().and_then(|report| report.model.clone());
             head = match report {
                 Some(report) => report.response_id.filter(|_| report.chain_expires.is_some()),
                 None => head,

@@ -106,18 +106,17 @@ impl Reads for Table {
         org: &OrgId,
         id: &AgentContextId,
     ) -> Result<Option<LiveContext<AgentContext>>, Unavailable> {
-        let found = self.contents().agents.get(&(org.clone(), id.clone())).cloned();
-        Ok(found.map(|content| LiveContext { content, rollout: None }))
+        Ok(self.contents().agents.get(&(org.clone(), id.clone())).cloned())
     }
 
     async fn agents(&self, org: &OrgId, limit: usize) -> Result<Vec<AgentEntry>, Unavailable> {
         let contents = self.contents();
         let of_org = contents.agents.iter().filter(|((owner, _), _)| owner == org);
-        let entry = |((_, id), agent): (&(OrgId, AgentContextId), &AgentContext)| AgentEntry {
-            id: id.clone(),
-            is_deprecated: agent.deprecated.is_some(),
-            default_conversation: agent.default_conversation_context_id.clone(),
-            rollout: None,
+        let entry = |(key, agent): (&(OrgId, AgentContextId), &LiveContext<AgentContext>)| AgentEntry {
+            id: key.1.clone(),
+            is_deprecated: agent.content.deprecated.is_some(),
+            default_conversation: agent.content.default_conversation_context_id.clone(),
+            rollout: agent.rollout,
         };
         Ok(of_org.map(entry).take(limit).collect())
     }
@@ -151,8 +150,7 @@ impl Reads for Table {
         org: &OrgId,
         id: &ConversationContextId,
     ) -> Result<Option<LiveContext<ConversationContext>>, Unavailable> {
-        let found = self.contents().conversations.get(&(org.clone(), id.clone())).cloned();
-        Ok(found.map(|content| LiveContext { content, rollout: None }))
+        Ok(self.contents().conversations.get(&(org.clone(), id.clone())).cloned())
     }
 
     async fn records(

@@ -6,7 +6,7 @@ use std::{
 };
 
 use agent::{
-    context::{AgentContext, ConversationContext, Document},
+    context::{AgentContext, ConversationContext, Document, Rollout},
     mode::Mode,
 };
 use contracts::{
@@ -27,7 +27,8 @@ use protocol::{
 };
 use turns::checkpoint::Checkpoint;
 use turns::ports::{
-    PURGE_ITEM_PAGE_SIZE, Page, PurgeStore, Store, StoredBudgets, StoredOrgSettings, Unavailable, WriteError,
+    LiveContext, PURGE_ITEM_PAGE_SIZE, Page, PurgeStore, Store, StoredBudgets, StoredOrgSettings,
+    Unavailable, WriteError,
 };
 
 use crate::ledger::{Event, Ledger};
@@ -47,8 +48,8 @@ pub struct Contents {
     pub modes: BTreeMap<(SessionKey, ModeChangePosition), ModeChange>,
     pub checkpoints: BTreeMap<(TurnKey, StreamPosition), Checkpoint>,
     pub purges: BTreeMap<SessionKey, Purge>,
-    pub agents: BTreeMap<(OrgId, AgentContextId), AgentContext>,
-    pub conversations: BTreeMap<(OrgId, ConversationContextId), ConversationContext>,
+    pub agents: BTreeMap<(OrgId, AgentContextId), LiveContext<AgentContext>>,
+    pub conversations: BTreeMap<(OrgId, ConversationContextId), LiveContext<ConversationContext>>,
     pub org_modes: BTreeMap<(OrgId, ModeKey), Arc<Mode>>,
     pub usage: BTreeMap<UsageKey, UsageAmounts>,
     pub agent_versions: BTreeMap<(OrgId, AgentContextId, u32), AgentContext>,
@@ -77,19 +78,41 @@ impl Table {
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes a context of an org, as an operator does.
+    /// Writes a context of an org, as an operator does. That ends its rollout.
     pub fn put_context(&self, org: &OrgId, document: Document) {
         let mut contents = self.contents();
+        let rollout = None;
         match document {
-            Document::AgentContext(context) => {
-                contents.agents.insert((org.clone(), context.id.clone()), context);
+            Document::AgentContext(content) => {
+                contents.agents.insert((org.clone(), content.id.clone()), LiveContext { content, rollout });
             }
-            Document::ConversationContext(context) => {
-                contents.conversations.insert((org.clone(), context.id.clone()), context);
+            Document::ConversationContext(content) => {
+                contents
+                    .conversations
+                    .insert((org.clone(), content.id.clone()), LiveContext { content, rollout });
             }
             Document::Mode(mode) => {
                 contents.org_modes.insert((org.clone(), mode.key.clone()), Arc::new(mode));
             }
+        }
+    }
+
+    /// Rolls out a document as a version of its context, as an operator does. The context must exist, and modes have no
+    /// rollouts.
+    pub fn roll_out(&self, org: &OrgId, document: Document, rollout: Rollout) {
+        let mut contents = self.contents();
+        match document {
+            Document::AgentContext(content) => {
+                let key = (org.clone(), content.id.clone());
+                contents.agents.get_mut(&key).unwrap().rollout = Some(rollout);
+                contents.agent_versions.insert((key.0, key.1, rollout.version), content);
+            }
+            Document::ConversationContext(content) => {
+                let key = (org.clone(), content.id.clone());
+                contents.conversations.get_mut(&key).unwrap().rollout = Some(rollout);
+                contents.conversation_versions.insert((key.0, key.1, rollout.version), content);
+            }
+            Document::Mode(_) => unreachable!("modes have no rollouts"),
         }
     }
 

@@ -70,10 +70,12 @@ pub enum Bug {
     InlineRequestNotPublished,
     /// Heads don't say what their turn has spent, so that a call that was cut off costs nothing (I8).
     SpentForgotten,
+    /// A rollout reaches every session, whatever its percentage.
+    RolloutToEverySession,
 }
 
 impl Bug {
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::OwnerIgnored,
         Self::PhaseIgnored,
         Self::AbsenceIgnored,
@@ -96,6 +98,7 @@ impl Bug {
         Self::InlineRequestDropped,
         Self::InlineRequestNotPublished,
         Self::SpentForgotten,
+        Self::RolloutToEverySession,
     ];
 
     /// Returns the key under which an object is stored.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agent::context::{AgentContext, ConversationContext};
+use agent::context::{AgentContext, ConversationContext, Rollout};
 use contracts::{
     Timestamp,
     id::{AgentContextId, ConversationContextId, OrgId, UserId},
@@ -97,6 +97,15 @@ impl Buggy<Table> {
             }
         }
         turn
+    }
+
+    /// Returns a context as the bug presents it.
+    fn roll_out<T>(&self, context: LiveContext<T>) -> LiveContext<T> {
+        let to_all = |rollout| Rollout { percent: 100, ..rollout };
+        match self.has(Bug::RolloutToEverySession) {
+            true => LiveContext { rollout: context.rollout.map(to_all), ..context },
+            false => context,
+        }
     }
 
     fn assume_success(&self, result: Result<(), WriteError>) -> Result<(), WriteError> {
@@ -196,7 +205,7 @@ impl Reads for Buggy<Table> {
         org: &OrgId,
         id: &AgentContextId,
     ) -> Result<Option<LiveContext<AgentContext>>, Unavailable> {
-        self.faulty.agent_context(org, id).await
+        Ok(self.faulty.agent_context(org, id).await?.map(|found| self.roll_out(found)))
     }
 
     async fn agents(&self, org: &OrgId, limit: usize) -> Result<Vec<AgentEntry>, Unavailable> {
@@ -230,7 +239,7 @@ impl Reads for Buggy<Table> {
         org: &OrgId,
         id: &ConversationContextId,
     ) -> Result<Option<LiveContext<ConversationContext>>, Unavailable> {
-        self.faulty.conversation_context(org, id).await
+        Ok(self.faulty.conversation_context(org, id).await?.map(|found| self.roll_out(found)))
     }
 
     async fn record(&self, key: &TurnKey) -> Result<Option<Record>, Unavailable> {

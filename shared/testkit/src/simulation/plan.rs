@@ -5,7 +5,7 @@ use std::time::Duration;
 use protocol::{payload::MAX_INLINE_REQUEST_BYTES, timing::Timing};
 
 use crate::{
-    build::{AGENT, COMPACTED, CUSTOM, LOCAL},
+    build::{AGENT, COMPACTED, CUSTOM, LOCAL, ROLLED_OUT},
     client::Mutation,
     deployment::{ClientRequest, QueueFaults},
     fault::Rates,
@@ -206,10 +206,11 @@ fn import(chance: &mut fastrand::Rng) -> Option<Import> {
 /// The contexts that a request names: the agent's and the conversation's.
 type ContextPair = (Option<&'static str>, Option<&'static str>);
 
-/// The contexts in a session's first request: mostly none.
+/// The contexts in a session's first request: none in half of the sessions.
 fn first_contexts(chance: &mut fastrand::Rng) -> ContextPair {
     match chance.u32(0..10) {
-        0..6 => (None, None),
+        0..5 => (None, None),
+        5 => (Some(ROLLED_OUT), [None, Some(ROLLED_OUT)][chance.usize(0..2)]),
         6 => (Some(AGENT), None),
         7 => (None, Some(LOCAL)),
         8 => (Some(AGENT), Some(COMPACTED)),
