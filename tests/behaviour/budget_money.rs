@@ -61,7 +61,7 @@ async fn money_budget_is_written_once_every_agent_has_a_price() {
     };
     let message = faults(money("EUR", json!({}))).await;
     for words in
-        ["default (its model scripted has prices in USD and none in EUR)", "workspace", "set Prices in EUR"]
+        ["default (its model scripted has prices in USD and none in EUR)", "workspace", "Set Prices in EUR"]
     {
         assert!(message.contains(words), "{message}");
     }

@@ -211,7 +211,7 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
     await cloud.client().session().send(script().usage(100, 10).say('Counted.')).final()
     await ui.visit(cloud.api, '#/usage')
     const cells = `[...document.querySelectorAll('.usage tfoot :is(th, td)')].map((cell) => cell.textContent)`
-    await page.until(`${cells}.length === 8`)
+    await page.until(`${cells}.length === 9`)
     const [name, turns] = await page.run(cells)
     assert.equal(name, 'Total')
     assert.ok(Number.parseInt(turns, 10) > 0, turns)
