@@ -144,7 +144,7 @@ pub async fn with_program() -> System {
     let put = clients(&system, &["put", "ci", "--org", "acme"]).await;
     assert_eq!(
         put,
-        (Some(0), "Tokens of ci that name no org are those of acme within two minutes.\n".to_owned())
+        (Some(0), "Tokens of ci that name no org belong to acme within two minutes.\n".to_owned())
     );
     program(&system, &provider).execute(&turn("hello")).await.result();
     system

@@ -58,7 +58,9 @@ async fn killed_turn_is_counted_as_its_provider_tells_later() {
     drop(events);
     let total = counted(&system, 1, 0).await;
     assert_eq!(ada.get(&turn_path(&request)).await.result()["ErrorCode"], "TurnAbandoned");
-    assert_eq!((total.get("EstimatedTokens"), reads(&system)), (None, 1), "{total}");
+    // The message and the sweep may finalize it at the same time, and each asks.
+    assert!((1..=2).contains(&reads(&system)), "{}", reads(&system));
+    assert_eq!(total.get("EstimatedTokens"), None, "{total}");
     assert_paid(&total, &charges(&system, 1).await);
 }
 

@@ -45,7 +45,7 @@ async fn context_is_refused_if_its_wire_cannot_carry_a_setting() {
             assert_eq!(put.is_ok(), is_carried, "{}: {member}", wire.name);
             if let Err(refused) = put {
                 let rule = format!(
-                    "{member}: needs another provider than {:?}, whose wire {} has none",
+                    "{member}: needs another provider than {:?}, whose wire {} doesn't support it",
                     wire.name, wire.name
                 );
                 assert!(refused.to_string().contains(&rule), "{refused}");
