@@ -81,7 +81,7 @@ suite('console for operators', { skip: noCloud || noBrowser }, () => {
     await set(`${dialog}.elements.Limit`, '20000')
     await page.run(`${dialog}.requestSubmit()`)
     await page.until(`!document.querySelector('dialog') && ${rows}[0]?.includes('Not used yet')`)
-    await add({ Id: 'money', Limit: '1.2', Unit: 'money', Window: 'month', Scope: 'org', Currency: 'eur', Action: 'warn' })
+    await add({ Id: 'money', Limit: '1.2', Unit: 'money', Window: 'month', Scope: 'org', Currency: 'eur', Action: 'warn', Unpriced: 'allow' })
     await page.until(`${rows}[1]?.includes('0 %, 0 EUR')`)
     await cloud.client().session(undefined, { agent: 'seller' }).send(script().usage(9_000, 1_000).say('Counted.')).final()
     await untilShown('50 %, 10,000 tokens by ada')
@@ -152,7 +152,7 @@ suite('console for operators', { skip: noCloud || noBrowser }, () => {
 
   test('charts show tokens, cost, turns and failures by day, split by agent', async () => {
     const { page } = ui
-    await cloud.client().session().send(script().usage(1_000, 0).say('Another agent.')).final()
+    await cloud.client().session().send(script().usage(990, 10).say('Another agent.')).final()
     await cloud
       .client()
       .session()
@@ -165,17 +165,17 @@ suite('console for operators', { skip: noCloud || noBrowser }, () => {
     for (let tries = 0; tries < 100; tries += 1) {
       await ui.visit(cloud.api, '#/usage')
       await page.until(`!!${total}`)
-      const isCounted = `${total} === '11,000 in all' && ${headings} === 'Tokens,Cost in EUR,Turns,Turns without an answer,Model time of a turn'`
+      const isCounted = `${total} === '11,000 in all' && ${headings} === 'Tokens,Cost in EUR,Cost in USD,Turns,Turns without an answer,Model time of a turn'`
       if (await page.run(isCounted)) break
     }
-    assert.equal(await page.run(headings), 'Tokens,Cost in EUR,Turns,Turns without an answer,Model time of a turn')
+    assert.equal(await page.run(headings), 'Tokens,Cost in EUR,Cost in USD,Turns,Turns without an answer,Model time of a turn')
     const tables = `[...document.querySelectorAll('.chart table')].map((table) => [...table.querySelectorAll('tr')].map((row) => [...row.children].map((cell) => cell.textContent)))`
     await page.run(`document.querySelectorAll('.chart details').forEach((element) => (element.open = true))`)
     const [tokens, cost] = await page.run(tables)
     assert.deepEqual([tokens[0], tokens[1][1], cost[1][1]], [['Day', 'all'], '11,000', '1.1 EUR'])
     await set(`document.querySelector('[name=by]')`, 'agent')
     await page.until(`[...document.querySelectorAll('.legend li')].map((item) => item.textContent).join() === 'seller,default'`)
-    const [split, , , failures, modelTime] = await page.run(tables)
+    const [split, , , , failures, modelTime] = await page.run(tables)
     assert.deepEqual(modelTime[0], ['Day', 'all'], 'a mean is not split')
     assert.match(modelTime[1][1], /^[\d.]+ m?s$/)
     assert.match(await page.run(`[...document.querySelectorAll('.chart .reading')].at(-1).textContent`), /^[\d.]+ m?s on average$/)

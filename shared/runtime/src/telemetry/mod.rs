@@ -21,7 +21,7 @@ use tracing_subscriber::{
 };
 
 /// The crates of this repository that a function consists of.
-const OUR_CRATES: [&str; 18] = [
+const OUR_CRATES: [&str; 19] = [
     "agent",
     "authorizer",
     "contracts",
@@ -35,6 +35,7 @@ const OUR_CRATES: [&str; 18] = [
     "service",
     "session_read",
     "settings",
+    "sigv4",
     "storage",
     "tls",
     "tool_continuation",
