@@ -288,6 +288,18 @@ fn files_are_numbered_and_typed_by_signature() {
 }
 
 #[test]
+fn file_in_tag_of_bundle_is_dropped_with_tag() {
+    let (file, content) = (run(520), BUNDLE);
+    let bundle = format!("```aptix-json\n{content}");
+    assert_eq!(filtered(&format!("```{file}\n{content}")).text, bundle);
+    assert_eq!(filtered(&format!("```{file}")).text, "```[embedded-1.bin](/files/embedded-1.bin)");
+    let beside_tag = filtered(&format!("```rust {file}\n{content}")).text;
+    assert_eq!(beside_tag, bundle.replacen('\n', " [embedded-1.bin](/files/embedded-1.bin)\n", 1));
+    let of_code = filtered(&format!("```{file}\nfn main() {{}}\n```")).text;
+    assert_eq!(of_code, "```[embedded-1.bin](/files/embedded-1.bin)\nfn main() {}\n```");
+}
+
+#[test]
 fn prose_is_final_up_to_last_word() {
     assert_eq!(final_len("Hello wor"), "Hello ".len());
     assert_eq!(final_len("Hello world. "), "Hello world. ".len());
@@ -330,6 +342,19 @@ fn markdown() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
+/// True if a run of [`markdown`] may continue on another line. Its link replaces the line break, so an object that had
+/// it in a string becomes JSON; and a bundle's fence, which starts a line, may end a word of the run.
+fn may_have_wrapped_run(text: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '=';
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains(is_word)).collect();
+    lines.windows(2).any(|lines| {
+        let has_run = lines.iter().any(|line| line.contains(&run(50)[..8]));
+        let is_gap = |c: char| c.is_ascii() && !is_word(c) && c != '{';
+        let (ends, begins) = (lines[0].trim_end_matches(is_gap), lines[1].trim_start_matches(is_gap));
+        has_run && ends.ends_with(is_word) && begins.starts_with(is_word)
+    })
+}
+
 /// A text long enough that a stream of it is split: as paragraphs, as lines, or in one piece.
 fn long_markdown() -> impl Strategy<Value = String> {
     let parts = prop::collection::vec(markdown(), 1..12);
@@ -343,7 +368,10 @@ proptest! {
     fn filtered_text_is_unchanged_by_second_pass(text in markdown()) {
         let once = filtered(&text);
         let twice = filtered(&once.text);
-        prop_assert_eq!(once.text, twice.text);
+        if !may_have_wrapped_run(&text) {
+            prop_assert_eq!(once.text, twice.text);
+            prop_assert!(twice.blobs.is_empty());
+        }
     }
 
     #[test]

@@ -168,7 +168,7 @@ impl Gap {
             self.last = byte;
         }
         let is_gap = match byte {
-            b'`' | b'<' | b'{' | b'}' => false,
+            b'`' | b'~' | b'<' | b'{' | b'}' => false,
             b':' | b'(' | b'.' | b'!' | b'?' => self.has_line_break,
             _ => true,
         };

@@ -31,6 +31,8 @@ pub struct StreamFilter {
     object: Option<Object>,
     /// The first mark and the tag of the open fence, until its content begins.
     opening: Option<(usize, Range<usize>)>,
+    /// Files in the first line of a fence. They become links when it is decided whether the fence gets another tag.
+    opening_files: Vec<Match>,
     /// The prefix of the next line, if the last line so far is the closing fence of a bundle.
     after_bundle: Option<String>,
     format: AnswerFormat,
@@ -96,6 +98,7 @@ impl StreamFilter {
             self.take_match(matched, out);
         }
         self.release_object(out);
+        self.release_opening_files(0, out);
         self.emit_until(self.scanned, out);
         if self.is_wrapped && self.fences.ends_open() {
             out.text.text.push_str("\n```");
@@ -145,12 +148,20 @@ impl StreamFilter {
         if was_open && !is_open {
             self.opening = None;
             self.release_fenced_object(out);
+            self.release_opening_files(0, out);
         }
         if let Part::Content { marker, is_first } = part {
             self.take_content(c, at, marker, is_first, out);
         }
         if is_open && !was_open {
+            // JSON has no line that opens a fence.
+            self.release_object(out);
             self.opening = self.fences.opening();
+        }
+        let is_tag_open =
+            self.opening.is_some() || self.object.is_some() || self.fences.opening_tag_start().is_some();
+        if !is_tag_open {
+            self.release_opening_files(0, out);
         }
     }
 
@@ -185,6 +196,7 @@ impl StreamFilter {
     /// Begins the content of a fence.
     fn begin_fence(&mut self, c: char, mark: usize, tag: Range<usize>, out: &mut Output<'_>) {
         let name = self.buffer.slice(tag.clone());
+        let tag_end = tag.end;
         let mut tag = (![JSON_TAG, bundle::TAG].iter().any(|known| name.eq_ignore_ascii_case(known))
             && !self.is_wrapped)
             .then_some(tag);
@@ -194,6 +206,10 @@ impl StreamFilter {
             && let Some(tag) = tag.take_if(is_answer)
         {
             self.replace(tag, JSON_TAG, out);
+            self.release_opening_files(tag_end, out);
+        }
+        if c != '{' || tag.is_none() {
+            self.release_opening_files(0, out);
         }
         if c == '{' {
             self.object = Some(Object::new(Location::Fence { tag }));
@@ -234,7 +250,11 @@ impl StreamFilter {
         let Some(tag) = object.tag(is_json_wanted) else { return self.release(object, out) };
         match object.location {
             Location::Fence { tag: None } => {}
-            Location::Fence { tag: Some(range) } => self.replace(range, tag, out),
+            Location::Fence { tag: Some(range) } => {
+                let tag_end = range.end;
+                self.replace(range, tag, out);
+                self.release_opening_files(tag_end, out);
+            }
             Location::Text(location) => {
                 let (containers, prefix) = location.continuation;
                 self.emit_until(location.from, out);
@@ -258,7 +278,19 @@ impl StreamFilter {
     }
 
     fn release(&mut self, object: Object, out: &mut Output<'_>) {
+        if matches!(object.location, Location::Fence { .. }) {
+            self.release_opening_files(0, out);
+        }
         object.matches.iter().for_each(|matched| self.replace_with_link(matched, out));
+    }
+
+    /// Replaces the files in the first line of a fence. Those before `from` were in the tag, which is replaced already.
+    fn release_opening_files(&mut self, from: usize, out: &mut Output<'_>) {
+        for file in std::mem::take(&mut self.opening_files) {
+            if file.range.start >= from {
+                self.replace_with_link(&file, out);
+            }
+        }
     }
 
     /// Ends an object whose fence ends.
@@ -285,10 +317,19 @@ impl StreamFilter {
 
     /// Replaces a file, or keeps it in mind while it may belong to a bundle.
     fn take_match(&mut self, matched: Match, out: &mut Output<'_>) {
-        match &mut self.object {
-            Some(object) => object.matches.push(matched),
-            None => self.replace_with_link(&matched, out),
+        if self.is_in_opening(&matched) {
+            self.opening_files.push(matched);
+        } else if let Some(object) = &mut self.object {
+            object.matches.push(matched);
+        } else {
+            self.replace_with_link(&matched, out);
         }
+    }
+
+    /// True for a file in the first line of a fence that may get another tag.
+    fn is_in_opening(&self, file: &Match) -> bool {
+        let tag = self.opening.as_ref().map(|(_, tag)| tag.start).or_else(|| self.fences.opening_tag_start());
+        tag.is_some_and(|start| file.range.start >= start)
     }
 
     /// Replaces a file with a link.

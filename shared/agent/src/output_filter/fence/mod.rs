@@ -164,10 +164,17 @@ impl Fences {
     /// Returns the start of the text to hold back: the tag of a fence that may open, or the indentation of a line.
     pub(super) fn held_from(&self) -> Option<usize> {
         match &self.position {
-            Position::Opening { fence, .. } if fence.length >= 3 => Some(fence.tag.start),
             Position::Prefix(Prefix::Blank | Prefix::AfterMarker { .. }) if !self.continues_fence() => {
                 Some(self.containers.end())
             }
+            _ => self.opening_tag_start(),
+        }
+    }
+
+    /// Returns the start of the tag of a fence that may open.
+    pub(super) fn opening_tag_start(&self) -> Option<usize> {
+        match &self.position {
+            Position::Opening { fence, .. } if fence.length >= 3 => Some(fence.tag.start),
             _ => None,
         }
     }
