@@ -3,7 +3,7 @@
 use axum::extract::State;
 use contracts::request::SessionEdit;
 use runtime::{AuthenticatedCaller, Reply, WriteCondition, path::SessionPath, request_body::JsonBody};
-use service::app::{App, error_reply};
+use service::app::App;
 use turns::flow::SessionOperation;
 
 use crate::contexts::precondition;
@@ -15,9 +15,6 @@ pub(crate) async fn change_session(
     required: WriteCondition,
     JsonBody(edit): JsonBody<SessionEdit>,
 ) -> Result<Reply, Reply> {
-    let (reader, required) = (&app.reader, precondition(required));
-    let changed =
-        app.session_editor.change_if(reader, &caller, &session, required, SessionOperation::Edit(edit));
-    changed.await.map_err(error_reply)?;
+    app.change_session(&caller, &session, precondition(required), &SessionOperation::Edit(edit)).await?;
     app.session_summary(&caller, session).await
 }

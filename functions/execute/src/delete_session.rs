@@ -29,9 +29,7 @@ pub(crate) async fn delete_session(
 ) -> Result<Reply, Reply> {
     let invocation = Invocation { budget, correlation: Some(correlation) };
     let operation = if purge { SessionOperation::Purge } else { SessionOperation::Delete(&invocation) };
-    let (reader, required) = (&app.reader, precondition(required));
-    let changed = app.session_editor.change_if(reader, &caller, &session, required, operation);
-    changed.await.map_err(error_reply)?;
+    app.change_session(&caller, &session, precondition(required), &operation).await?;
     if purge {
         let report = app.reader.purge(&caller, session).await.map_err(error_reply)?;
         return Ok(Reply::ok(SessionDeletion::Purged(report)));

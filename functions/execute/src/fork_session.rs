@@ -4,15 +4,17 @@ use axum::extract::State;
 use contracts::request::ForkRequest;
 use protocol::session::IdOrigin;
 use runtime::{AuthenticatedCaller, Reply, path::SessionPath, request_body::JsonBody};
-use service::app::{App, error_reply};
+use service::app::{App, error_reply, fork_session};
 
-pub(crate) async fn fork_session(
+pub(crate) async fn fork(
     State(app): State<App>,
     AuthenticatedCaller(caller): AuthenticatedCaller,
     SessionPath(session): SessionPath,
     JsonBody(request): JsonBody<ForkRequest>,
 ) -> Result<Reply, Reply> {
-    app.forker.fork(&caller, session, &request, IdOrigin::Client).await.map_err(error_reply)?;
+    let forked =
+        fork_session(&app.adapters, app.session_policy, &caller, session, &request, IdOrigin::Client);
+    forked.await.map_err(error_reply)?;
     let fork = app.reader.session_with_first_turns(&caller, request.session_id).await.map_err(error_reply)?;
     Ok(Reply::ok_with_warnings(fork.result, fork.warnings))
 }

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use runtime::{AuthenticatedCaller, Reply, query::Query, request_body::ImportBody};
 use serde::Deserialize;
-use service::app::{App, IdPolicy, error_reply};
+use service::app::{App, IdPolicy, error_reply, import_sessions};
 
 #[derive(Deserialize)]
 pub(crate) struct ImportQuery {
@@ -18,11 +18,12 @@ enum IdsParameter {
     New,
 }
 
-pub(crate) async fn import_sessions(
+pub(crate) async fn import(
     State(app): State<App>,
     AuthenticatedCaller(caller): AuthenticatedCaller,
     Query(ImportQuery { ids }): Query<ImportQuery>,
     ImportBody(exports): ImportBody,
 ) -> Result<Reply, Reply> {
-    app.importer.import(&caller, exports, ids).await.map(Reply::ok).map_err(error_reply)
+    let imported = import_sessions(&app.adapters, app.session_policy, &caller, exports, ids);
+    imported.await.map(Reply::ok).map_err(error_reply)
 }

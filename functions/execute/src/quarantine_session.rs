@@ -4,7 +4,7 @@ use axum::extract::State;
 use runtime::{
     AuthenticatedCaller, Correlation, Reply, WriteCondition, api::RemainingTime, path::SessionPath,
 };
-use service::app::{App, Invocation, error_reply};
+use service::app::{App, Invocation};
 use turns::flow::SessionOperation;
 
 use crate::contexts::precondition;
@@ -18,10 +18,8 @@ pub(crate) async fn quarantine(
     required: WriteCondition,
 ) -> Result<Reply, Reply> {
     let invocation = Invocation { budget, correlation: Some(correlation) };
-    let (reader, required) = (&app.reader, precondition(required));
     let operation = SessionOperation::Quarantine(&invocation);
-    let changed = app.session_editor.change_if(reader, &caller, &session, required, operation);
-    changed.await.map_err(error_reply)?;
+    app.change_session(&caller, &session, precondition(required), &operation).await?;
     app.session_summary(&caller, session).await
 }
 
@@ -31,9 +29,6 @@ pub(crate) async fn release(
     SessionPath(session): SessionPath,
     required: WriteCondition,
 ) -> Result<Reply, Reply> {
-    let (reader, required) = (&app.reader, precondition(required));
-    let changed =
-        app.session_editor.change_if(reader, &caller, &session, required, SessionOperation::Release);
-    changed.await.map_err(error_reply)?;
+    app.change_session(&caller, &session, precondition(required), &SessionOperation::Release).await?;
     app.session_summary(&caller, session).await
 }

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use runtime::{AuthenticatedCaller, Reply, WriteCondition, path::SessionPath};
-use service::app::{App, error_reply};
+use service::app::App;
 use turns::flow::SessionOperation;
 
 use crate::contexts::precondition;
@@ -13,9 +13,6 @@ pub(crate) async fn restore_session(
     SessionPath(session): SessionPath,
     required: WriteCondition,
 ) -> Result<Reply, Reply> {
-    let (reader, required) = (&app.reader, precondition(required));
-    let changed =
-        app.session_editor.change_if(reader, &caller, &session, required, SessionOperation::Restore);
-    changed.await.map_err(error_reply)?;
+    app.change_session(&caller, &session, precondition(required), &SessionOperation::Restore).await?;
     app.session_summary(&caller, session).await
 }

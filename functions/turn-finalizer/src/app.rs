@@ -4,30 +4,22 @@ use lambda_runtime::Error;
 use service::{
     providers::{self, StoredResponses},
     session_index::{self, SessionIndex, SessionIndexTimeouts},
-    titles::{self, ProductionTitler},
+    titles::{self, ProductionTitles},
 };
 use settings::Env;
 use storage::{Clients, Objects, Queue, Table};
-use turns::{
-    flow::{Finalizer, Indexer, Purger},
-    ports::Adapters,
-    system::System,
-};
+use turns::{flow::External, ports::Adapters, system::System};
 
-type ProductionAdapters = Adapters<Table, Objects, System>;
-
-/// The flows, with the production adapters.
+/// The production adapters.
 pub(crate) struct App {
-    /// The finalizer and sweeper of turns.
-    pub(crate) finalizer: Finalizer<ProductionAdapters, StoredResponses>,
-    /// The writer of session titles.
-    pub(crate) titler: ProductionTitler<ProductionAdapters>,
-    /// The purger of sessions.
-    pub(crate) purger: Purger<ProductionAdapters, StoredResponses, Option<SessionIndex>>,
+    /// The table, the objects and the host.
+    pub(crate) adapters: Adapters<Table, Objects, System>,
+    /// The providers' stored responses, and the session index, if configured.
+    pub(crate) external: External<StoredResponses, Option<SessionIndex>>,
+    /// The model that writes titles of sessions.
+    pub(crate) titles: ProductionTitles,
     /// The queue whose messages trigger the function.
     pub(crate) queue: Queue,
-    /// The session indexer, if configured.
-    pub(crate) indexer: Option<Indexer<Table, SessionIndex>>,
 }
 
 impl App {
@@ -42,15 +34,12 @@ impl App {
         let Clients { table, objects, queue, secrets, .. } = Clients::load(&storage).await;
         let providers = providers.with_keys(&secrets);
         let stored_responses = StoredResponses::new(providers.clone())?;
-        let adapters =
-            || Adapters { store: table.clone(), payloads: objects.clone(), host: System::new(), timing };
         let index = index.map(|index| index.index(&secrets, SessionIndexTimeouts::INDEXING)).transpose()?;
         Ok(Self {
-            finalizer: Finalizer::new(adapters()).with_provider_usage(stored_responses.clone()),
-            titler: titles.titler(adapters(), providers)?,
+            adapters: Adapters { store: table, payloads: objects, host: System::new(), timing },
+            external: External { providers: stored_responses, index },
+            titles: titles.connect(providers)?,
             queue,
-            purger: Purger::new(adapters(), stored_responses, index.clone()),
-            indexer: index.map(|index| Indexer::new(table, index)),
         })
     }
 }

@@ -23,7 +23,10 @@ use protocol::{
 use runtime::{Invocation, telemetry::traces};
 use tokio::time::timeout;
 use tracing::{Instrument, Span, field::Empty};
-use turns::ports::Unavailable;
+use turns::{
+    flow::{finalize_turn, has_titles, purge_session, sweep_purges, sweep_turns, write_title},
+    ports::Unavailable,
+};
 
 use crate::{app::App, index};
 
@@ -155,7 +158,7 @@ async fn handle_one(app: &App, message: SqsMessage, budget: Duration) -> Message
 
 async fn dispatch(app: &App, body: &str, budget: Duration) -> Result<FollowUp, Failure> {
     let message = serde_json::from_str(body).map_err(|error| Failure::Unreadable(JsonError::from(&error)))?;
-    let span = Span::current();
+    let (span, App { adapters, external, .. }) = (Span::current(), app);
     match message {
         FinalizeMessage::TurnSettled { org, session, turn, correlation } => {
             span.record("kind", "turn_settled").record("org", org.as_str());
@@ -165,8 +168,11 @@ async fn dispatch(app: &App, body: &str, budget: Duration) -> Result<FollowUp, F
             }
             let session = SessionKey { org, session };
             let turn = session.turn(turn);
-            let (finalized, gets_title) =
-                join(app.finalizer.finalize(&turn), app.titler.is_enabled(&session.org)).await;
+            let (finalized, gets_title) = join(
+                finalize_turn(adapters, &external.providers, &turn),
+                has_titles(adapters, &app.titles, &session.org),
+            )
+            .await;
             let finalized = finalized?;
             tracing::info!(finalized, "{}", contracts::log::TURN_MESSAGE_HANDLED);
             let titles = gets_title.then_some(turn).into_iter().collect();
@@ -175,7 +181,7 @@ async fn dispatch(app: &App, body: &str, budget: Duration) -> Result<FollowUp, F
         FinalizeMessage::SessionPurge { org, session } => {
             span.record("kind", "session_purge").record("org", org.as_str());
             span.record("session", session.as_str());
-            let done = app.purger.purge(&SessionKey { org, session }, budget).await?;
+            let done = purge_session(adapters, external, &SessionKey { org, session }, budget).await?;
             tracing::info!(done, "{}", contracts::log::PURGE);
             Ok(FollowUp::default())
         }
@@ -192,7 +198,11 @@ async fn dispatch(app: &App, body: &str, budget: Duration) -> Result<FollowUp, F
         FinalizeMessage::Sweep => {
             span.record("kind", "sweep");
             // At once, so that neither waits for the other's trouble.
-            let (swept, purged) = join(app.finalizer.sweep(budget), app.purger.sweep(budget)).await;
+            let (swept, purged) = join(
+                sweep_turns(adapters, &external.providers, budget),
+                sweep_purges(adapters, external, budget),
+            )
+            .await;
             if let Err(error) = purged {
                 tracing::error!(error = %causes(&error), "{}", contracts::log::SWEEP_FAILED);
             }
@@ -222,7 +232,7 @@ async fn dispatch(app: &App, body: &str, budget: Duration) -> Result<FollowUp, F
 
 /// Writes the titles of sessions, all at once. Titles that take longer than `limit` are dropped.
 async fn write_titles(app: &App, turns: Vec<TurnKey>, limit: Duration) {
-    let written = turns.iter().map(|turn| app.titler.write(turn));
+    let written = turns.iter().map(|turn| write_title(&app.adapters, &app.titles, turn));
     // A dropped title isn't an error: the session has a name.
     let _ = timeout(limit, join_all(written)).await;
 }

@@ -12,7 +12,10 @@ use contracts::{error::causes, id::OrgId};
 use futures::{StreamExt, stream};
 use protocol::id::SessionKey;
 use tokio::time::timeout;
-use turns::ports::Unavailable;
+use turns::{
+    flow::{backfill_index, index_session},
+    ports::Unavailable,
+};
 
 use crate::app::App;
 
@@ -27,21 +30,21 @@ pub(crate) async fn update(
     backfill: BTreeSet<OrgId>,
     budget: Duration,
 ) -> BTreeSet<SessionKey> {
-    let Some(indexer) = &app.indexer else { return BTreeSet::new() };
+    let (store, Some(index)) = (&app.adapters.store, &app.external.index) else { return BTreeSet::new() };
     let began = Instant::now();
     let remaining = || budget.saturating_sub(began.elapsed());
     let orgs: BTreeSet<OrgId> = sessions.iter().map(|session| session.org.clone()).collect();
     let indexed = stream::iter(sessions).map(|session| async {
-        let outcome = timeout(remaining(), indexer.index(&session)).await;
+        let outcome = timeout(remaining(), index_session(store, index, &session)).await;
         (!succeeded(outcome, &session.org)).then_some(session)
     });
     let missing: Vec<Option<SessionKey>> = indexed.buffer_unordered(CONCURRENCY).collect().await;
     for org in orgs.difference(&backfill) {
-        succeeded(timeout(remaining(), indexer.backfill(org)).await, org);
+        succeeded(timeout(remaining(), backfill_index(store, index, org)).await, org);
     }
     for org in &backfill {
         loop {
-            let outcome = timeout(remaining(), indexer.backfill(org)).await;
+            let outcome = timeout(remaining(), backfill_index(store, index, org)).await;
             let has_more = matches!(outcome, Ok(Ok(false)));
             if !succeeded(outcome, org) || !has_more {
                 break;

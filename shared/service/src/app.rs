@@ -17,7 +17,8 @@ use settings::Env;
 use storage::{Clients, Objects, Queue, Table, Uploads};
 use turns::{
     flow::{
-        ContextEditor, Executor, Finalizer, Forker, Importer, SessionEditor, SessionReader, WithWarnings,
+        ContextEditor, Executor, Precondition, SessionOperation, SessionPolicy, SessionReader, WithWarnings,
+        change_session_if,
     },
     ports::{Adapters, AgentAdapters},
     refusal::Refusal,
@@ -32,7 +33,8 @@ use crate::{
 };
 
 pub use turns::flow::{
-    IdPolicy, Invocation, abandon_turn, cancel_turn, replace_budgets, replace_org_settings, submit_feedback,
+    IdPolicy, Invocation, abandon_turn, cancel_turn, fork_session, import_sessions, replace_budgets,
+    replace_org_settings, settle_turn, submit_feedback,
 };
 
 /// The production adapters, shared by the flows.
@@ -49,14 +51,8 @@ pub struct App {
     pub turns: Arc<Turns>,
     /// The ports, for flows that are functions.
     pub adapters: SharedAdapters,
-    /// Settles overdue turns.
-    pub finalizer: Arc<Finalizer<SharedAdapters>>,
-    /// Edits, deletes and restores sessions.
-    pub session_editor: SessionEditor<SharedAdapters>,
-    /// Forks sessions.
-    pub forker: Forker<SharedAdapters>,
-    /// Imports sessions.
-    pub importer: Importer<SharedAdapters>,
+    /// The settings that concern sessions.
+    pub session_policy: SessionPolicy,
     /// Edits contexts.
     pub context_editor: ContextEditor<Table, System>,
     /// Modes, tools and providers.
@@ -88,7 +84,7 @@ impl App {
         let model_providers = providers::Settings::read(&mut env);
         let sources = sources::Settings::read(&mut env);
         let index = env.read(&settings::QDRANT_SESSIONS_COLLECTION);
-        let sessions_are_indexed = sources.is_some() && index.is_some();
+        let is_indexed = sources.is_some() && index.is_some();
         let model = env.read(&settings::OPENAI_MODEL);
         let chain = env.read(&settings::CONVERSATION_STATE).parse().unwrap_or_default();
         let visibility = read_visibility(&mut env);
@@ -121,10 +117,7 @@ impl App {
         });
         Ok(Self {
             turns: Arc::new(Executor::new(Arc::clone(&adapters))),
-            finalizer: Arc::new(Finalizer::new(Arc::clone(&adapters))),
-            session_editor: SessionEditor::new(Arc::clone(&adapters), sessions_are_indexed, visibility),
-            forker: Forker::new(Arc::clone(&adapters), sessions_are_indexed, visibility),
-            importer: Importer::new(Arc::clone(&adapters), sessions_are_indexed),
+            session_policy: SessionPolicy { is_indexed, default_visibility: visibility },
             adapters,
             context_editor,
             config,
@@ -140,6 +133,23 @@ impl App {
 }
 
 impl App {
+    /// Changes a session under the condition of the request.
+    ///
+    /// # Errors
+    /// If the change is refused.
+    pub async fn change_session(
+        &self,
+        caller: &Caller,
+        id: &SessionId,
+        required: Precondition,
+        operation: &SessionOperation<'_>,
+    ) -> Result<(), Reply> {
+        let Self { adapters, session_policy, reader, .. } = self;
+        change_session_if(adapters, *session_policy, reader, caller, id, required, operation)
+            .await
+            .map_err(error_reply)
+    }
+
     /// Returns the reply to a session change: the summary of the changed session.
     ///
     /// # Errors

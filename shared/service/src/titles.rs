@@ -3,15 +3,15 @@
 use contracts::request::TitleSettings;
 use llm::client::ConfigError;
 use settings::Env;
-use turns::{flow::Titler, ports::Deps};
+use turns::flow::Titles;
 
 use crate::{
     model_clients::{self, ModelClients},
     providers::{self, ResolvedProviders},
 };
 
-/// A writer of titles, with the production model.
-pub type ProductionTitler<D> = Titler<D, ModelClients>;
+/// Titles by the production model.
+pub type ProductionTitles = Titles<ModelClients>;
 
 /// The settings of titles.
 #[derive(Debug)]
@@ -36,19 +36,15 @@ impl Settings {
         Self { default }
     }
 
-    /// Creates the writer of titles. Its model calls are never retried: a title isn't worth a second one.
+    /// Connects the model that writes titles. Its calls are never retried: a title isn't worth a second one.
     ///
     /// # Errors
     /// The invalid setting.
-    pub fn titler<D: Deps>(
-        self,
-        deps: D,
-        mut providers: ResolvedProviders,
-    ) -> Result<ProductionTitler<D>, ConfigError> {
+    pub fn connect(self, mut providers: ResolvedProviders) -> Result<ProductionTitles, ConfigError> {
         for (config, _) in providers.providers.values_mut() {
             config.retry.retries = 0;
         }
-        let (ids, model) = model_clients::connect(providers)?;
-        Ok(Titler::new(deps, model, ids, self.default))
+        let (providers, model) = model_clients::connect(providers)?;
+        Ok(Titles { model, providers, default: self.default })
     }
 }

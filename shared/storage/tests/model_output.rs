@@ -29,8 +29,8 @@ use testkit::{
     schedule::{Faults, Latency, Process, ProcessId, Schedule},
 };
 use turns::{
-    flow::{Executor, Finalizer, Invocation},
-    ports::{Adapters, AgentAdapters},
+    flow::{Executor, Invocation, finalize_turn},
+    ports::{Adapters, AgentAdapters, NoProviderUsage},
     stream::Writer,
 };
 
@@ -162,8 +162,7 @@ fn run(replies: Vec<Reply>, sent: &ClientRequest) -> (Value, Table, Objects) {
         let next = poll_to_end(executor.resume(&sent.caller, &results, &invocation, &Writer::silent()));
         body = next.unwrap().to_bytes();
     }
-    let finalizer = Finalizer::new(base());
-    assert!(poll_to_end(finalizer.finalize(&sent.turn())).unwrap());
+    assert!(poll_to_end(finalize_turn(&base(), &NoProviderUsage, &sent.turn())).unwrap());
     (serde_json::from_slice(&body).unwrap(), table, objects)
 }
 

@@ -32,8 +32,8 @@ use testkit::{
     schedule::{Clock, Faults, Latency, Process, ProcessId, Schedule},
 };
 use turns::{
-    flow::{Executor, Finalizer, Invocation},
-    ports::{Adapters, AgentAdapters},
+    flow::{Executor, Invocation, finalize_turn},
+    ports::{Adapters, AgentAdapters, NoProviderUsage},
     stream::Writer,
 };
 
@@ -136,7 +136,7 @@ type Ports = Adapters<Table, Objects, Process>;
 /// An in-memory deployment.
 struct World {
     executor: Executor<AgentAdapters<Ports, Queue, ScriptedModel, Sources>>,
-    finalizer: Finalizer<Ports>,
+    ports: Ports,
     table: Table,
     model: ScriptedModel,
     sources: Sources,
@@ -166,13 +166,13 @@ impl World {
             retrieval: sources.clone(),
             config: build::config_with_retrieval(),
         });
-        Self { executor, finalizer: Finalizer::new(base()), table, model, sources }
+        Self { executor, ports: base(), table, model, sources }
     }
 
     /// Runs a turn whose model replies make these calls.
     fn run(&self, sent: &ClientRequest, replies: &[&[(&str, Value)]]) -> Value {
         let answer = self.run_unfinalized(sent, replies);
-        poll_to_end(self.finalizer.finalize(&sent.turn())).unwrap();
+        poll_to_end(finalize_turn(&self.ports, &NoProviderUsage, &sent.turn())).unwrap();
         answer
     }
 

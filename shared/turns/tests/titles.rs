@@ -24,7 +24,10 @@ use testkit::{
     memory::{Objects, Table},
     schedule::{Faults, Latency, Process, ProcessId, Schedule},
 };
-use turns::{flow::Titler, ports::Adapters};
+use turns::{
+    flow::{Titles, write_title},
+    ports::Adapters,
+};
 
 /// The time budget of a function.
 const BUDGET: Duration = Duration::from_secs(840);
@@ -84,9 +87,9 @@ impl World {
             timing: Timing::default(),
         };
         let default = TitleSettings { model: Some(MODEL.to_owned()), provider: None };
-        let titler = Titler::new(deps, self.model.clone(), Providers::single("h"), default);
+        let titles = Titles { model: self.model.clone(), providers: Providers::single("h"), default };
         let turn = self.sent.turn();
-        schedule.spawn(&process, async move { titler.write(&turn).await });
+        schedule.spawn(&process, async move { write_title(&deps, &titles, &turn).await });
         while schedule.next(Duration::MAX).is_some() {}
         process.reached().len()
     }

@@ -18,6 +18,7 @@ use openai_api::{
 use runtime::{AuthenticatedCaller, Correlation, api::RemainingTime};
 use serde_json::json;
 use service::app::{App, Invocation};
+use turns::flow::{SessionOperation, change_session};
 
 use super::without_query;
 
@@ -50,7 +51,9 @@ pub(super) async fn delete(
     let not_found = || ApiError::conversation_not_found("id", &id);
     let session = parse_conversation(&id).ok_or_else(not_found)?;
     let invocation = Invocation { budget, correlation: Some(correlation) };
-    app.session_editor.delete(&caller, session, &invocation).await.map_err(|refusal| refused(&refusal))?;
+    let operation = SessionOperation::Delete(&invocation);
+    let deleted = change_session(&app.adapters, app.session_policy, &caller, &session, &operation).await;
+    deleted.map_err(|refusal| refused(&refusal))?;
     Ok(json(200, &json!({"id": id, "object": "conversation.deleted", "deleted": true})))
 }
 

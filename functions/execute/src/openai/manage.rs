@@ -16,7 +16,7 @@ use protocol::Caller;
 use runtime::{AuthenticatedCaller, Correlation, api::RemainingTime};
 use serde_json::json;
 use service::app::{App, Invocation, cancel_turn};
-use turns::flow::TurnHead;
+use turns::flow::{SessionOperation, TurnHead, change_session};
 
 use super::without_query;
 
@@ -40,7 +40,9 @@ pub(super) async fn delete(
         return Err(ApiError::invalid("id", "unsupported_parameter", message));
     }
     let invocation = Invocation { budget, correlation: Some(correlation) };
-    let deleted = app.session_editor.delete(&caller, response.session, &invocation).await;
+    let operation = SessionOperation::Delete(&invocation);
+    let deleted =
+        change_session(&app.adapters, app.session_policy, &caller, &response.session, &operation).await;
     deleted.map_err(|refusal| refused(&refusal))?;
     Ok(json(200, &json!({"id": id, "object": "response", "deleted": true})))
 }

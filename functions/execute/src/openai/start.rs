@@ -18,7 +18,7 @@ use runtime::id_key::IdKey;
 use serde_json::json;
 use service::respond::{self, TurnRequest, Work};
 use turns::{
-    flow::{DerivedSession, StartConditions, TurnHead},
+    flow::{DerivedSession, StartConditions, TurnHead, fork_session},
     refusal::Refusal,
     stream::ResponseStart,
 };
@@ -152,8 +152,8 @@ impl Start<'_> {
         let body = json!({"SessionId": own.as_str(), "TurnId": previous.turn.as_str()});
         let request = ForkRequest::parse(body.to_string().as_bytes());
         let request = request.map_err(|_| ApiError::previous_not_found(&previous.to_string()))?;
-        let forked = app.forker.fork(caller, previous.session.clone(), &request, IdOrigin::Derived).await;
-        match forked {
+        let (source, origin) = (previous.session.clone(), IdOrigin::Derived);
+        match fork_session(&app.adapters, app.session_policy, caller, source, &request, origin).await {
             Ok(()) => Ok(true),
             Err(Refusal::SessionIdConflict) => Ok(false),
             Err(refusal) => Err(refused(&refusal)),

@@ -9,7 +9,6 @@ use agent::retrieval::NoSources;
 use contracts::{
     UserTurn,
     id::{AgentContextId, ConversationContextId, TurnId},
-    request::SessionVisibility,
 };
 use protocol::Caller;
 use protocol::{
@@ -18,7 +17,7 @@ use protocol::{
     timing::Timing,
 };
 use turns::{
-    flow::{Executor, Finalizer, Importer, SessionEditor, SweepSummary},
+    flow::{Executor, SweepSummary},
     ports::{Adapters, AgentAdapters, Unavailable},
     refusal::Refusal,
 };
@@ -183,16 +182,9 @@ impl Deployment {
         Executor::new(self.adapters(process, turn))
     }
 
-    fn session_editor(&self, process: &Process, session: &SessionKey) -> SessionEditor<SimulatedAdapters> {
-        // No model is called.
-        let nowhere = session.turn(TurnId::new("none").unwrap());
-        SessionEditor::new(self.adapters(process, nowhere), false, SessionVisibility::default())
-    }
-
-    fn importer(&self, process: &Process, session: &SessionKey) -> Importer<SimulatedAdapters> {
-        // No model is called.
-        let nowhere = session.turn(TurnId::new("none").unwrap());
-        Importer::new(self.adapters(process, nowhere), false)
+    /// Returns the adapters of a process that calls no model.
+    fn adapters_without_turn(&self, process: &Process, session: &SessionKey) -> SimulatedAdapters {
+        self.adapters(process, session.turn(TurnId::new("none").unwrap()))
     }
 
     fn adapters(&self, process: &Process, turn: TurnKey) -> SimulatedAdapters {
@@ -206,9 +198,9 @@ impl Deployment {
         }
     }
 
-    fn finalizer(&self, process: &Process) -> Finalizer<Base, Faulty<Provider>> {
+    fn finalizer(&self, process: &Process) -> (Base, Faulty<Provider>) {
         let provider = Faulty::new(self.provider.clone(), process.clone());
-        Finalizer::new(self.base(process, Role::Finalizer)).with_provider_usage(provider)
+        (self.base(process, Role::Finalizer), provider)
     }
 
     /// Runs until something happens that concerns the driver. Handles the queue: delivers messages to finalizers with

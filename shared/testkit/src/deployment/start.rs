@@ -6,7 +6,10 @@ use contracts::ToolContinuation;
 use protocol::id::{SessionKey, TurnKey};
 use protocol::{Caller, queue_message::FinalizeMessage};
 use turns::{
-    flow::{Invocation, Purger, cancel_turn},
+    flow::{
+        External, Invocation, SessionOperation, SessionPolicy, cancel_turn, change_session, finalize_turn,
+        restore_session, sweep_purges, sweep_turns,
+    },
     ports::{Adapters, ArchivedSession},
     stream::Writer,
 };
@@ -88,18 +91,17 @@ impl Deployment {
         faults: Faults,
     ) -> Process {
         let process = self.process("upkeep", faults);
-        let editor = self.session_editor(&process, session);
+        let deps = self.adapters_without_turn(&process, session);
         let (caller, session) = (caller.clone(), session.session.clone());
         self.schedule.spawn(&process, async move {
-            ProcessOutcome::SessionEdited(match edit {
-                SessionEdit::Delete => {
-                    editor.delete(&caller, session, &Invocation::with_budget(Duration::ZERO)).await
-                }
-                SessionEdit::Restore => editor.restore(&caller, session).await,
-                SessionEdit::Quarantine => {
-                    editor.quarantine(&caller, session, &Invocation::with_budget(Duration::ZERO)).await
-                }
-            })
+            let invocation = Invocation::with_budget(Duration::ZERO);
+            let operation = match edit {
+                SessionEdit::Delete => SessionOperation::Delete(&invocation),
+                SessionEdit::Restore => SessionOperation::Restore,
+                SessionEdit::Quarantine => SessionOperation::Quarantine(&invocation),
+            };
+            let edited = change_session(&deps, SessionPolicy::default(), &caller, &session, &operation).await;
+            ProcessOutcome::SessionEdited(edited)
         });
         process
     }
@@ -107,7 +109,7 @@ impl Deployment {
     /// Starts the finalizer on a message.
     pub fn finalize(&mut self, delivery: Delivery, faults: Faults) -> Process {
         let process = self.process("finalize", faults);
-        let finalizer = self.finalizer(&process);
+        let (deps, provider) = self.finalizer(&process);
         let ledger = self.ledger.clone();
         self.in_flight.insert(process.id(), delivery.clone());
         self.schedule.spawn(&process, async move {
@@ -115,7 +117,7 @@ impl Deployment {
                 return ProcessOutcome::Finalized(delivery, Ok(false));
             };
             let key = SessionKey { org: org.clone(), session: session.clone() }.turn(turn.clone());
-            let done = finalizer.finalize(&key).await;
+            let done = finalize_turn(&deps, &provider, &key).await;
             if matches!(done, Ok(true)) {
                 ledger.record(Event::FinalizeAcknowledged(key));
             }
@@ -127,10 +129,11 @@ impl Deployment {
     /// Starts to order a session's purge.
     pub fn order_purge(&mut self, caller: &Caller, session: &SessionKey, faults: Faults) -> Process {
         let process = self.process("order-purge", faults);
-        let editor = self.session_editor(&process, session);
+        let deps = self.adapters_without_turn(&process, session);
         let (caller, session) = (caller.clone(), session.session.clone());
         self.schedule.spawn(&process, async move {
-            ProcessOutcome::PurgeOrdered(editor.request_purge(&caller, session).await)
+            let (policy, purge) = (SessionPolicy::default(), SessionOperation::Purge);
+            ProcessOutcome::PurgeOrdered(change_session(&deps, policy, &caller, &session, &purge).await)
         });
         process
     }
@@ -138,10 +141,10 @@ impl Deployment {
     /// Starts to import a session.
     pub fn import(&mut self, caller: &Caller, archived: &ArchivedSession, faults: Faults) -> Process {
         let process = self.process("import", faults);
-        let importer = self.importer(&process, &archived.session.key);
+        let deps = self.adapters_without_turn(&process, &archived.session.key);
         let (caller, archived, ledger) = (caller.clone(), archived.clone(), self.ledger.clone());
         self.schedule.spawn(&process, async move {
-            let done = importer.restore(&caller, &archived).await;
+            let done = restore_session(&deps, SessionPolicy::default(), &caller, &archived).await;
             if done.is_ok() {
                 ledger.record(Event::ImportAcknowledged(archived.session.key.clone()));
             }
@@ -159,10 +162,12 @@ impl Deployment {
             host: process.clone(),
             timing: self.settings.timing,
         };
-        let provider = Faulty::new(self.provider.clone(), process.clone());
-        let purger = Purger::new(adapters, provider, Faulty::new(self.index.clone(), process.clone()));
+        let external = External {
+            providers: Faulty::new(self.provider.clone(), process.clone()),
+            index: Faulty::new(self.index.clone(), process.clone()),
+        };
         self.schedule.spawn(&process, async move {
-            ProcessOutcome::Purged(purger.sweep(Duration::from_secs(50)).await)
+            ProcessOutcome::Purged(sweep_purges(&adapters, &external, Duration::from_secs(50)).await)
         });
         process
     }
@@ -170,9 +175,9 @@ impl Deployment {
     /// Starts the sweep.
     pub fn sweep(&mut self, faults: Faults) -> Process {
         let process = self.process("sweep", faults);
-        let finalizer = self.finalizer(&process);
+        let (deps, provider) = self.finalizer(&process);
         self.schedule.spawn(&process, async move {
-            ProcessOutcome::Swept(finalizer.sweep(Duration::from_secs(50)).await)
+            ProcessOutcome::Swept(sweep_turns(&deps, &provider, Duration::from_secs(50)).await)
         });
         process
     }

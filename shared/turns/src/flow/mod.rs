@@ -3,8 +3,9 @@
 //!
 //! The [`Executor`] hands a turn over. `start` claims it: it begins a new one, takes over a dead one, resumes a
 //! suspended one, or replays a stored answer. `run` works on it while it holds the lease: it composes requests, calls
-//! the model and runs server tools. `finish` stores the outcome and settles the turn. Later the [`Finalizer`]
-//! publishes the details and makes the turn terminal, and the [`Titler`] may name a session after its first one.
+//! the model and runs server tools. `finish` stores the outcome and settles the turn. Later
+//! [`finalize_turn`] publishes the details and makes the turn terminal, and [`write_title`] may name a session after its
+//! first one.
 //!
 //! `read` shows sessions and turns, from the evidence that `finish` loads. `admin` changes sessions at a user's
 //! request. All of them build on `write`: conditional writes with a read-back. Modules depend on each other in one
@@ -34,20 +35,21 @@ mod write;
 
 pub use access::{context_id, require_operator};
 pub use admin::budgets::replace_budgets;
-pub use admin::cancel::{CancelOutcome, abandon_turn, cancel_turn};
+pub use admin::cancel::{CancelOutcome, abandon_turn, cancel_turn, settle_turn};
 pub use admin::context_edits::{ContextEditor, Precondition};
 pub use admin::export_reader::IdPolicy;
 pub use admin::feedback::submit_feedback;
-pub use admin::fork::Forker;
-pub use admin::import::Importer;
-pub use admin::indexing::Indexer;
+pub use admin::fork::fork_session;
+pub use admin::import::{import_sessions, restore_session};
+pub use admin::indexing::{backfill_index, index_session};
+pub use admin::notices::SessionPolicy;
 pub use admin::org_settings::replace_org_settings;
-pub use admin::purge::Purger;
-pub use admin::session_edits::{SessionEditor, SessionOperation, session_entity_tag};
+pub use admin::purge::{External, purge_session, sweep_purges};
+pub use admin::session_edits::{SessionOperation, change_session, change_session_if, session_entity_tag};
 pub use executor::Executor;
-pub use finish::finalize::Finalizer;
-pub use finish::sweep::SweepSummary;
-pub use finish::titles::Titler;
+pub use finish::finalize::finalize_turn;
+pub use finish::sweep::{SweepSummary, sweep_turns};
+pub use finish::titles::{Titles, has_titles, write_title};
 pub use invocation::Invocation;
 pub use protocol::budget::{RateLimit, RateLimits};
 pub use read::contexts::ContextReader;

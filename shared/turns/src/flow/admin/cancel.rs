@@ -16,7 +16,7 @@ use crate::{
     flow::{
         access,
         admin::notices::wait_until_noticed,
-        finish::{finalize::Finalizer, partial, settle::announce},
+        finish::{partial, settle::announce, sweep::sweep_turn},
         invocation::Invocation,
         usage_hold,
         write::{self, Tried, WriteOutcome},
@@ -121,18 +121,22 @@ async fn end(
     .await
 }
 
-impl<D: Deps, U: ProviderUsageReader> Finalizer<D, U> {
-    /// Does at once what the sweep does for a turn that is due: salvages it if its attempt died, ends it if its tool
-    /// results are overdue, and finalizes it once it is settled. A turn that is alive stays as it is.
-    ///
-    /// # Errors
-    /// If the caller isn't an operator, or has no such turn.
-    pub async fn settle(&self, caller: &Caller, session: SessionId, turn: TurnId) -> Result<(), Refusal> {
-        access::require_operator(caller)?;
-        let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
-        let (session, _) = access::load_turn(self.deps.store(), caller, &key).await?;
-        self.sweep_one(&key).await?;
-        access::audit_write(self.deps.store(), "settle", caller, &session).await;
-        Ok(())
-    }
+/// Does at once what the sweep does for a turn that is due: salvages it if its attempt died, ends it if its tool
+/// results are overdue, and finalizes it once it is settled. A turn that is alive stays as it is.
+///
+/// # Errors
+/// If the caller isn't an operator, or has no such turn.
+pub async fn settle_turn(
+    deps: &impl Deps,
+    upstream: &impl ProviderUsageReader,
+    caller: &Caller,
+    session: SessionId,
+    turn: TurnId,
+) -> Result<(), Refusal> {
+    access::require_operator(caller)?;
+    let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
+    let (session, _) = access::load_turn(deps.store(), caller, &key).await?;
+    sweep_turn(deps, upstream, &key).await?;
+    access::audit_write(deps.store(), "settle", caller, &session).await;
+    Ok(())
 }

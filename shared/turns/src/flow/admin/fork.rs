@@ -1,9 +1,6 @@
 //! Forks a session: creates a new one that continues from a completed turn.
 
-use contracts::{
-    id::SessionId,
-    request::{self, SessionVisibility},
-};
+use contracts::{id::SessionId, request};
 use futures::future::{join, try_join, try_join4};
 use protocol::{
     Caller,
@@ -14,98 +11,87 @@ use protocol::{
 };
 
 use crate::{
-    flow::{access, admin::notices, ancestry, finish::evidence::TurnEvidence, limits::OrgLimits},
+    flow::{
+        access,
+        admin::notices::{self, SessionPolicy},
+        ancestry,
+        finish::evidence::TurnEvidence,
+        limits::OrgLimits,
+    },
     ports::{Clock, QueueDeps, Reads, Store, Unavailable},
     refusal::Refusal,
 };
 
-/// Forks sessions.
-#[derive(Debug, Clone)]
-pub struct Forker<D> {
-    deps: D,
-    sessions_are_indexed: bool,
-    default_visibility: SessionVisibility,
-}
-
-impl<D: QueueDeps> Forker<D> {
-    /// Creates a forker over these dependencies, for a deployment with or without an index of sessions. Orgs whose
-    /// settings leave the visibility of sessions open have the default one.
-    #[must_use]
-    pub fn new(deps: D, sessions_are_indexed: bool, default_visibility: SessionVisibility) -> Self {
-        Self { deps, sessions_are_indexed, default_visibility }
+/// Creates a session that continues from a turn of another one. The same request again is a no-op. `id_origin` is that of the new session's id.
+///
+/// # Errors
+/// If there is no such turn, it has no answer to continue from, the new session's id is taken by another session, its
+/// ancestry would be too deep, or the org, the user or the agent is disabled.
+pub async fn fork_session(
+    deps: &impl QueueDeps,
+    policy: SessionPolicy,
+    caller: &Caller,
+    session: SessionId,
+    request: &request::ForkRequest,
+    id_origin: IdOrigin,
+) -> Result<(), Refusal> {
+    let store = deps.store();
+    let source = SessionKey { org: caller.org.clone(), session };
+    let key = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
+    let turn = source.turn(request.turn_id.clone());
+    let (original, source_turn, existing, limits) = try_join4(
+        store.session(&source),
+        store.turn(&turn),
+        store.session(&key),
+        OrgLimits::load(store, &caller.org),
+    )
+    .await?;
+    // A hidden session takes the time of an unknown one, as the source and as the fork.
+    let (sees_source, sees_fork) = try_join(
+        access::sees(store, caller, &source, original.as_ref()),
+        access::sees(store, caller, &key, existing.as_ref()),
+    )
+    .await?;
+    let original = original.filter(|_| sees_source).ok_or(Refusal::SessionNotFound)?;
+    if !id_origin.admits(existing.as_ref(), &caller.user.id) {
+        return Err(Refusal::SessionIdConflict);
     }
-
-    /// Creates the session. The same request again is a no-op. `id_origin` is that of the new session's id.
-    ///
-    /// # Errors
-    /// If there is no such turn, it has no answer to continue from, the new session's id is taken by another session, its
-    /// ancestry would be too deep, or the org, the user or the agent is disabled.
-    pub async fn fork(
-        &self,
-        caller: &Caller,
-        session: SessionId,
-        request: &request::ForkRequest,
-        id_origin: IdOrigin,
-    ) -> Result<(), Refusal> {
-        let store = self.deps.store();
-        let source = SessionKey { org: caller.org.clone(), session };
-        let key = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
-        let turn = source.turn(request.turn_id.clone());
-        let (original, source_turn, existing, limits) = try_join4(
-            store.session(&source),
-            store.turn(&turn),
-            store.session(&key),
-            OrgLimits::load(store, &caller.org),
-        )
-        .await?;
-        // A hidden session takes the time of an unknown one, as the source and as the fork.
-        let (sees_source, sees_fork) = try_join(
-            access::sees(store, caller, &source, original.as_ref()),
-            access::sees(store, caller, &key, existing.as_ref()),
-        )
-        .await?;
-        let original = original.filter(|_| sees_source).ok_or(Refusal::SessionNotFound)?;
-        if !id_origin.admits(existing.as_ref(), &caller.user.id) {
-            return Err(Refusal::SessionIdConflict);
-        }
-        if existing.is_some() && !sees_fork {
-            return Err(Refusal::SessionNotFound);
-        }
-        let source_turn = source_turn.ok_or(Refusal::TurnNotFound)?;
-        if let Some(existing) = existing {
-            return ensure_same_fork(&existing, &turn, caller);
-        }
-        let subjects = limits.subjects(store, &source, &caller.user.id, &original.contexts).await?;
-        limits.check_disabled(&subjects)?;
-        original.ensure_open()?;
-        if !matches!(source_turn.state, State::Settled(_) | State::Finalized(_)) {
-            return Err(Refusal::turn_not_completed());
-        }
-        // Boxed: few sources are forks themselves.
-        if Box::pin(ancestry::is_too_deep_to_fork(store, &original)).await? {
-            return Err(Refusal::fork_too_deep());
-        }
-        let evidence = TurnEvidence::load(store, self.deps.payloads(), &source_turn).await?;
-        let summary = evidence.summary().unwrap_or_default();
-        let mode = summary.modes.last().map_or(&source_turn.mode, |staged| &staged.mode).clone();
-        let visibility = limits.settings.session_visibility.unwrap_or(self.default_visibility);
-        let fork_request = ForkRequest {
-            key: key.clone(),
-            by: caller.user.clone(),
-            name: request.name.clone(),
-            visibility: visibility.of_fork(original.visibility),
-        };
-        let commit =
-            fork::fork(&original, &source_turn, &summary.report, mode, fork_request, self.deps.host().now())
-                .map_err(|_| Refusal::turn_not_completed())?;
-        let notice = notices::send_index_notice(&self.deps, self.sessions_are_indexed, &key);
-        let (written, ()) = join(store.commit(&commit), notice).await;
-        let Err(error) = written else { return Ok(()) };
-        // I11: the stored session tells if this write, another one, or none was applied.
-        match store.session(&key).await? {
-            Some(existing) => ensure_same_fork(&existing, &turn, caller),
-            None => Err(Unavailable { what: "the table", source: error.into() }.into()),
-        }
+    if existing.is_some() && !sees_fork {
+        return Err(Refusal::SessionNotFound);
+    }
+    let source_turn = source_turn.ok_or(Refusal::TurnNotFound)?;
+    if let Some(existing) = existing {
+        return ensure_same_fork(&existing, &turn, caller);
+    }
+    let subjects = limits.subjects(store, &source, &caller.user.id, &original.contexts).await?;
+    limits.check_disabled(&subjects)?;
+    original.ensure_open()?;
+    if !matches!(source_turn.state, State::Settled(_) | State::Finalized(_)) {
+        return Err(Refusal::turn_not_completed());
+    }
+    // Boxed: few sources are forks themselves.
+    if Box::pin(ancestry::is_too_deep_to_fork(store, &original)).await? {
+        return Err(Refusal::fork_too_deep());
+    }
+    let evidence = TurnEvidence::load(store, deps.payloads(), &source_turn).await?;
+    let summary = evidence.summary().unwrap_or_default();
+    let mode = summary.modes.last().map_or(&source_turn.mode, |staged| &staged.mode).clone();
+    let visibility = limits.settings.session_visibility.unwrap_or(policy.default_visibility);
+    let fork_request = ForkRequest {
+        key: key.clone(),
+        by: caller.user.clone(),
+        name: request.name.clone(),
+        visibility: visibility.of_fork(original.visibility),
+    };
+    let commit = fork::fork(&original, &source_turn, &summary.report, mode, fork_request, deps.host().now())
+        .map_err(|_| Refusal::turn_not_completed())?;
+    let notice = notices::send_index_notice(deps, policy, &key);
+    let (written, ()) = join(store.commit(&commit), notice).await;
+    let Err(error) = written else { return Ok(()) };
+    // I11: the stored session tells if this write, another one, or none was applied.
+    match store.session(&key).await? {
+        Some(existing) => ensure_same_fork(&existing, &turn, caller),
+        None => Err(Unavailable { what: "the table", source: error.into() }.into()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Notices after a change at a user's request: to the index of sessions, and to the attempt whose turn it ended.
 
-use contracts::error::causes;
+use contracts::{error::causes, request::SessionVisibility};
 use protocol::{
     id::SessionKey,
     queue_message::FinalizeMessage,
@@ -9,9 +9,18 @@ use protocol::{
 
 use crate::ports::{Deps, FinalizeQueue, QueueDeps, Timer};
 
+/// The settings of a deployment that concern its sessions.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SessionPolicy {
+    /// True if the deployment has an index of sessions.
+    pub is_indexed: bool,
+    /// The visibility of new sessions in orgs whose settings leave it open.
+    pub default_visibility: SessionVisibility,
+}
+
 /// Requests that a session be indexed again, if the deployment indexes sessions.
-pub(super) async fn send_index_notice(deps: &impl QueueDeps, sessions_are_indexed: bool, key: &SessionKey) {
-    if !sessions_are_indexed {
+pub(super) async fn send_index_notice(deps: &impl QueueDeps, policy: SessionPolicy, key: &SessionKey) {
+    if !policy.is_indexed {
         return;
     }
     let (org, session) = (key.org.clone(), Some(key.session.clone()));

@@ -28,47 +28,19 @@ use crate::{
         meter, stored_request,
         write::{self, Tried, WriteOutcome},
     },
-    ports::{Clock, Deps, NoProviderUsage, ProviderUsageReader, Reads, Timer, Unavailable},
+    ports::{Clock, Deps, ProviderUsageReader, Reads, Timer, Unavailable},
 };
 
 /// The interval at which a finalization looks whether the attempt of an ended turn has told what it spent.
 const SPENT_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Makes settled turns terminal, and sweeps overdue turns.
-#[derive(Debug)]
-pub struct Finalizer<D, U = NoProviderUsage> {
-    pub(crate) deps: D,
-    upstream: U,
-}
-
-impl<D> Finalizer<D> {
-    /// Creates a finalizer over these dependencies.
-    #[must_use]
-    pub fn new(deps: D) -> Self {
-        Self { deps, upstream: NoProviderUsage }
-    }
-
-    /// Asks providers for usage that they haven't told.
-    #[must_use]
-    pub fn with_provider_usage<U>(self, upstream: U) -> Finalizer<D, U> {
-        Finalizer { deps: self.deps, upstream }
-    }
-}
-
-impl<D: Deps, U: ProviderUsageReader> Finalizer<D, U> {
-    /// Makes a turn terminal if it is settled. Returns true if this call did it. A turn in any other state is left
-    /// alone, because the message that names it is only a hint (I8). Waits a few seconds for the attempt of a turn that
-    /// was ended while it ran: it alone knows what its last model call has used.
-    ///
-    /// # Errors
-    /// If a store can't be reached, or the session stays contended.
-    pub async fn finalize(&self, key: &TurnKey) -> Result<bool, Unavailable> {
-        finalize_turn(&self.deps, &self.upstream, key).await
-    }
-}
-
-/// Makes a turn terminal if it is settled. Returns true if this call did it.
-pub(crate) async fn finalize_turn(
+/// Makes a turn terminal if it is settled. Returns true if this call did it. A turn in any other state is left alone,
+/// because the message that names it is only a hint (I8). Waits a few seconds for the attempt of a turn that was ended
+/// while it ran: it alone knows what its last model call has used. Asks `upstream` for usage that providers haven't told.
+///
+/// # Errors
+/// If a store can't be reached, or the session stays contended.
+pub async fn finalize_turn(
     deps: &impl Deps,
     upstream: &impl ProviderUsageReader,
     key: &TurnKey,

@@ -11,7 +11,7 @@ use protocol::{
 
 use crate::flow::{
     due,
-    finish::{finalize::Finalizer, salvage},
+    finish::{finalize::finalize_turn, salvage},
     write,
 };
 use crate::ports::{Clock, Deps, ProviderUsageReader, Reads, Store, Timer, Unavailable};
@@ -41,7 +41,7 @@ pub struct SweepSummary {
 const MAX_TURN_TIME: Duration = Duration::from_secs(20);
 
 /// The result of the work on a due turn.
-enum Swept {
+pub(crate) enum Swept {
     /// Nothing was due.
     Skipped,
     /// The turn is alive.
@@ -55,88 +55,95 @@ enum Swept {
     },
 }
 
-impl<D: Deps, U: ProviderUsageReader> Finalizer<D, U> {
-    /// Looks for overdue turns in every shard of the index, for at most `budget`.
-    ///
-    /// # Errors
-    /// If the index can't be read. A failure of a single turn is counted and not returned.
-    pub async fn sweep(&self, budget: Duration) -> Result<SweepSummary, Unavailable> {
-        let store = self.deps.store();
-        let page = |shard, now, after| store.due(shard, now, after);
-        let work = |key: TurnKey, left: Duration| async move {
-            let swept = self.sweep_within(&key, left.min(MAX_TURN_TIME)).await;
-            (key, swept)
-        };
-        let walk = due::walk(&self.deps, budget, page, work).await?;
-        let mut summary =
-            SweepSummary { examined: walk.done.len(), timed_out: walk.timed_out, ..SweepSummary::default() };
-        for (key, swept) in walk.done {
-            match swept {
-                Ok(Swept::Skipped) => {}
-                Ok(Swept::Alive) => summary.alive += 1,
-                Ok(Swept::Processed { reason, finalized }) => {
-                    *reason(&mut summary) += 1;
-                    if finalized {
-                        summary.sessions.insert(key.session);
-                    }
+/// Looks for overdue turns in every shard of the index, for at most `budget`.
+///
+/// # Errors
+/// If the index can't be read. A failure of a single turn is counted and not returned.
+pub async fn sweep_turns(
+    deps: &impl Deps,
+    upstream: &impl ProviderUsageReader,
+    budget: Duration,
+) -> Result<SweepSummary, Unavailable> {
+    let store = deps.store();
+    let page = |shard, now, after| store.due(shard, now, after);
+    let work = |key: TurnKey, left: Duration| async move {
+        let swept = sweep_within(deps, upstream, &key, left.min(MAX_TURN_TIME)).await;
+        (key, swept)
+    };
+    let walk = due::walk(deps, budget, page, work).await?;
+    let mut summary =
+        SweepSummary { examined: walk.done.len(), timed_out: walk.timed_out, ..SweepSummary::default() };
+    for (key, swept) in walk.done {
+        match swept {
+            Ok(Swept::Skipped) => {}
+            Ok(Swept::Alive) => summary.alive += 1,
+            Ok(Swept::Processed { reason, finalized }) => {
+                *reason(&mut summary) += 1;
+                if finalized {
+                    summary.sessions.insert(key.session);
                 }
-                Err(_) => summary.failed += 1,
             }
+            Err(_) => summary.failed += 1,
         }
-        Ok(summary)
     }
+    Ok(summary)
+}
 
-    /// Does what is due for a turn, for at most `limit`. One that fails moves behind the turns that are due by now, so
-    /// that however many fail, no other waits for them.
-    async fn sweep_within(&self, key: &TurnKey, limit: Duration) -> Result<Swept, Unavailable> {
-        let swept = match select(pin!(self.sweep_turn(key)), pin!(self.deps.host().sleep(limit))).await {
-            Either::Left((swept, _)) => swept,
-            Either::Right(_) => Err(Unavailable { what: "the turn", source: "it took too long".into() }),
+/// Does what is due for a turn, for at most `limit`. One that fails moves behind the turns that are due by now, so
+/// that however many fail, no other waits for them.
+async fn sweep_within(
+    deps: &impl Deps,
+    upstream: &impl ProviderUsageReader,
+    key: &TurnKey,
+    limit: Duration,
+) -> Result<Swept, Unavailable> {
+    let swept = match select(pin!(sweep_turn(deps, upstream, key)), pin!(deps.host().sleep(limit))).await {
+        Either::Left((swept, _)) => swept,
+        Either::Right(_) => Err(Unavailable { what: "the turn", source: "it took too long".into() }),
+    };
+    if let Err(error) = &swept {
+        let (org, session) = (key.session.org.as_str(), key.session.session.as_str());
+        let turn = key.turn.as_str();
+        tracing::error!(org, session, turn, error = %causes(error), "{}", contracts::log::OVERDUE_TURN_FAILED);
+        postpone(deps, key).await;
+    }
+    swept
+}
+
+/// Moves the due time of a turn that failed. If that fails too, the turn stays where it is.
+async fn postpone(deps: &impl Deps, key: &TurnKey) {
+    let Ok(Some(turn)) = deps.store().turn(key).await else { return };
+    if let Some(change) = sweep::postpone(&turn, deps.host().now()) {
+        // One try, since the next sweep repeats the work in any case.
+        deps.store().write_turn(&change).await.ok();
+    }
+}
+
+/// Does what is due for a turn.
+pub(crate) async fn sweep_turn(
+    deps: &impl Deps,
+    upstream: &impl ProviderUsageReader,
+    key: &TurnKey,
+) -> Result<Swept, Unavailable> {
+    let Some(turn) = deps.store().turn(key).await? else {
+        return Ok(Swept::Skipped);
+    };
+    let reason: fn(&mut SweepSummary) -> &mut usize =
+        match sweep::action(&turn, deps.host().now(), deps.timing()) {
+            sweep::Action::Skip => return Ok(Swept::Skipped),
+            sweep::Action::Reschedule(change) => {
+                write::turn(deps, &change).await?;
+                return Ok(Swept::Alive);
+            }
+            sweep::Action::Salvage => {
+                salvage::salvage(deps, &turn).await?;
+                |summary| &mut summary.salvaged
+            }
+            sweep::Action::End(change) => {
+                write::turn(deps, &change).await?;
+                |summary| &mut summary.ended
+            }
+            sweep::Action::Finalize => |summary| &mut summary.finalized,
         };
-        if let Err(error) = &swept {
-            let (org, session) = (key.session.org.as_str(), key.session.session.as_str());
-            let turn = key.turn.as_str();
-            tracing::error!(org, session, turn, error = %causes(error), "{}", contracts::log::OVERDUE_TURN_FAILED);
-            self.postpone(key).await;
-        }
-        swept
-    }
-
-    /// Moves the due time of a turn that failed. If that fails too, the turn stays where it is.
-    async fn postpone(&self, key: &TurnKey) {
-        let Ok(Some(turn)) = self.deps.store().turn(key).await else { return };
-        if let Some(change) = sweep::postpone(&turn, self.deps.host().now()) {
-            // One try, since the next sweep repeats the work in any case.
-            self.deps.store().write_turn(&change).await.ok();
-        }
-    }
-
-    /// Does what is due for a turn, for an operator who doesn't wait for the sweep.
-    pub(crate) async fn sweep_one(&self, key: &TurnKey) -> Result<(), Unavailable> {
-        self.sweep_turn(key).await.map(|_| ())
-    }
-
-    async fn sweep_turn(&self, key: &TurnKey) -> Result<Swept, Unavailable> {
-        let Some(turn) = self.deps.store().turn(key).await? else {
-            return Ok(Swept::Skipped);
-        };
-        let reason: fn(&mut SweepSummary) -> &mut usize =
-            match sweep::action(&turn, self.deps.host().now(), self.deps.timing()) {
-                sweep::Action::Skip => return Ok(Swept::Skipped),
-                sweep::Action::Reschedule(change) => {
-                    write::turn(&self.deps, &change).await?;
-                    return Ok(Swept::Alive);
-                }
-                sweep::Action::Salvage => {
-                    salvage::salvage(&self.deps, &turn).await?;
-                    |summary| &mut summary.salvaged
-                }
-                sweep::Action::End(change) => {
-                    write::turn(&self.deps, &change).await?;
-                    |summary| &mut summary.ended
-                }
-                sweep::Action::Finalize => |summary| &mut summary.finalized,
-            };
-        Ok(Swept::Processed { reason, finalized: self.finalize(key).await? })
-    }
+    Ok(Swept::Processed { reason, finalized: finalize_turn(deps, upstream, key).await? })
 }
