@@ -18,7 +18,7 @@ use retrieval::connection::Clients;
 use retrieval::sessions::{SessionIndexTimeouts, SessionPoints};
 use serde_json::{Value, json};
 use storage::Table;
-use turns::ports::{Indexed, SessionIndexWriter};
+use turns::ports::{Indexed, SessionIndex};
 use uuid::Uuid;
 
 use crate::{

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use runtime::{AuthenticatedCaller, Correlation, Reply, api::RemainingTime, path::TurnPath};
 use service::app::{App, Invocation, abandon_turn, error_reply, settle_turn};
-use turns::ports::NoProviderUsage;
+use turns::ports::NoProviders;
 
 pub(crate) async fn abandon(
     State(app): State<App>,
@@ -24,7 +24,7 @@ pub(crate) async fn settle(
     AuthenticatedCaller(caller): AuthenticatedCaller,
     TurnPath(session, turn): TurnPath,
 ) -> Result<Reply, Reply> {
-    let settled = settle_turn(&app.adapters, &NoProviderUsage, &caller, session.clone(), turn.clone());
+    let settled = settle_turn(&app.adapters, &NoProviders, &caller, session.clone(), turn.clone());
     settled.await.map_err(error_reply)?;
     app.reader.turn_summary(&caller, session, turn).await.map(Reply::ok).map_err(error_reply)
 }

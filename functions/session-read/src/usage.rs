@@ -21,7 +21,7 @@ use runtime::{
 };
 use turns::{
     flow::UsageQuery,
-    ports::{Clock, TimeRange},
+    ports::{Host, TimeRange},
     system::System,
 };
 

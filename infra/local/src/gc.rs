@@ -9,7 +9,7 @@ use std::time::Duration;
 use protocol::{id::TurnKey, turn::Turn};
 use storage::{ObjectEntry, Table, key};
 use turns::{
-    ports::{Clock, Payloads, Reads, Unavailable},
+    ports::{Host, Payloads, Reads, Unavailable},
     system::System,
 };
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::QueueAttributeName;
-use turns::ports::{Clock, DUE_SHARDS, Store, Unavailable};
+use turns::ports::{DUE_SHARDS, Host, Store, Unavailable};
 use turns::system::System;
 
 use crate::discovery::{self, NotRunning};

@@ -24,8 +24,7 @@ use protocol::{
     purge::PurgeEntry,
 };
 use turns::ports::{
-    ArchivedObject, Link, Object, PURGE_VERSION_PAGE_SIZE, Page, PayloadArchive, PayloadReads, Payloads,
-    PurgePayloads, Source, Unavailable,
+    ArchivedObject, Link, Object, PURGE_VERSION_PAGE_SIZE, Page, PayloadReads, Payloads, Source, Unavailable,
 };
 
 use crate::{
@@ -113,9 +112,7 @@ impl PayloadReads for Objects {
         let signed_at = Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX));
         Ok(Some(Link { url: request.uri().to_owned(), expires: signed_at.after(LINK_TTL) }))
     }
-}
 
-impl PayloadArchive for Objects {
     async fn read(&self, payload: &Payload, limit: u64) -> Result<Option<Object>, Unavailable> {
         let key = key::object(payload);
         if key.len() > MAX_KEY_BYTES {
@@ -152,7 +149,6 @@ impl PayloadArchive for Objects {
         Some(payload).filter(|payload| payload.turn == *turn)
     }
 }
-
 impl Objects {
     async fn objects_of(
         &self,
@@ -286,12 +282,7 @@ impl Payloads for Objects {
         let removed = self.client.delete_object().bucket(&self.bucket).key(key::object(payload)).send().await;
         removed.map(|_| ()).map_err(|error| unavailable(failure::cause(error)))
     }
-}
 
-/// Separates an object's key from its version in a purge entry. Keys never contain a question mark.
-const VERSION_SEPARATOR: &str = "?";
-
-impl PurgePayloads for Objects {
     async fn versions(&self, session: &SessionKey) -> Result<Vec<PurgeEntry>, Unavailable> {
         let list = self
             .client
@@ -345,6 +336,8 @@ impl PurgePayloads for Objects {
     }
 }
 
+/// Separates an object's key from its version in a purge entry. Keys never contain a question mark.
+const VERSION_SEPARATOR: &str = "?";
 pub(crate) fn is_missing(error: &SdkError<GetObjectError>) -> bool {
     error.as_service_error().is_some_and(GetObjectError::is_no_such_key)
 }

@@ -30,7 +30,7 @@ use testkit::{
 };
 use turns::{
     flow::{Executor, Invocation, finalize_turn},
-    ports::{Adapters, AgentAdapters, NoProviderUsage},
+    ports::{Adapters, AgentAdapters, NoProviders},
     stream::Writer,
 };
 
@@ -162,7 +162,7 @@ fn run(replies: Vec<Reply>, sent: &ClientRequest) -> (Value, Table, Objects) {
         let next = poll_to_end(executor.resume(&sent.caller, &results, &invocation, &Writer::silent()));
         body = next.unwrap().to_bytes();
     }
-    assert!(poll_to_end(finalize_turn(&base(), &NoProviderUsage, &sent.turn())).unwrap());
+    assert!(poll_to_end(finalize_turn(&base(), &NoProviders, &sent.turn())).unwrap());
     (serde_json::from_slice(&body).unwrap(), table, objects)
 }
 

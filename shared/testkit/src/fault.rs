@@ -33,6 +33,8 @@ pub enum Effect {
     RemoveVersions,
     RemoveProviderResponse,
     ReadProviderUsage,
+    ReadIndex,
+    WriteIndex,
     RemoveFromIndex,
     Announce,
     CallModel,

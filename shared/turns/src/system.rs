@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use contracts::Timestamp;
 use protocol::{budget::EntryId, id::AttemptId};
 
-use crate::ports::{Clock, Random, Timer};
+use crate::ports::{Host, Timer};
 
 /// The operating system's clocks, timer and randomness.
 #[derive(Debug, Clone)]
@@ -37,14 +37,12 @@ impl Timer for System {
     }
 }
 
-impl Clock for System {
+impl Host for System {
     fn now(&self) -> Timestamp {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
     }
-}
 
-impl Random for System {
     fn attempt_id(&self) -> AttemptId {
         AttemptId::new(uuid::Uuid::new_v4().simple().to_string())
     }

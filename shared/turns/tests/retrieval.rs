@@ -33,7 +33,7 @@ use testkit::{
 };
 use turns::{
     flow::{Executor, Invocation, finalize_turn},
-    ports::{Adapters, AgentAdapters, NoProviderUsage},
+    ports::{Adapters, AgentAdapters, NoProviders},
     stream::Writer,
 };
 
@@ -172,7 +172,7 @@ impl World {
     /// Runs a turn whose model replies make these calls.
     fn run(&self, sent: &ClientRequest, replies: &[&[(&str, Value)]]) -> Value {
         let answer = self.run_unfinalized(sent, replies);
-        poll_to_end(finalize_turn(&self.ports, &NoProviderUsage, &sent.turn())).unwrap();
+        poll_to_end(finalize_turn(&self.ports, &NoProviders, &sent.turn())).unwrap();
         answer
     }
 

@@ -12,10 +12,7 @@ use qdrant_client::qdrant::{
     DeletePoints, DeletePointsBuilder, GetPointsBuilder, PointStruct, PointsIdsList, UpsertPointsBuilder,
 };
 use tokio::time::{Instant, timeout};
-use turns::ports::{
-    Backfill, Candidates, IndexQuery, Indexed, SessionIndex, SessionIndexRemover, SessionIndexWriter,
-    Unavailable,
-};
+use turns::ports::{Backfill, Candidates, IndexQuery, Indexed, SessionIndex, Unavailable};
 
 use super::{layout, query};
 use crate::connection::{Connection, InvalidUrl, QdrantError, QdrantTimeouts};
@@ -173,9 +170,7 @@ impl<K: KeySource> SessionIndex for SessionPoints<K> {
     async fn candidates(&self, query: &IndexQuery<'_>) -> Result<Option<Candidates>, Unavailable> {
         self.bounded(self.search(query)).await
     }
-}
 
-impl<K: KeySource> SessionIndexWriter for SessionPoints<K> {
     async fn put(&self, sessions: &[Indexed]) -> Result<(), Unavailable> {
         if sessions.is_empty() {
             return Ok(());
@@ -206,9 +201,7 @@ impl<K: KeySource> SessionIndexWriter for SessionPoints<K> {
     async fn set_backfill(&self, org: &OrgId, backfill: &Backfill) -> Result<(), Unavailable> {
         self.bounded(self.upsert_points(vec![layout::org_point(org, backfill)])).await
     }
-}
 
-impl<K: KeySource> SessionIndexRemover for SessionPoints<K> {
     async fn delete(&self, session: &SessionKey) -> Result<DeleteOutcome, Unavailable> {
         let ids = vec![layout::session_point_id(session), layout::earlier_session_point_id(session)];
         let deletion = async { self.delete_points(ids).await.map(|()| DeleteOutcome::Deleted) };

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use contracts::Usage;
 use protocol::{chain::provider_id, purge::ProviderResponseRef};
-use turns::ports::{ProviderResponseRemover, ProviderUsageReader, Unavailable};
+use turns::ports::{ProviderResponses, Unavailable};
 
 use super::{key::CachedKey, registry::ResolvedProviders};
 
@@ -49,14 +49,12 @@ impl StoredResponses {
     }
 }
 
-impl ProviderResponseRemover for StoredResponses {
+impl ProviderResponses for StoredResponses {
     async fn remove(&self, response: &ProviderResponseRef) -> Result<(), Unavailable> {
         let deleted = self.client(response)?.delete(&response.response_id).await;
         deleted.map_err(|error| Unavailable { what: SERVICE, source: error.into() })
     }
-}
 
-impl ProviderUsageReader for StoredResponses {
     async fn usage(&self, response: &ProviderResponseRef) -> Result<Option<Usage>, Unavailable> {
         let read = self.client(response)?.usage(&response.response_id).await;
         read.map_err(|error| Unavailable { what: SERVICE, source: error.into() })

@@ -2,13 +2,8 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use contracts::{id::TurnId, read::StoredItem};
-use protocol::{
-    id::{SessionKey, TurnKey},
-    transition::import::Reservation,
-};
-use turns::ports::{
-    Archive, ArchiveItem, ArchiveStore, InvalidItem, Page, RawItem, Record, Unavailable, WriteError,
-};
+use protocol::id::{SessionKey, TurnKey};
+use turns::ports::{Archive, ArchiveItem, InvalidItem, Page, RawItem, Record, Unavailable};
 
 use super::{
     RESOURCE, Table, export,
@@ -108,16 +103,6 @@ impl Archive for Table {
 
     fn parse_item(&self, session: &SessionKey, item: RawItem) -> Result<ArchiveItem, InvalidItem> {
         export::item_from_export(session, item)
-    }
-}
-
-impl ArchiveStore for Table {
-    async fn put_archive_items(
-        &self,
-        reservation: &Reservation,
-        items: &[ArchiveItem],
-    ) -> Result<(), WriteError> {
-        self.write_archive_items(reservation, items).await
     }
 }
 

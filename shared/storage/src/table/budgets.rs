@@ -3,12 +3,18 @@
 use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
-use contracts::{Timestamp, error::JsonError, id::OrgId, request::Budgets};
+use contracts::{
+    Day, Timestamp,
+    error::JsonError,
+    id::{OrgId, UserId},
+    request::Budgets,
+};
 use protocol::{
     budget::{self, Amounts, Entry, EntryId, MeterChange, MeterKey, MeterReading, amounts},
     id::{SessionKey, TurnKey},
+    usage::{UsageAmounts, UsageKey},
 };
-use turns::ports::{Meter, MeterReads, StoredBudgets, Unavailable, WriteError};
+use turns::ports::{Meter, MeterReads, Page, StoredBudgets, Unavailable, WriteError};
 
 use super::{
     Table,
@@ -74,6 +80,16 @@ impl MeterReads for Table {
         };
         let entries = item.keys().filter_map(entry).collect();
         Ok(MeterReading { sum: sum(&item), turns: number(&item, "Turns"), entries })
+    }
+
+    async fn usage(
+        &self,
+        org: &OrgId,
+        day: Day,
+        user: Option<&UserId>,
+        after: Option<String>,
+    ) -> Result<Page<(UsageKey, UsageAmounts)>, Unavailable> {
+        self.read_usage(org, day, user, after).await
     }
 }
 

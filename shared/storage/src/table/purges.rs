@@ -3,18 +3,13 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, WriteRequest};
-use contracts::Timestamp;
 use protocol::{
     id::SessionKey,
     purge::{Purge, PurgeEntry},
 };
-use turns::ports::{PURGE_ITEM_PAGE_SIZE, Page, PurgeStore, Unavailable, WriteError};
+use turns::ports::{PURGE_ITEM_PAGE_SIZE, Unavailable, WriteError};
 
-use super::{
-    RESOURCE, Table,
-    expression::replace,
-    read::{text, unreadable},
-};
+use super::{RESOURCE, Table, expression::replace, read::unreadable};
 use crate::{
     failure,
     item::{
@@ -33,10 +28,8 @@ impl Table {
         let item = item.map(|item| decode::<PurgeItem>(item).map_err(unreadable)).transpose()?;
         Ok(item.map(|item| item.into_purge(key.clone())))
     }
-}
 
-impl PurgeStore for Table {
-    async fn write_purge(&self, purge: &Purge) -> Result<(), WriteError> {
+    pub(super) async fn replace_purge(&self, purge: &Purge) -> Result<(), WriteError> {
         let after = Purge { rev: purge.rev.saturating_add(1), ..purge.clone() };
         let item = encode(&after).map_err(|error| WriteError::Unknown(error.into()))?;
         let rev = AttributeValue::N(purge.rev.to_string());
@@ -44,7 +37,7 @@ impl PurgeStore for Table {
         self.replace_item(write).await
     }
 
-    async fn items(&self, session: &SessionKey) -> Result<Vec<PurgeEntry>, Unavailable> {
+    pub(super) async fn purgeable_items(&self, session: &SessionKey) -> Result<Vec<PurgeEntry>, Unavailable> {
         let retained = [Item::Session(session).sk(), Item::Purge(session).sk()];
         let limit = PURGE_ITEM_PAGE_SIZE.saturating_add(retained.len());
         let page = self
@@ -73,7 +66,11 @@ impl PurgeStore for Table {
         Ok(entries.take(PURGE_ITEM_PAGE_SIZE).collect())
     }
 
-    async fn remove_items(&self, session: &SessionKey, items: &[PurgeEntry]) -> Result<(), Unavailable> {
+    pub(super) async fn delete_items(
+        &self,
+        session: &SessionKey,
+        items: &[PurgeEntry],
+    ) -> Result<(), Unavailable> {
         let pk = Item::Session(session).pk();
         let malformed =
             |error: aws_sdk_dynamodb::error::BuildError| Unavailable { what: RESOURCE, source: error.into() };
@@ -97,15 +94,5 @@ impl PurgeStore for Table {
             }
         }
         Err(Unavailable { what: RESOURCE, source: "a batch of removals stayed incomplete".into() })
-    }
-
-    async fn due_purges(
-        &self,
-        shard: u8,
-        now: Timestamp,
-        after: Option<String>,
-    ) -> Result<Page<SessionKey>, Unavailable> {
-        let session = |item: &Attributes| key::parse_session(text(item, "PK")?);
-        self.due_in(key::purge_index(shard), now, after, session).await
     }
 }

@@ -10,15 +10,16 @@ use protocol::{
     change::{Commit, TurnChange},
     detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail},
     id::{SessionKey, TurnKey},
-    purge::Purge,
+    purge::{Purge, PurgeEntry},
     session::Session,
     stream_position::StreamPosition,
+    transition::import::Reservation,
     turn::Turn,
 };
 use turns::checkpoint::{Checkpoint, LastCheckpoint};
 use turns::ports::{
-    AgentEntry, FoundRecord, ListError, LiveContext, Order, OrgModes, Page, Reads, Record, Store, TimeRange,
-    Unavailable, WriteError,
+    AgentEntry, ArchiveItem, FoundRecord, ListError, LiveContext, Order, OrgModes, Page, Reads, Record,
+    Store, TimeRange, Unavailable, WriteError,
 };
 
 use super::{RESOURCE, Table};
@@ -251,6 +252,36 @@ impl Store for Table {
     ) -> Result<Page<TurnKey>, Unavailable> {
         let turn = |item: &Attributes| key::parse_turn(text(item, "PK")?, text(item, "SK")?);
         self.due_in(key::open_index(shard), now, after, turn).await
+    }
+
+    async fn put_archive_items(
+        &self,
+        reservation: &Reservation,
+        items: &[ArchiveItem],
+    ) -> Result<(), WriteError> {
+        self.write_archive_items(reservation, items).await
+    }
+
+    async fn write_purge(&self, purge: &Purge) -> Result<(), WriteError> {
+        self.replace_purge(purge).await
+    }
+
+    async fn items(&self, session: &SessionKey) -> Result<Vec<PurgeEntry>, Unavailable> {
+        self.purgeable_items(session).await
+    }
+
+    async fn remove_items(&self, session: &SessionKey, items: &[PurgeEntry]) -> Result<(), Unavailable> {
+        self.delete_items(session, items).await
+    }
+
+    async fn due_purges(
+        &self,
+        shard: u8,
+        now: Timestamp,
+        after: Option<String>,
+    ) -> Result<Page<SessionKey>, Unavailable> {
+        let session = |item: &Attributes| key::parse_session(text(item, "PK")?);
+        self.due_in(key::purge_index(shard), now, after, session).await
     }
 }
 

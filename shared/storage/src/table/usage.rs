@@ -14,7 +14,7 @@ use protocol::{
     cost::{Amount, Cost},
     usage::{UsageAmounts, UsageEntry, UsageKey},
 };
-use turns::ports::{Page, Unavailable, UsageReads};
+use turns::ports::{Page, Unavailable};
 
 use super::{
     RESOURCE, Table,
@@ -68,8 +68,8 @@ impl Table {
     }
 }
 
-impl UsageReads for Table {
-    async fn usage(
+impl Table {
+    pub(super) async fn read_usage(
         &self,
         org: &OrgId,
         day: Day,

@@ -11,7 +11,7 @@ use protocol::{
     },
     turn::{EndReason, Turn},
 };
-use turns::ports::{ARCHIVE_BATCH_SIZE, ArchiveItem, ArchiveStore, WriteError};
+use turns::ports::{ARCHIVE_BATCH_SIZE, ArchiveItem, Store, WriteError};
 
 use super::{Tenant, at};
 use crate::build;
@@ -19,7 +19,7 @@ use crate::build;
 /// More than one transaction.
 const USERS: usize = 2 * ARCHIVE_BATCH_SIZE + 1;
 
-pub(super) async fn check(store: &impl ArchiveStore, run: &str) {
+pub(super) async fn check(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "archive");
     let key = tenant.turn("s", "t");
     let begun = tenant.start(None, "ann", &key, at(0));

@@ -36,7 +36,7 @@ use protocol::{
     },
     turn::{EndReason, Turn, Verdict},
 };
-use turns::ports::{ArchiveStore, FinalizeQueue, Store, UsageReads};
+use turns::ports::{FinalizeQueue, Store};
 
 pub use context_versions::context_versions;
 pub use contexts::contexts;
@@ -45,8 +45,8 @@ pub use payloads::payloads;
 
 use crate::build;
 
-/// Checks that a table implements [`Store`], [`ArchiveStore`] and [`UsageReads`]. `run` makes the tenants unique.
-pub async fn table(store: &(impl ArchiveStore + UsageReads), run: &str) {
+/// Checks that a table implements [`Store`]. `run` makes the tenants unique.
+pub async fn table(store: &impl Store, run: &str) {
     round_trip::check(store, run).await;
     conditions::check(store, run).await;
     concurrency::check(store, run).await;

@@ -1,12 +1,14 @@
 //! Objects are written once and read unchanged.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use contracts::{FileAddress, Fingerprint};
 use protocol::{
-    id::AttemptId,
+    id::{AttemptId, TurnKey},
     payload::{Kind, Payload, StoredRequest},
 };
-use turns::ports::Payloads;
+use turns::ports::{ArchivedObject, Payloads};
 
 use crate::build;
 
@@ -52,8 +54,28 @@ pub async fn payloads(bucket: &impl Payloads, run: &str) {
         assert_eq!(stored, Some(Bytes::from(format!("body {number}"))), "{payload:?} keeps the first");
         assert!(bucket.link(&payload).await.unwrap().is_some(), "{payload:?} is there");
     }
+    listed(bucket, &one, all().take(kinds.len()).collect()).await;
     removed(bucket, all().take(2)).await;
     sizes(bucket, run).await;
+}
+
+/// Checks that a turn's objects are listed, each at a place that names it, and are read up to a limit.
+async fn listed(bucket: &impl Payloads, turn: &TurnKey, stored: BTreeSet<Payload>) {
+    let page = bucket.objects(turn, None).await.unwrap();
+    assert_eq!(page.next, None);
+    let listed: BTreeSet<Payload> = page.items.iter().map(|object| object.payload.clone()).collect();
+    assert_eq!(listed, stored, "the objects of this turn, and of no other");
+    assert!(page.items.is_sorted_by(|one, next| one.place < next.place), "in the order of their places");
+    for ArchivedObject { payload, place, size } in &page.items {
+        assert_eq!(bucket.at(turn, place).as_ref(), Some(payload), "{place}");
+        let whole = bucket.read(payload, *size).await.unwrap().unwrap();
+        assert_eq!((whole.size, whole.bytes), (*size, bucket.get(payload).await.unwrap()), "{place}");
+        let above = bucket.read(payload, size - 1).await.unwrap().unwrap();
+        assert_eq!((above.size, above.bytes), (*size, None), "{place} is above the limit");
+    }
+    let [first, rest @ ..] = page.items.as_slice() else { panic!("objects are stored") };
+    let later = bucket.objects(turn, Some(first.place.clone())).await.unwrap();
+    assert_eq!(later.items, rest, "the objects after a place");
 }
 
 async fn removed(bucket: &impl Payloads, mut pair: impl Iterator<Item = Payload>) {

@@ -7,12 +7,12 @@ use protocol::{
     cost::{Amount, Cost},
     usage::{UsageAmounts, UsageEntry, UsageKey},
 };
-use turns::ports::{Store, UsageReads};
+use turns::ports::Store;
 
 use super::{Tenant, at};
 use crate::build;
 
-pub(super) async fn check(store: &(impl Store + UsageReads), run: &str) {
+pub(super) async fn check(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "usage");
     let today = Day::from(at(0));
     let entry = |day: Day, user: &str, agent: &str, model: Option<&str>, tokens: u64| UsageEntry {

@@ -31,7 +31,7 @@ use crate::{
     ledger::Ledger,
     memory::{Index, Objects, Table},
     model::{MockModel, Provider, Script},
-    planted_bugs::{Bug, Buggy, Role},
+    planted_bugs::{Bug, Role},
     schedule::{Faults, Latency, Process, ProcessId, RunEvent, Schedule},
 };
 
@@ -114,8 +114,8 @@ impl ClientRequest {
     }
 }
 
-type Store = Buggy<Table>;
-type Payloads = Buggy<Objects>;
+type Store = Faulty<Table>;
+type Payloads = Faulty<Objects>;
 type Base = Adapters<Store, Payloads, Process>;
 type SimulatedAdapters = AgentAdapters<Base, Faulty<Queue>, MockModel, NoSources>;
 
@@ -170,7 +170,7 @@ impl Deployment {
 
     fn ports(&self, process: &Process, role: Role) -> (Store, Payloads) {
         let bug = self.settings.bug;
-        Buggy::pair(&self.table, &self.objects, process, bug, role)
+        Faulty::pair(&self.table, &self.objects, process, bug, role)
     }
 
     fn base(&self, process: &Process, role: Role) -> Base {

@@ -9,10 +9,9 @@ use protocol::{
     id::{SessionKey, TurnKey},
     payload::{Kind, Payload},
     session::Session,
-    transition::import::Reservation,
     turn::{State, Turn},
 };
-use turns::ports::{ArchiveItem, ArchiveStore, ArchivedSession, WriteError};
+use turns::ports::{ArchiveItem, ArchivedSession};
 
 use super::{Contents, Objects, Table};
 use crate::ledger::Event;
@@ -50,20 +49,6 @@ impl Table {
                 contents.modes.insert((change.key.session.clone(), change.position), change);
             }
         }
-    }
-}
-
-impl ArchiveStore for Table {
-    async fn put_archive_items(
-        &self,
-        reservation: &Reservation,
-        items: &[ArchiveItem],
-    ) -> Result<(), WriteError> {
-        if !reservation.holds(self.contents().sessions.get(&reservation.key)) {
-            return Err(WriteError::ConditionFailed);
-        }
-        items.iter().for_each(|item| self.restore(item));
-        Ok(())
     }
 }
 

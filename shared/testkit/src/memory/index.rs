@@ -7,10 +7,7 @@ use std::{
 
 use contracts::id::OrgId;
 use protocol::{id::SessionKey, purge::DeleteOutcome};
-use turns::ports::{
-    Backfill, Candidate, Candidates, IndexQuery, Indexed, SessionIndex, SessionIndexRemover,
-    SessionIndexWriter, Unavailable,
-};
+use turns::ports::{Backfill, Candidate, Candidates, IndexQuery, Indexed, SessionIndex, Unavailable};
 
 /// The index. Clones share it.
 #[derive(Debug, Clone, Default)]
@@ -63,9 +60,7 @@ impl SessionIndex for Index {
         }
         Ok(Some(Candidates { sessions, is_complete }))
     }
-}
 
-impl SessionIndexWriter for Index {
     async fn put(&self, sessions: &[Indexed]) -> Result<(), Unavailable> {
         let sessions = sessions.iter().map(|session| (session.key.clone(), session.clone()));
         self.ensure_reachable()?.sessions.extend(sessions);
@@ -80,9 +75,7 @@ impl SessionIndexWriter for Index {
         self.ensure_reachable()?.backfill.insert(org.clone(), backfill.clone());
         Ok(())
     }
-}
 
-impl SessionIndexRemover for Index {
     async fn delete(&self, session: &SessionKey) -> Result<DeleteOutcome, Unavailable> {
         self.ensure_reachable()?.sessions.remove(session);
         Ok(DeleteOutcome::Deleted)

@@ -1,11 +1,16 @@
-//! Budgets and their meters.
+//! Budgets, their meters, and usage.
 
-use contracts::{id::OrgId, request::Budgets};
+use contracts::{
+    Day,
+    id::{OrgId, UserId},
+    request::Budgets,
+};
 use protocol::{
     budget::{self, MeterChange, MeterKey, MeterReading},
     id::TurnKey,
+    usage::{UsageAmounts, UsageKey},
 };
-use turns::ports::{Meter, MeterReads, StoredBudgets, Unavailable, WriteError};
+use turns::ports::{Meter, MeterReads, Page, StoredBudgets, Unavailable, WriteError};
 
 use super::Table;
 
@@ -29,6 +34,22 @@ impl MeterReads for Table {
         let Some((sums, entries)) = contents.meters.get(meter) else { return Ok(MeterReading::default()) };
         let entries = entries.iter().map(|(turn, entry)| (turn.clone(), *entry)).collect();
         Ok(MeterReading { sum: sums.sum, turns: sums.turns, entries })
+    }
+
+    async fn usage(
+        &self,
+        org: &OrgId,
+        day: Day,
+        user: Option<&UserId>,
+        after: Option<String>,
+    ) -> Result<Page<(UsageKey, UsageAmounts)>, Unavailable> {
+        let contents = self.contents();
+        let of_day = contents.usage.iter().filter(|(key, _)| key.org == *org && key.day == day);
+        let mut rows = of_day.filter(|(key, _)| user.is_none_or(|user| key.user == *user));
+        // One at a time, so that small tests have several pages.
+        let read = after.map_or(0, |after| after.parse().unwrap_or(0));
+        let item = rows.nth(read).map(|(key, amounts)| (key.clone(), amounts.clone()));
+        Ok(Page { items: item.into_iter().collect(), next: rows.next().map(|_| (read + 1).to_string()) })
     }
 }
 

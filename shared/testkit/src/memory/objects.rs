@@ -8,8 +8,14 @@ use std::{
 use agent::outcome::answer::File;
 use bytes::Bytes;
 use contracts::Timestamp;
-use protocol::{id::SessionKey, payload::Payload, purge::PurgeEntry};
-use turns::ports::{Link, PURGE_VERSION_PAGE_SIZE, PayloadReads, Payloads, PurgePayloads, Unavailable};
+use protocol::{
+    id::{SessionKey, TurnKey},
+    payload::Payload,
+    purge::PurgeEntry,
+};
+use turns::ports::{
+    ArchivedObject, Link, Object, PURGE_VERSION_PAGE_SIZE, Page, PayloadReads, Payloads, Unavailable,
+};
 
 use crate::ledger::{Event, Ledger};
 
@@ -44,6 +50,37 @@ impl PayloadReads for Objects {
         let url = format!("memory:{}/{:?}", payload.turn.turn, payload.kind);
         Ok(Some(Link { url, expires: Timestamp::from_millis(0) }))
     }
+
+    async fn read(&self, payload: &Payload, limit: u64) -> Result<Option<Object>, Unavailable> {
+        Ok(self.stored().get(payload).map(|bytes| {
+            let (media_type, size) = (payload.kind.media_type().to_owned(), bytes.len() as u64);
+            Object { media_type, size, bytes: (size <= limit).then(|| bytes.clone()) }
+        }))
+    }
+
+    async fn objects(
+        &self,
+        turn: &TurnKey,
+        after: Option<String>,
+    ) -> Result<Page<ArchivedObject>, Unavailable> {
+        let stored = self.stored();
+        let of_turn = stored.iter().filter(|(payload, _)| payload.turn == *turn);
+        let mut items: Vec<ArchivedObject> = of_turn
+            .map(|(payload, bytes)| ArchivedObject {
+                payload: payload.clone(),
+                place: place(payload),
+                size: bytes.len() as u64,
+            })
+            .filter(|object| after.as_ref().is_none_or(|after| object.place > *after))
+            .collect();
+        items.sort_by(|one, other| one.place.cmp(&other.place));
+        Ok(Page { items, next: None })
+    }
+
+    fn at(&self, turn: &TurnKey, at: &str) -> Option<Payload> {
+        let stored = self.stored();
+        stored.keys().find(|payload| payload.turn == *turn && place(payload) == at).cloned()
+    }
 }
 
 impl Payloads for Objects {
@@ -66,14 +103,7 @@ impl Payloads for Objects {
         }
         Ok(())
     }
-}
 
-/// Returns the place of an object in its session.
-fn place(payload: &Payload) -> String {
-    format!("{}/{:?}", payload.turn.turn, payload.kind)
-}
-
-impl PurgePayloads for Objects {
     async fn versions(&self, session: &SessionKey) -> Result<Vec<PurgeEntry>, Unavailable> {
         let stored = self.stored();
         let of_session = stored.iter().filter(|(payload, _)| payload.turn.session == *session);
@@ -94,4 +124,9 @@ impl PurgePayloads for Objects {
         self.stored().retain(|payload, _| !versions.iter().any(|entry| entry.sort_key == place(payload)));
         Ok(())
     }
+}
+
+/// Returns the place of an object in its session.
+fn place(payload: &Payload) -> String {
+    format!("{}/{:?}", payload.turn.turn, payload.kind)
 }

@@ -7,7 +7,7 @@ use agent::{
     mode::MAX_MODES,
 };
 use contracts::{
-    Day, Timestamp,
+    Timestamp,
     id::{AgentContextId, ConversationContextId, OrgId, UserId},
 };
 use futures::future::{try_join, try_join3};
@@ -18,12 +18,11 @@ use protocol::{
     session::Session,
     stream_position::StreamPosition,
     turn::Turn,
-    usage::{UsageAmounts, UsageKey},
 };
 use turns::checkpoint::{Checkpoint, LastCheckpoint};
 use turns::ports::{
     AgentEntry, CHECKPOINT_PAGE_SIZE, FoundRecord, ListError, LiveContext, Order, OrgModes, Page, Reads,
-    Record, TimeRange, Unavailable, UsageReads,
+    Record, TimeRange, Unavailable,
 };
 
 use super::{Contents, Table};
@@ -247,24 +246,6 @@ impl Reads for Table {
         let next =
             places.get(limit).and_then(|_| places.get(limit - 1)).map(|(place, _)| format!("{list}{place}"));
         Ok(Page { items: places.into_iter().take(limit).map(|(_, session)| session.clone()).collect(), next })
-    }
-}
-
-impl UsageReads for Table {
-    async fn usage(
-        &self,
-        org: &OrgId,
-        day: Day,
-        user: Option<&UserId>,
-        after: Option<String>,
-    ) -> Result<Page<(UsageKey, UsageAmounts)>, Unavailable> {
-        let contents = self.contents();
-        let of_day = contents.usage.iter().filter(|(key, _)| key.org == *org && key.day == day);
-        let mut rows = of_day.filter(|(key, _)| user.is_none_or(|user| key.user == *user));
-        // One at a time, so that small tests have several pages.
-        let read = after.map_or(0, |after| after.parse().unwrap_or(0));
-        let item = rows.nth(read).map(|(key, amounts)| (key.clone(), amounts.clone()));
-        Ok(Page { items: item.into_iter().collect(), next: rows.next().map(|_| (read + 1).to_string()) })
     }
 }
 

@@ -22,12 +22,13 @@ use protocol::{
     ratings::RatingChange,
     session::Session,
     stream_position::StreamPosition,
+    transition::import::Reservation,
     turn::Turn,
     usage::{UsageAmounts, UsageKey},
 };
 use turns::checkpoint::Checkpoint;
 use turns::ports::{
-    LiveContext, PURGE_ITEM_PAGE_SIZE, Page, PurgeStore, Store, StoredBudgets, StoredOrgSettings,
+    ArchiveItem, LiveContext, PURGE_ITEM_PAGE_SIZE, Page, Store, StoredBudgets, StoredOrgSettings,
     Unavailable, WriteError,
 };
 
@@ -238,46 +239,19 @@ impl Store for Table {
         let next = due.get(DUE_PAGE).and_then(|_| due.get(DUE_PAGE - 1)).map(|(place, _)| place.clone());
         Ok(Page { items: due.into_iter().take(DUE_PAGE).map(|(_, key)| key.clone()).collect(), next })
     }
-}
 
-/// Any fixed function of the turn will do.
-fn shard_of(turn: &Turn) -> u8 {
-    let digit = turn.fingerprint.to_string().chars().next().and_then(|digit| digit.to_digit(16));
-    u8::try_from(digit.unwrap_or(0)).unwrap_or(0)
-}
-
-impl Contents {
-    /// Returns the items of a session without itself and its purge record, by their places.
-    fn purge_entries(&self, session: &SessionKey) -> BTreeMap<String, &'static str> {
-        let of = |key: &TurnKey| key.session == *session;
-        let heads = self.heads.keys().filter(|key| of(key));
-        let mut entries: BTreeMap<String, &'static str> =
-            heads.map(|key| (format!("TURN#{}", key.turn), "turns")).collect();
-        let requests = self.requests.keys().filter(|key| of(key));
-        entries.extend(requests.map(|key| (format!("TURN#{}#REQUEST", key.turn), "requests")));
-        let results = self.results.keys().filter(|key| of(key));
-        entries.extend(results.map(|key| (format!("TURN#{}#RESULT", key.turn), "results")));
-        let users = self.participants.keys().filter(|(key, _)| key == session);
-        entries.extend(users.map(|(_, user)| (format!("USER#{user}"), "participants")));
-        let modes = self.modes.keys().filter(|(key, _)| key == session);
-        entries.extend(modes.map(|(_, place)| (format!("MODE#{place}"), "mode_changes")));
-        let said = self.feedback.keys().filter(|(key, _)| of(key));
-        entries.extend(said.map(|(key, user)| (format!("FEEDBACK#{}#{user}", key.turn), "feedback")));
-        let checkpoints = self.checkpoints.keys().filter(|(key, _)| of(key));
-        entries.extend(
-            checkpoints.map(|(key, end)| (format!("STREAM#{}#{}", key.turn, end.event_id()), "checkpoints")),
-        );
-        entries
+    async fn put_archive_items(
+        &self,
+        reservation: &Reservation,
+        items: &[ArchiveItem],
+    ) -> Result<(), WriteError> {
+        if !reservation.holds(self.contents().sessions.get(&reservation.key)) {
+            return Err(WriteError::ConditionFailed);
+        }
+        items.iter().for_each(|item| self.restore(item));
+        Ok(())
     }
 
-    /// Returns the number of a session's items, without itself and its purge record.
-    #[must_use]
-    pub fn items_left(&self, session: &SessionKey) -> usize {
-        self.purge_entries(session).len()
-    }
-}
-
-impl PurgeStore for Table {
     async fn write_purge(&self, purge: &Purge) -> Result<(), WriteError> {
         let mut contents = self.contents();
         let stored = contents.purges.get_mut(&purge.key).filter(|stored| stored.rev == purge.rev);
@@ -321,5 +295,42 @@ impl PurgeStore for Table {
         let due =
             contents.purges.values().filter(|purge| shard == 0 && purge.due.is_some_and(|due| due < now));
         Ok(Page { items: due.map(|purge| purge.key.clone()).collect(), next: None })
+    }
+}
+
+/// Any fixed function of the turn will do.
+fn shard_of(turn: &Turn) -> u8 {
+    let digit = turn.fingerprint.to_string().chars().next().and_then(|digit| digit.to_digit(16));
+    u8::try_from(digit.unwrap_or(0)).unwrap_or(0)
+}
+
+impl Contents {
+    /// Returns the items of a session without itself and its purge record, by their places.
+    fn purge_entries(&self, session: &SessionKey) -> BTreeMap<String, &'static str> {
+        let of = |key: &TurnKey| key.session == *session;
+        let heads = self.heads.keys().filter(|key| of(key));
+        let mut entries: BTreeMap<String, &'static str> =
+            heads.map(|key| (format!("TURN#{}", key.turn), "turns")).collect();
+        let requests = self.requests.keys().filter(|key| of(key));
+        entries.extend(requests.map(|key| (format!("TURN#{}#REQUEST", key.turn), "requests")));
+        let results = self.results.keys().filter(|key| of(key));
+        entries.extend(results.map(|key| (format!("TURN#{}#RESULT", key.turn), "results")));
+        let users = self.participants.keys().filter(|(key, _)| key == session);
+        entries.extend(users.map(|(_, user)| (format!("USER#{user}"), "participants")));
+        let modes = self.modes.keys().filter(|(key, _)| key == session);
+        entries.extend(modes.map(|(_, place)| (format!("MODE#{place}"), "mode_changes")));
+        let said = self.feedback.keys().filter(|(key, _)| of(key));
+        entries.extend(said.map(|(key, user)| (format!("FEEDBACK#{}#{user}", key.turn), "feedback")));
+        let checkpoints = self.checkpoints.keys().filter(|(key, _)| of(key));
+        entries.extend(
+            checkpoints.map(|(key, end)| (format!("STREAM#{}#{}", key.turn, end.event_id()), "checkpoints")),
+        );
+        entries
+    }
+
+    /// Returns the number of a session's items, without itself and its purge record.
+    #[must_use]
+    pub fn items_left(&self, session: &SessionKey) -> usize {
+        self.purge_entries(session).len()
     }
 }

@@ -8,7 +8,7 @@ use std::{
 use agent::model::FunctionCall;
 use contracts::Usage;
 use protocol::purge::ProviderResponseRef;
-use turns::ports::{ProviderResponseRemover, ProviderUsageReader, Unavailable};
+use turns::ports::{ProviderResponses, Unavailable};
 
 use super::calls;
 
@@ -94,7 +94,7 @@ impl Provider {
     }
 }
 
-impl ProviderResponseRemover for Provider {
+impl ProviderResponses for Provider {
     async fn remove(&self, response: &ProviderResponseRef) -> Result<(), Unavailable> {
         let mut memory = self.memory();
         if memory.refuse_removals {
@@ -103,9 +103,7 @@ impl ProviderResponseRemover for Provider {
         memory.stored.remove(&response.response_id);
         Ok(())
     }
-}
 
-impl ProviderUsageReader for Provider {
     async fn usage(&self, response: &ProviderResponseRef) -> Result<Option<Usage>, Unavailable> {
         Ok(self.memory().told_later.filter(|_| response.response_id == RUNNING))
     }

@@ -9,7 +9,7 @@ use std::{
 
 use contracts::Timestamp;
 use protocol::{budget::EntryId, id::AttemptId};
-use turns::ports::{Random, Timer};
+use turns::ports::{Host, Timer};
 
 use crate::{
     clock::{Clock, ProcessId},
@@ -178,13 +178,11 @@ impl Timer for Process {
     }
 }
 
-impl turns::ports::Clock for Process {
+impl Host for Process {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(self.0.clock.wall().as_millis() + self.0.wall_offset_millis)
     }
-}
 
-impl Random for Process {
     fn attempt_id(&self) -> AttemptId {
         let random = self.0.clock.draw(|chance| chance.u64(..));
         let attempt = AttemptId::new(format!("{}-{random:016x}", self.0.id.0));

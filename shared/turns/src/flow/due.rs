@@ -5,7 +5,7 @@ use std::time::Duration;
 use contracts::{Timestamp, error::causes};
 use futures::future::join_all;
 
-use crate::ports::{Clock, DUE_SHARDS, Deps, Page, Timer, Unavailable};
+use crate::ports::{DUE_SHARDS, Deps, Host, Page, Timer, Unavailable};
 
 /// The result of a walk.
 pub(crate) struct Walk<T> {

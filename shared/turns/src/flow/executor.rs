@@ -23,7 +23,7 @@ use crate::{
             turn_start::{Claim, StartConditions, TurnStart, submission},
         },
     },
-    ports::{AgentDeps, Random},
+    ports::{AgentDeps, Host},
     refusal::Refusal,
     stream::Writer,
 };

@@ -13,7 +13,7 @@ use protocol::{
 };
 
 use crate::{
-    ports::{ArchiveItem, ArchiveStore, Deps, Random, Reads, Source, Store, Timer, Unavailable, WriteError},
+    ports::{ArchiveItem, Deps, Host, Reads, Source, Store, Unavailable, WriteError},
     refusal::Refusal,
 };
 
@@ -73,7 +73,7 @@ impl From<Contended> for Refusal {
 ///
 /// # Errors
 /// The first error of a try, and contention once the tries are used up.
-pub(crate) async fn decide<T, E, F>(host: &(impl Timer + Random), attempt: impl Fn() -> F) -> Result<T, E>
+pub(crate) async fn decide<T, E, F>(host: &impl Host, attempt: impl Fn() -> F) -> Result<T, E>
 where
     E: From<Contended>,
     F: Future<Output = Result<Tried<T>, E>>,
@@ -83,7 +83,7 @@ where
 
 /// Tries as [`decide`] does. Each try gets the state that the one before it returned.
 pub(crate) async fn decide_with<S, T, E, F>(
-    host: &(impl Timer + Random),
+    host: &impl Host,
     mut state: S,
     attempt: impl Fn(S) -> F,
 ) -> Result<T, E>
@@ -169,8 +169,8 @@ pub(crate) async fn commit(deps: &impl Deps, commit: &Commit) -> Result<WriteOut
 }
 
 /// Writes items of an import. Repeating a write is safe, so a lost reply needs no read-back.
-pub(crate) async fn archive_items<D: Deps<Store: ArchiveStore>>(
-    deps: &D,
+pub(crate) async fn archive_items(
+    deps: &impl Deps,
     reservation: &Reservation,
     items: &[ArchiveItem],
 ) -> Result<WriteOutcome, Unavailable> {
@@ -198,7 +198,7 @@ async fn write_head<F: Future<Output = Result<(), WriteError>>>(
 /// Writes until the result is known. `is_shared` is set if other writers write the same state: then the stored state
 /// proves nothing about this write, unless one of its own replies was lost.
 pub(crate) async fn until_known<W, R>(
-    host: &(impl Timer + Random),
+    host: &impl Host,
     is_shared: bool,
     write: impl Fn() -> W,
     read_back: impl Fn() -> R,
@@ -244,16 +244,18 @@ fn unavailable(source: Source) -> Unavailable {
 mod tests {
     use std::sync::Mutex;
 
+    use contracts::Timestamp;
     use futures::FutureExt;
     use protocol::{budget::EntryId, id::AttemptId};
 
     use super::*;
+    use crate::ports::Timer;
 
     /// A machine on which time passes at once. It keeps the limits of its random pauses.
     #[derive(Default)]
-    struct Host(Mutex<Vec<u64>>);
+    struct Machine(Mutex<Vec<u64>>);
 
-    impl Timer for Host {
+    impl Timer for Machine {
         fn monotonic(&self) -> Duration {
             Duration::ZERO
         }
@@ -261,7 +263,11 @@ mod tests {
         async fn sleep(&self, _: Duration) {}
     }
 
-    impl Random for Host {
+    impl Host for Machine {
+        fn now(&self) -> Timestamp {
+            Timestamp::from_millis(0)
+        }
+
         fn attempt_id(&self) -> AttemptId {
             AttemptId::new("a".to_owned())
         }
@@ -278,7 +284,7 @@ mod tests {
 
     /// Runs tries with these results, and returns the result, the pauses, and the number of tries.
     fn run(results: Vec<Result<Tried<u8>, Refusal>>) -> (Result<u8, Refusal>, Vec<u64>, usize) {
-        let (host, left) = (Host::default(), results.len());
+        let (host, left) = (Machine::default(), results.len());
         let results = Mutex::new(results.into_iter());
         let decided = decide(&host, || async { results.lock().unwrap().next().unwrap() });
         let result = decided.now_or_never().unwrap();

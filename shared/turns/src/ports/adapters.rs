@@ -15,7 +15,7 @@ pub trait Deps: Send + Sync {
     /// The objects.
     type Payloads: Payloads;
     /// Clock and randomness.
-    type Host: Clock + Random;
+    type Host: Host;
     /// The table.
     fn store(&self) -> &Self::Store;
     /// The objects.
@@ -61,7 +61,7 @@ pub struct Adapters<S, P, H> {
     pub timing: Timing,
 }
 
-impl<S: Store, P: Payloads, H: Clock + Random> Deps for Adapters<S, P, H> {
+impl<S: Store, P: Payloads, H: Host> Deps for Adapters<S, P, H> {
     type Store = S;
     type Payloads = P;
     type Host = H;
@@ -192,14 +192,10 @@ impl<D: AgentDeps> AgentDeps for Arc<D> {
     }
 }
 
-/// The machine's clocks, which a simulation replaces.
-pub trait Clock: Timer {
+/// The machine's clocks and its source of randomness, which a simulation replaces.
+pub trait Host: Timer {
     /// The wall clock, which may jump.
     fn now(&self) -> Timestamp;
-}
-
-/// The source of randomness, which a simulation replaces.
-pub trait Random: Send + Sync {
     /// Returns a new attempt id.
     fn attempt_id(&self) -> AttemptId;
     /// Returns a random duration below `limit`.

@@ -1,26 +1,24 @@
-//! Ports for whole sessions: reads them in the cheapest order and restores them unchanged.
+//! Whole sessions: reads them in the cheapest order, and parses those to restore.
 
 use std::future::Future;
 
 use agent::outcome::answer::File;
-use bytes::Bytes;
 use contracts::{Fingerprint, id::TurnId, read::StoredItem};
 use protocol::{
     detail::{Feedback, ModeChange, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
-    payload::Payload,
     session::Session,
-    transition::import::{Document, Reservation},
+    transition::import::Document,
     turn::Turn,
 };
 use serde_json::{Map, Value};
 
 use super::{
-    errors::{Unavailable, WriteError},
-    store::{Page, Record, Store},
+    errors::Unavailable,
+    store::{Page, Record},
 };
 
-/// The most items that [`ArchiveStore::put_archive_items`] writes in one transaction.
+/// The most items that [`Store::put_archive_items`](super::Store::put_archive_items) writes in one transaction.
 pub const ARCHIVE_BATCH_SIZE: usize = 25;
 
 /// A stored item of a session with its key, without the attributes that derive from it.
@@ -53,36 +51,6 @@ pub trait Archive: Send + Sync {
     /// # Errors
     /// Fails if the item isn't one that this version writes.
     fn parse_item(&self, session: &SessionKey, item: RawItem) -> Result<ArchiveItem, InvalidItem>;
-}
-
-/// Restores whole sessions in the table.
-pub trait ArchiveStore: Store {
-    /// Writes items in their order, in transactions of at most [`ARCHIVE_BATCH_SIZE`] items. Each applies only while the
-    /// session is this reservation (rule 13): after that, a write that was held changes nothing. Repeating it is safe.
-    fn put_archive_items(
-        &self,
-        reservation: &Reservation,
-        items: &[ArchiveItem],
-    ) -> impl Future<Output = Result<(), WriteError>> + Send;
-}
-
-/// Reads whole objects.
-pub trait PayloadArchive: Send + Sync {
-    /// Returns an object with its media type, and its bytes unless there are more than `limit`. `None` if it doesn't
-    /// exist.
-    fn read(
-        &self,
-        payload: &Payload,
-        limit: u64,
-    ) -> impl Future<Output = Result<Option<Object>, Unavailable>> + Send;
-    /// Returns a turn's objects after this place, in key order.
-    fn objects(
-        &self,
-        turn: &TurnKey,
-        after: Option<String>,
-    ) -> impl Future<Output = Result<Page<ArchivedObject>, Unavailable>> + Send;
-    /// Returns the object at a place among a turn's objects. `None` if the place is invalid.
-    fn at(&self, turn: &TurnKey, place: &str) -> Option<Payload>;
 }
 
 /// A session to restore: validated, and under the ids that it gets.
@@ -148,26 +116,4 @@ pub enum InvalidItem {
     /// It has an unknown member.
     #[error("has a member that is not known: {0}")]
     Unknown(String),
-}
-
-/// An object.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Object {
-    /// Its media type.
-    pub media_type: String,
-    /// Its size in bytes.
-    pub size: u64,
-    /// The bytes. `None` if there are more than the limit.
-    pub bytes: Option<Bytes>,
-}
-
-/// An object in a listing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ArchivedObject {
-    /// The object.
-    pub payload: Payload,
-    /// Its place among the turn's objects: the rest of its key.
-    pub place: String,
-    /// Its size in bytes.
-    pub size: u64,
 }

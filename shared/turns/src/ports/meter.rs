@@ -1,14 +1,22 @@
-//! The budgets of orgs, and the meters that count against them.
+//! The budgets of orgs, the meters that count against them, and the usage that finalizations have added.
 
 use std::future::Future;
 
-use contracts::{id::OrgId, request::Budgets};
+use contracts::{
+    Day,
+    id::{OrgId, UserId},
+    request::Budgets,
+};
 use protocol::{
     budget::{self, MeterChange, MeterKey, MeterReading},
     id::TurnKey,
+    usage::{UsageAmounts, UsageKey},
 };
 
-use super::errors::{Unavailable, WriteError};
+use super::{
+    errors::{Unavailable, WriteError},
+    store::Page,
+};
 
 /// Budgets as they are stored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,7 +27,7 @@ pub struct StoredBudgets {
     pub budgets: Budgets,
 }
 
-/// Reads budgets and meters.
+/// Reads budgets, meters and usage.
 pub trait MeterReads: Send + Sync {
     /// Returns the budgets of an org as they were a few seconds ago or later. An org without any has an empty list.
     fn budgets(&self, org: &OrgId) -> impl Future<Output = Result<Budgets, Unavailable>> + Send;
@@ -36,6 +44,15 @@ pub trait MeterReads: Send + Sync {
         &self,
         meter: &MeterKey,
     ) -> impl Future<Output = Result<MeterReading, Unavailable>> + Send;
+    /// Returns the usage of one day, of an org or of one of its users. A key may occur several times, and its amounts
+    /// then add up. Reads may be slightly stale.
+    fn usage(
+        &self,
+        org: &OrgId,
+        day: Day,
+        user: Option<&UserId>,
+        after: Option<String>,
+    ) -> impl Future<Output = Result<Page<(UsageKey, UsageAmounts)>, Unavailable>> + Send;
 }
 
 /// Writes budgets and meters.

@@ -8,34 +8,25 @@ mod adapters;
 mod archive;
 mod documents;
 mod errors;
-mod index;
+mod external;
 mod meter;
 mod payloads;
-mod purge;
 mod store;
 
-pub use adapters::{Adapters, AgentAdapters, AgentDeps, Clock, Deps, FinalizeQueue, QueueDeps, Random};
+pub use adapters::{Adapters, AgentAdapters, AgentDeps, Deps, FinalizeQueue, Host, QueueDeps};
 pub use agent::tool::timer::Timer;
-pub use archive::{
-    ARCHIVE_BATCH_SIZE, Archive, ArchiveItem, ArchiveStore, ArchivedObject, ArchivedSession, InvalidItem,
-    Object, PayloadArchive, RawItem,
-};
+pub use archive::{ARCHIVE_BATCH_SIZE, Archive, ArchiveItem, ArchivedSession, InvalidItem, RawItem};
 pub use documents::{
     Authorship, ContextChange, ContextHead, ContextReads, ContextStore, OrgSettingsReads, OrgSettingsStore,
     StoredOrgSettings, StoredVersion,
 };
 pub use errors::{ListError, MissingObject, Source, Unavailable, WriteError};
-pub use index::{
-    Backfill, Candidate, Candidates, IndexQuery, Indexed, SessionIndex, SessionIndexRemover,
-    SessionIndexWriter,
+pub use external::{
+    Backfill, Candidate, Candidates, IndexQuery, Indexed, NoProviders, ProviderResponses, SessionIndex,
 };
 pub use meter::{Meter, MeterReads, StoredBudgets};
-pub use payloads::{Link, PayloadReads, Payloads};
-pub use purge::{
-    NoProviderUsage, PURGE_ITEM_PAGE_SIZE, PURGE_VERSION_PAGE_SIZE, ProviderResponseRemover,
-    ProviderUsageReader, PurgePayloads, PurgeStore,
-};
+pub use payloads::{ArchivedObject, Link, Object, PURGE_VERSION_PAGE_SIZE, PayloadReads, Payloads};
 pub use store::{
-    AgentEntry, CHECKPOINT_PAGE_SIZE, DUE_SHARDS, FoundRecord, LiveContext, Order, OrgModes, Page, Reads,
-    Record, Store, TimeRange, UsageReads,
+    AgentEntry, CHECKPOINT_PAGE_SIZE, DUE_SHARDS, FoundRecord, LiveContext, Order, OrgModes,
+    PURGE_ITEM_PAGE_SIZE, Page, Reads, Record, Store, TimeRange,
 };

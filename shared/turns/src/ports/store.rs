@@ -1,4 +1,4 @@
-//! The table of sessions, turns and their details, and of the usage that finalizations have added.
+//! The table of sessions, turns and their details.
 
 use std::{future::Future, sync::Arc};
 
@@ -7,21 +7,22 @@ use agent::{
     mode::Mode,
 };
 use contracts::{
-    Day, Timestamp,
+    Timestamp,
     id::{AgentContextId, ConversationContextId, OrgId, UserId},
 };
 use protocol::{
     change::{Commit, TurnChange},
     detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
-    purge::Purge,
+    purge::{Purge, PurgeEntry},
     session::Session,
     stream_position::StreamPosition,
+    transition::import::Reservation,
     turn::Turn,
-    usage::{UsageAmounts, UsageKey},
 };
 
 use super::{
+    archive::ArchiveItem,
     documents::OrgSettingsReads,
     errors::{ListError, Unavailable, WriteError},
     meter::Meter,
@@ -30,6 +31,9 @@ use crate::checkpoint::{Checkpoint, LastCheckpoint};
 
 /// The most checkpoints that [`Reads::checkpoints`] returns.
 pub const CHECKPOINT_PAGE_SIZE: usize = 16;
+
+/// The most items that [`Store::items`] returns.
+pub const PURGE_ITEM_PAGE_SIZE: usize = 25;
 
 /// The number of shards of [`Store::due`].
 pub const DUE_SHARDS: u8 = 16;
@@ -221,6 +225,35 @@ pub trait Store: Reads + Meter + OrgSettingsReads {
         now: Timestamp,
         after: Option<String>,
     ) -> impl Future<Output = Result<Page<TurnKey>, Unavailable>> + Send;
+    /// Writes items in their order, in transactions of at most [`ARCHIVE_BATCH_SIZE`](super::ARCHIVE_BATCH_SIZE) items. Each applies only while the
+    /// session is this reservation (rule 13): after that, a write that was held changes nothing. Repeating it is safe.
+    fn put_archive_items(
+        &self,
+        reservation: &Reservation,
+        items: &[ArchiveItem],
+    ) -> impl Future<Output = Result<(), WriteError>> + Send;
+    /// Writes a record if the stored one has the same revision, and increments the revision.
+    fn write_purge(&self, purge: &Purge) -> impl Future<Output = Result<(), WriteError>> + Send;
+    /// Returns the first items of a session in key order, without the session itself and its purge record. Reads
+    /// consistently.
+    fn items(
+        &self,
+        session: &SessionKey,
+    ) -> impl Future<Output = Result<Vec<PurgeEntry>, Unavailable>> + Send;
+    /// Removes these items. Succeeds if they don't exist.
+    fn remove_items(
+        &self,
+        session: &SessionKey,
+        items: &[PurgeEntry],
+    ) -> impl Future<Output = Result<(), Unavailable>> + Send;
+    /// Returns sessions whose purge was due before `now`, from one shard of the sparse index. They are candidates:
+    /// the index may be stale.
+    fn due_purges(
+        &self,
+        shard: u8,
+        now: Timestamp,
+        after: Option<String>,
+    ) -> impl Future<Output = Result<Page<SessionKey>, Unavailable>> + Send;
 }
 
 /// The order of a list of turns.
@@ -268,17 +301,4 @@ pub struct Record {
     pub request: RequestDetail,
     /// Its result, once the turn is finalized.
     pub result: Option<ResultDetail>,
-}
-
-/// Reads the usage that finalizations have added.
-pub trait UsageReads: Send + Sync {
-    /// Returns the usage of one day, of an org or of one of its users. A key may occur several times, and its amounts
-    /// then add up. Reads may be slightly stale.
-    fn usage(
-        &self,
-        org: &OrgId,
-        day: Day,
-        user: Option<&UserId>,
-        after: Option<String>,
-    ) -> impl Future<Output = Result<Page<(UsageKey, UsageAmounts)>, Unavailable>> + Send;
 }

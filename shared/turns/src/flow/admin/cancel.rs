@@ -21,7 +21,7 @@ use crate::{
         usage_hold,
         write::{self, Tried, WriteOutcome},
     },
-    ports::{Clock, Deps, ProviderUsageReader, QueueDeps},
+    ports::{Deps, Host, ProviderResponses, QueueDeps},
     refusal::Refusal,
 };
 
@@ -128,7 +128,7 @@ async fn end(
 /// If the caller isn't an operator, or has no such turn.
 pub async fn settle_turn(
     deps: &impl Deps,
-    upstream: &impl ProviderUsageReader,
+    upstream: &impl ProviderResponses,
     caller: &Caller,
     session: SessionId,
     turn: TurnId,

@@ -16,9 +16,7 @@ use crate::flow::{
 };
 use crate::{
     context_view,
-    ports::{
-        Authorship, Clock, ContextChange, ContextHead, ContextStore, Random, StoredVersion, Unavailable,
-    },
+    ports::{Authorship, ContextChange, ContextHead, ContextStore, Host, StoredVersion, Unavailable},
     refusal::Refusal,
 };
 
@@ -74,7 +72,7 @@ struct Applied {
     is_new: bool,
 }
 
-impl<S: ContextStore, H: Clock + Random> ContextEditor<S, H> {
+impl<S: ContextStore, H: Host> ContextEditor<S, H> {
     /// Creates an editor.
     #[must_use]
     pub fn new(store: S, host: H) -> Self {

@@ -29,7 +29,7 @@ use crate::{
         item_check::ItemCheck,
         session_check,
     },
-    ports::{Archive, ArchiveItem, ArchivedSession, PayloadArchive},
+    ports::{Archive, ArchiveItem, ArchivedSession, PayloadReads},
 };
 
 /// The ids under which sessions are imported.
@@ -75,7 +75,7 @@ pub(super) struct ExportReader<'a, S, P> {
     pub(super) now: Timestamp,
 }
 
-impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
+impl<S: Archive, P: PayloadReads> ExportReader<'_, S, P> {
     /// Parses and validates the document of one session.
     pub(super) fn prepare(&self, caller: &Caller, export: SessionExport) -> Result<PreparedSession, Fault> {
         let fingerprint = self.fingerprint(&export);

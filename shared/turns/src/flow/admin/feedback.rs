@@ -9,7 +9,7 @@ use protocol::{Caller, detail::Feedback, id::SessionKey, transition::wait};
 
 use crate::flow::{access, write};
 use crate::{
-    ports::{Clock, Deps, Store},
+    ports::{Deps, Host, Store},
     refusal::Refusal,
     view,
 };

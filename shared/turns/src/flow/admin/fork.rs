@@ -18,7 +18,7 @@ use crate::{
         finish::evidence::TurnEvidence,
         limits::OrgLimits,
     },
-    ports::{Clock, QueueDeps, Reads, Store, Unavailable},
+    ports::{Host, QueueDeps, Reads, Store, Unavailable},
     refusal::Refusal,
 };
 

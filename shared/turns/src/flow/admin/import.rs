@@ -23,8 +23,7 @@ use crate::{
         write::{self, Tried, WriteOutcome},
     },
     ports::{
-        ARCHIVE_BATCH_SIZE, Archive, ArchiveStore, ArchivedSession, Clock, Deps, PayloadArchive, Payloads,
-        QueueDeps, Reads, Unavailable,
+        ARCHIVE_BATCH_SIZE, Archive, ArchivedSession, Deps, Host, Payloads, QueueDeps, Reads, Unavailable,
     },
     refusal::Refusal,
 };
@@ -38,7 +37,7 @@ const MAX_CONCURRENT_WRITES: usize = 8;
 /// If the caller isn't an operator, a document is incomplete or inconsistent, or another session has one of the
 /// ids. Nothing is written then.
 pub async fn import_sessions(
-    deps: &(impl QueueDeps + Deps<Store: ArchiveStore + Archive, Payloads: PayloadArchive>),
+    deps: &(impl QueueDeps + Deps<Store: Archive>),
     policy: SessionPolicy,
     caller: &Caller,
     exports: Vec<SessionExport>,
@@ -83,7 +82,7 @@ pub async fn import_sessions(
 /// # Errors
 /// If another session has its id, or a store can't be reached.
 pub async fn restore_session(
-    deps: &(impl QueueDeps + Deps<Store: ArchiveStore>),
+    deps: &impl QueueDeps,
     policy: SessionPolicy,
     caller: &Caller,
     one: &ArchivedSession,
@@ -93,7 +92,7 @@ pub async fn restore_session(
 
 /// Restores a session. `was_free` is true if this import saw its id free before.
 async fn restore_to(
-    deps: &(impl QueueDeps + Deps<Store: ArchiveStore>),
+    deps: &impl QueueDeps,
     policy: SessionPolicy,
     caller: &Caller,
     one: &ArchivedSession,
@@ -107,7 +106,7 @@ async fn restore_to(
 }
 
 async fn try_to_restore(
-    deps: &(impl QueueDeps + Deps<Store: ArchiveStore>),
+    deps: &impl QueueDeps,
     policy: SessionPolicy,
     caller: &Caller,
     one: &ArchivedSession,
@@ -149,7 +148,7 @@ async fn try_to_restore(
 
 /// Writes everything but the session. Objects are stored once, and items only while the reservation holds.
 async fn write_contents(
-    deps: &impl Deps<Store: ArchiveStore>,
+    deps: &impl Deps,
     reservation: &Reservation,
     one: &ArchivedSession,
 ) -> Result<WriteOutcome, Unavailable> {

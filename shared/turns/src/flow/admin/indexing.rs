@@ -12,8 +12,7 @@ use protocol::{id::SessionKey, session::Session};
 
 use crate::{
     ports::{
-        Archive, Backfill, Indexed, ListError, Page, Reads, Record, SessionIndexWriter, TimeRange,
-        Unavailable,
+        Archive, Backfill, Indexed, ListError, Page, Reads, Record, SessionIndex, TimeRange, Unavailable,
     },
     prefix_terms::{MAX_TERMS, add_terms},
 };
@@ -37,7 +36,7 @@ const BACKFILL_BATCH: usize = 25;
 /// If the table or the index can't be reached.
 pub async fn index_session(
     store: &(impl Reads + Archive),
-    index: &impl SessionIndexWriter,
+    index: &impl SessionIndex,
     key: &SessionKey,
 ) -> Result<(), Unavailable> {
     for _ in 0..MAX_TRIES {
@@ -65,7 +64,7 @@ async fn is_unchanged(store: &impl Reads, key: &SessionKey, rev: u64) -> Result<
 /// If the table or the index can't be reached.
 pub async fn backfill_index(
     store: &(impl Reads + Archive),
-    index: &impl SessionIndexWriter,
+    index: &impl SessionIndex,
     org: &OrgId,
 ) -> Result<bool, Unavailable> {
     let from = match index.backfill(org).await? {

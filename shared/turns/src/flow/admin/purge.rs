@@ -25,8 +25,8 @@ use crate::flow::{
     write::{self, Tried, WriteOutcome},
 };
 use crate::ports::{
-    Clock, Deps, PayloadReads, ProviderResponseRemover, ProviderUsageReader, PurgePayloads, PurgeStore,
-    Reads, SessionIndexRemover, Timer, Unavailable, WriteError,
+    Deps, Host, PayloadReads, Payloads, ProviderResponses, Reads, SessionIndex, Store, Timer, Unavailable,
+    WriteError,
 };
 
 /// The number of objects to read concurrently. Each may be a few megabytes.
@@ -58,8 +58,8 @@ pub struct External<U, I> {
 /// # Errors
 /// If a store can't be reached, or the record stays contended.
 pub async fn purge_session(
-    deps: &impl Deps<Store: PurgeStore, Payloads: PurgePayloads>,
-    external: &External<impl ProviderResponseRemover + ProviderUsageReader, impl SessionIndexRemover>,
+    deps: &impl Deps,
+    external: &External<impl ProviderResponses, impl SessionIndex>,
     key: &SessionKey,
     budget: Duration,
 ) -> Result<bool, Unavailable> {
@@ -77,8 +77,8 @@ pub async fn purge_session(
 
 /// Tries the next step of a purge.
 async fn step(
-    deps: &impl Deps<Store: PurgeStore, Payloads: PurgePayloads>,
-    external: &External<impl ProviderResponseRemover + ProviderUsageReader, impl SessionIndexRemover>,
+    deps: &impl Deps,
+    external: &External<impl ProviderResponses, impl SessionIndex>,
     key: &SessionKey,
 ) -> Result<Tried<Step>, Unavailable> {
     let (store, host, timing) = (deps.store(), deps.host(), deps.timing());
@@ -117,8 +117,8 @@ async fn step(
 /// # Errors
 /// If the index can't be read. A failure of a single session is logged, and the next sweep retries it.
 pub async fn sweep_purges(
-    deps: &impl Deps<Store: PurgeStore, Payloads: PurgePayloads>,
-    external: &External<impl ProviderResponseRemover + ProviderUsageReader, impl SessionIndexRemover>,
+    deps: &impl Deps,
+    external: &External<impl ProviderResponses, impl SessionIndex>,
     budget: Duration,
 ) -> Result<usize, Unavailable> {
     let store = deps.store();
@@ -135,8 +135,8 @@ pub async fn sweep_purges(
 /// Removes one batch: items first, then objects, then provider responses and the index entry. Returns false if
 /// someone else wrote the record.
 async fn remove_batch(
-    deps: &impl Deps<Store: PurgeStore, Payloads: PurgePayloads>,
-    external: &External<impl ProviderResponseRemover, impl SessionIndexRemover>,
+    deps: &impl Deps,
+    external: &External<impl ProviderResponses, impl SessionIndex>,
     record: &Purge,
 ) -> Result<bool, Unavailable> {
     let (store, payloads) = (deps.store(), deps.payloads());
@@ -193,8 +193,8 @@ async fn find_provider_responses(
 
 /// Asks providers to remove a batch of their stored responses.
 async fn remove_provider_responses(
-    deps: &impl Deps<Store: PurgeStore>,
-    upstream: &impl ProviderResponseRemover,
+    deps: &impl Deps,
+    upstream: &impl ProviderResponses,
     record: &Purge,
 ) -> Result<bool, Unavailable> {
     let mut remaining = Vec::new();
@@ -213,12 +213,12 @@ async fn remove_provider_responses(
 }
 
 /// Writes the counts to the record, unless it contains them already. Returns true if it does now.
-async fn record_counts(store: &impl PurgeStore, before: &Purge, after: Purge) -> Result<bool, Unavailable> {
+async fn record_counts(store: &impl Store, before: &Purge, after: Purge) -> Result<bool, Unavailable> {
     if after == *before { Ok(true) } else { write_record(store, &after).await }
 }
 
 /// Writes the record. Returns false if it has to be read again.
-async fn write_record(store: &impl PurgeStore, record: &Purge) -> Result<bool, Unavailable> {
+async fn write_record(store: &impl Store, record: &Purge) -> Result<bool, Unavailable> {
     match store.write_purge(record).await {
         Ok(()) => Ok(true),
         Err(WriteError::ConditionFailed | WriteError::Contended | WriteError::Unknown(_)) => Ok(false),

@@ -40,7 +40,7 @@ use crate::{
         usage_hold,
         write::{self, Tried, WriteOutcome},
     },
-    ports::{Clock, Deps, FinalizeQueue, OrgSettingsReads, PayloadReads, QueueDeps, Reads, Store},
+    ports::{Deps, FinalizeQueue, Host, OrgSettingsReads, PayloadReads, QueueDeps, Reads, Store},
     refusal::Refusal,
 };
 

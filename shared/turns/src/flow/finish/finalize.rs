@@ -28,7 +28,7 @@ use crate::{
         meter, stored_request,
         write::{self, Tried, WriteOutcome},
     },
-    ports::{Clock, Deps, ProviderUsageReader, Reads, Timer, Unavailable},
+    ports::{Deps, Host, ProviderResponses, Reads, Timer, Unavailable},
 };
 
 /// The interval at which a finalization looks whether the attempt of an ended turn has told what it spent.
@@ -42,7 +42,7 @@ const SPENT_POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// If a store can't be reached, or the session stays contended.
 pub async fn finalize_turn(
     deps: &impl Deps,
-    upstream: &impl ProviderUsageReader,
+    upstream: &impl ProviderResponses,
     key: &TurnKey,
 ) -> Result<bool, Unavailable> {
     let timing = deps.timing();
@@ -80,7 +80,7 @@ pub async fn finalize_turn(
 }
 
 /// Asks a provider once for the usage that is only estimated. Without an answer the estimate stands.
-async fn read_pending(upstream: &impl ProviderUsageReader, turn: &Turn) -> Option<Usage> {
+async fn read_pending(upstream: &impl ProviderResponses, turn: &Turn) -> Option<Usage> {
     let spent = turn.spent.as_ref().filter(|_| !turn.is_imported)?;
     let response = &spent.pending.as_ref()?.response;
     upstream.usage(response).await.unwrap_or_else(|error| {

@@ -12,7 +12,7 @@ use protocol::{
     turn::{Stage, Turn, Verdict},
 };
 
-use crate::ports::{Clock, Deps, MissingObject, PayloadReads, Payloads, Unavailable};
+use crate::ports::{Deps, Host, MissingObject, PayloadReads, Payloads, Unavailable};
 
 /// Stores an attempt's outcome object.
 pub(crate) async fn store(

@@ -13,7 +13,7 @@ use protocol::{
 use crate::checkpoint::CHECKPOINT_INTERVAL;
 use crate::flow::finish::outcomes;
 use crate::{
-    ports::{Clock, Deps, PayloadReads, Reads, Unavailable},
+    ports::{Deps, Host, PayloadReads, Reads, Unavailable},
     refusal::Refusal,
     stream::Writer,
 };
@@ -84,7 +84,7 @@ pub(crate) async fn wait(deps: &impl Deps, turn: Turn, stream: &Writer) -> Resul
 /// Waits as [`wait`] does, with the ports that a reader has.
 pub(crate) async fn wait_with(
     store: &impl Reads,
-    clock: &impl Clock,
+    clock: &impl Host,
     timing: &Timing,
     seen: Turn,
     stream: &Writer,

@@ -18,7 +18,7 @@ use crate::{
         usage_hold,
         write::{self, WriteOutcome},
     },
-    ports::{Clock, Deps, Random, Reads, Unavailable},
+    ports::{Deps, Host, Reads, Unavailable},
 };
 
 /// Fences the turn, then settles it from an outcome object if there is one, and as abandoned otherwise. Returns the

@@ -21,7 +21,7 @@ use crate::{
         usage_hold,
         write::{self, WriteOutcome},
     },
-    ports::{Clock, Deps, FinalizeQueue, Payloads, QueueDeps, Random, Timer, Unavailable},
+    ports::{Deps, FinalizeQueue, Host, Payloads, QueueDeps, Timer, Unavailable},
     refusal::Refusal,
     stream::Writer,
 };

@@ -14,7 +14,7 @@ use crate::flow::{
     finish::{finalize::finalize_turn, salvage},
     write,
 };
-use crate::ports::{Clock, Deps, ProviderUsageReader, Reads, Store, Timer, Unavailable};
+use crate::ports::{Deps, Host, ProviderResponses, Reads, Store, Timer, Unavailable};
 
 /// The summary of a sweep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub(crate) enum Swept {
 /// If the index can't be read. A failure of a single turn is counted and not returned.
 pub async fn sweep_turns(
     deps: &impl Deps,
-    upstream: &impl ProviderUsageReader,
+    upstream: &impl ProviderResponses,
     budget: Duration,
 ) -> Result<SweepSummary, Unavailable> {
     let store = deps.store();
@@ -93,7 +93,7 @@ pub async fn sweep_turns(
 /// that however many fail, no other waits for them.
 async fn sweep_within(
     deps: &impl Deps,
-    upstream: &impl ProviderUsageReader,
+    upstream: &impl ProviderResponses,
     key: &TurnKey,
     limit: Duration,
 ) -> Result<Swept, Unavailable> {
@@ -122,7 +122,7 @@ async fn postpone(deps: &impl Deps, key: &TurnKey) {
 /// Does what is due for a turn.
 pub(crate) async fn sweep_turn(
     deps: &impl Deps,
-    upstream: &impl ProviderUsageReader,
+    upstream: &impl ProviderResponses,
     key: &TurnKey,
 ) -> Result<Swept, Unavailable> {
     let Some(turn) = deps.store().turn(key).await? else {

@@ -16,7 +16,7 @@ use crate::{
         session_reader::{MAX_CONCURRENT_READS, SessionReader},
         usage::{UsageGroups, readable_user},
     },
-    ports::{MeterReads, PayloadReads, Reads, Unavailable, UsageReads},
+    ports::{MeterReads, PayloadReads, Reads, Unavailable},
     refusal::Refusal,
 };
 
@@ -31,7 +31,7 @@ enum MeterSubjects {
     Each(UsageGrouping, Day),
 }
 
-impl<R: Reads + MeterReads + UsageReads, P: PayloadReads> SessionReader<R, P> {
+impl<R: Reads + MeterReads, P: PayloadReads> SessionReader<R, P> {
     /// Reports the use of budgets: of the org or of a user to operators, and to others that of their own.
     ///
     /// # Errors

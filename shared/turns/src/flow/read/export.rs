@@ -31,7 +31,7 @@ use crate::{
         },
         stored_request,
     },
-    ports::{Archive, ArchivedObject, Order, PayloadArchive, Payloads, Reads, Record, Timer, Unavailable},
+    ports::{Archive, ArchivedObject, Order, Payloads, Reads, Record, Timer, Unavailable},
     refusal::Refusal,
     view,
 };
@@ -71,7 +71,7 @@ pub struct ExportPage {
     pub next_token: Option<String>,
 }
 
-impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
+impl<R: Reads + Archive, P: Payloads> SessionReader<R, P> {
     /// Reads the session to export, without its turns.
     ///
     /// # Errors

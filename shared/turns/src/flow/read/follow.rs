@@ -10,7 +10,7 @@ use crate::flow::{
     read::session_reader::SessionReader,
 };
 use crate::{
-    ports::{Clock, PayloadReads, Reads},
+    ports::{Host, PayloadReads, Reads},
     refusal::Refusal,
     stream::Writer,
 };
@@ -27,7 +27,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         session: SessionId,
         turn: TurnId,
         stream: &Writer,
-        clock: &impl Clock,
+        clock: &impl Host,
         timing: &Timing,
     ) -> Result<Response, Refusal> {
         let key = SessionKey { org: caller.org.clone(), session }.turn(turn);

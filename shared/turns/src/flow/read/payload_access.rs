@@ -22,7 +22,7 @@ use crate::{
         read::{session_reader::SessionReader, turn_history},
         stored_request,
     },
-    ports::{Link, PayloadArchive, PayloadReads, Payloads, Reads, Record, Unavailable},
+    ports::{Link, PayloadReads, Payloads, Reads, Record, Unavailable},
     refusal::Refusal,
 };
 
@@ -79,7 +79,7 @@ impl<R: Reads, P: Payloads> SessionReader<R, P> {
     }
 }
 
-impl<R: Reads, P: Payloads + PayloadArchive> SessionReader<R, P> {
+impl<R: Reads, P: Payloads> SessionReader<R, P> {
     /// Reads a payload in full.
     ///
     /// # Errors

@@ -14,11 +14,11 @@ use protocol::{
 
 use crate::flow::{access, read::session_reader::SessionReader};
 use crate::{
-    ports::{Archive, PayloadArchive, PayloadReads, Reads},
+    ports::{Archive, PayloadReads, Reads},
     refusal::Refusal,
 };
 
-impl<R: Reads + Archive, P: PayloadReads + PayloadArchive> SessionReader<R, P> {
+impl<R: Reads + Archive, P: PayloadReads> SessionReader<R, P> {
     /// Reads the stored state of a turn: its head, and the keys and sizes of its items and objects. Shows what exists of
     /// a turn whose items are incomplete, too.
     ///

@@ -16,7 +16,7 @@ use protocol::{
 
 use crate::{
     flow::read::session_reader::{MAX_CONCURRENT_READS, SessionReader},
-    ports::{PayloadReads, Reads, Unavailable, UsageReads},
+    ports::{MeterReads, PayloadReads, Reads, Unavailable},
     refusal::Refusal,
     view,
 };
@@ -37,7 +37,7 @@ pub struct UsageQuery {
 /// Usage by the value of a property.
 pub(super) type UsageGroups = BTreeMap<Option<String>, UsageAmounts>;
 
-impl<R: Reads + UsageReads, P: PayloadReads> SessionReader<R, P> {
+impl<R: Reads + MeterReads, P: PayloadReads> SessionReader<R, P> {
     /// Reports usage: the org's or a user's to operators, and to others their own.
     ///
     /// # Errors

@@ -42,7 +42,7 @@ use crate::{
             tools,
         },
     },
-    ports::{AgentDeps, Clock, Deps, Payloads, Unavailable},
+    ports::{AgentDeps, Deps, Host, Payloads, Unavailable},
     stream::Writer,
 };
 

@@ -17,7 +17,7 @@ use crate::{
             models::Models,
         },
     },
-    ports::{AgentDeps, Clock, Deps, Payloads, Reads, Store, Timer},
+    ports::{AgentDeps, Deps, Host, Payloads, Reads, Store, Timer},
     refusal::Refusal,
     stream::Writer,
 };

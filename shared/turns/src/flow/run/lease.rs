@@ -16,7 +16,7 @@ use crate::{
         owned_turn::OwnedTurn,
         write::{self, WriteOutcome},
     },
-    ports::{Clock, Deps, Reads, Timer},
+    ports::{Deps, Host, Reads, Timer},
 };
 
 /// Renews the lease until it is lost: taken over, settled by someone else, or expired because the table is

@@ -13,7 +13,7 @@ use protocol::{spent::MeteredUsage, turn::Turn};
 
 use crate::flow::owned_turn::OwnedTurn;
 use crate::{
-    ports::{AgentDeps, Clock, Timer},
+    ports::{AgentDeps, Host, Timer},
     stream::Writer,
 };
 

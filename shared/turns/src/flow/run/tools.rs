@@ -27,7 +27,7 @@ use crate::{
         run::lease::{self, OwnershipLost},
         stored_request,
     },
-    ports::{AgentDeps, Clock, Payloads, Timer, Unavailable},
+    ports::{AgentDeps, Host, Payloads, Timer, Unavailable},
     stream::Writer,
 };
 

@@ -16,7 +16,7 @@ use crate::{
         meter::{self, Reservation},
         start::turn_start::{Admission, OrgRules, ReadStart, TurnStart, load_catalog},
     },
-    ports::{AgentDeps, Clock, Reads, Unavailable},
+    ports::{AgentDeps, Host, Reads, Unavailable},
     refusal::Refusal,
 };
 

@@ -33,7 +33,7 @@ use crate::{
         stored_request,
         write::{self, WriteOutcome},
     },
-    ports::{AgentDeps, Clock, Deps, Random, Reads, Timer, Unavailable},
+    ports::{AgentDeps, Deps, Host, Reads, Timer, Unavailable},
     refusal::Refusal,
 };
 

@@ -24,7 +24,7 @@ use crate::{
         stored_request::RequestBody,
         write::{self, Tried},
     },
-    ports::{AgentDeps, Clock, Payloads, Reads, Unavailable},
+    ports::{AgentDeps, Host, Payloads, Reads, Unavailable},
     refusal::Refusal,
 };
 

@@ -18,7 +18,7 @@ use protocol::{
 
 use crate::{
     flow::{access, ancestry, finish::evidence, stored_request},
-    ports::{Clock, Deps, Reads, Unavailable},
+    ports::{Deps, Host, Reads, Unavailable},
     refusal::Refusal,
 };
 

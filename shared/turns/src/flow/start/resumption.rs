@@ -36,7 +36,7 @@ use crate::{
         },
         write::{self, Tried, WriteOutcome},
     },
-    ports::{AgentDeps, Clock, Payloads, Random, Timer},
+    ports::{AgentDeps, Host, Payloads, Timer},
     refusal::Refusal,
     stream::Writer,
 };

@@ -29,7 +29,7 @@ use crate::{
         usage_hold,
         write::{self, WriteOutcome},
     },
-    ports::{AgentDeps, Clock, QueueDeps, Random, Reads, Timer},
+    ports::{AgentDeps, Host, QueueDeps, Reads, Timer},
     refusal::Refusal,
 };
 

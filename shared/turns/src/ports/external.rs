@@ -1,27 +1,26 @@
-//! The index of sessions. It finds an org's sessions that may match a search. The table alone decides what is shown,
-//! and to whom.
+//! The stores outside the deployment that contain data of sessions: the index of sessions, and model providers.
 
 use std::{collections::BTreeSet, future::Future};
 
 use contracts::{
-    Timestamp,
+    Timestamp, Usage,
     id::{OrgId, SessionId, UserId},
 };
-use protocol::{id::SessionKey, purge::DeleteOutcome};
+use protocol::{
+    id::SessionKey,
+    purge::{DeleteOutcome, ProviderResponseRef},
+};
 
 use super::{errors::Unavailable, store::TimeRange};
 
-/// Searches the index.
+/// The index of sessions. It finds an org's sessions that may match a search. The table alone decides what is shown, and
+/// to whom.
 pub trait SessionIndex: Send + Sync {
     /// Returns sessions that may match. `None` while the index doesn't contain every session of the org.
     fn candidates(
         &self,
         query: &IndexQuery<'_>,
     ) -> impl Future<Output = Result<Option<Candidates>, Unavailable>> + Send;
-}
-
-/// Writes to the index.
-pub trait SessionIndexWriter: SessionIndexRemover {
     /// Writes entries, replacing existing ones.
     fn put(&self, sessions: &[Indexed]) -> impl Future<Output = Result<(), Unavailable>> + Send;
     /// Returns the progress of the backfill with the org's sessions that are older than the index.
@@ -32,10 +31,6 @@ pub trait SessionIndexWriter: SessionIndexRemover {
         org: &OrgId,
         backfill: &Backfill,
     ) -> impl Future<Output = Result<(), Unavailable>> + Send;
-}
-
-/// Removes sessions from the index.
-pub trait SessionIndexRemover: Send + Sync {
     /// Removes a session. Succeeds if there is no entry.
     fn delete(&self, session: &SessionKey)
     -> impl Future<Output = Result<DeleteOutcome, Unavailable>> + Send;
@@ -96,7 +91,7 @@ pub enum Backfill {
     Complete,
 }
 
-/// Searches don't use the index if the deployment has none.
+/// A deployment without an index has nothing to search, to fill or to remove.
 impl<I: SessionIndex> SessionIndex for Option<I> {
     async fn candidates(&self, query: &IndexQuery<'_>) -> Result<Option<Candidates>, Unavailable> {
         match self {
@@ -104,14 +99,57 @@ impl<I: SessionIndex> SessionIndex for Option<I> {
             None => Ok(None),
         }
     }
-}
 
-/// A deployment without an index has nothing to remove.
-impl<I: SessionIndexRemover> SessionIndexRemover for Option<I> {
+    async fn put(&self, sessions: &[Indexed]) -> Result<(), Unavailable> {
+        match self {
+            Some(index) => index.put(sessions).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn backfill(&self, org: &OrgId) -> Result<Backfill, Unavailable> {
+        match self {
+            Some(index) => index.backfill(org).await,
+            None => Ok(Backfill::Complete),
+        }
+    }
+
+    async fn set_backfill(&self, org: &OrgId, backfill: &Backfill) -> Result<(), Unavailable> {
+        match self {
+            Some(index) => index.set_backfill(org, backfill).await,
+            None => Ok(()),
+        }
+    }
+
     async fn delete(&self, session: &SessionKey) -> Result<DeleteOutcome, Unavailable> {
         match self {
             Some(index) => index.delete(session).await,
             None => Ok(DeleteOutcome::NoIndex),
         }
+    }
+}
+
+/// The responses that model providers store.
+pub trait ProviderResponses: Send + Sync {
+    /// Removes a response at its provider. Succeeds if it doesn't exist.
+    fn remove(&self, response: &ProviderResponseRef) -> impl Future<Output = Result<(), Unavailable>> + Send;
+    /// Returns the usage of a response that has ended, once it is known. Ends within seconds.
+    fn usage(
+        &self,
+        response: &ProviderResponseRef,
+    ) -> impl Future<Output = Result<Option<Usage>, Unavailable>> + Send;
+}
+
+/// The responses of a process that asks no provider.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoProviders;
+
+impl ProviderResponses for NoProviders {
+    async fn remove(&self, _response: &ProviderResponseRef) -> Result<(), Unavailable> {
+        Err(Unavailable { what: "the provider", source: "this process asks no provider".into() })
+    }
+
+    async fn usage(&self, _response: &ProviderResponseRef) -> Result<Option<Usage>, Unavailable> {
+        Ok(None)
     }
 }

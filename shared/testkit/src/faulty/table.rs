@@ -1,0 +1,241 @@
+//! The table with faults, and with the bugs of planted ones.
+
+use std::{sync::Arc, time::Duration};
+
+use agent::context::{AgentContext, ConversationContext};
+use contracts::{
+    Day, Timestamp,
+    id::{AgentContextId, ConversationContextId, OrgId, UserId},
+    request::{Budgets, OrgSettings},
+};
+use futures::future::{try_join, try_join3};
+use protocol::{
+    budget::{self, MeterChange, MeterKey, MeterReading},
+    change::{Commit, TurnChange},
+    detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail},
+    id::{SessionKey, TurnKey},
+    purge::{Purge, PurgeEntry},
+    session::Session,
+    stream_position::StreamPosition,
+    transition::import::Reservation,
+    turn::{Phase, Turn},
+    usage::{UsageAmounts, UsageKey},
+};
+use turns::checkpoint::{Checkpoint, LastCheckpoint};
+use turns::ports::{
+    AgentEntry, ArchiveItem, FoundRecord, ListError, LiveContext, Meter, MeterReads, Order, OrgModes,
+    OrgSettingsReads, Page, Reads, Record, Store, StoredBudgets, StoredOrgSettings, TimeRange, Unavailable,
+    WriteError,
+};
+
+use super::{Faulty, reads, writes};
+use crate::{
+    fault::Effect,
+    memory::Table,
+    planted_bugs::{Bug, Planted},
+};
+
+impl Faulty<Table> {
+    /// Returns the value as the bug of the port changes it.
+    fn with_bug<T>(&self, value: T, change: impl FnOnce(&Planted, T) -> T) -> T {
+        match &self.bug {
+            Some(planted) => change(planted, value),
+            None => value,
+        }
+    }
+
+    fn assume_success(&self, result: Result<(), WriteError>) -> Result<(), WriteError> {
+        match result {
+            Err(WriteError::Unknown(_)) if self.has(Bug::LostReplyTakenForSuccess) => Ok(()),
+            result => result,
+        }
+    }
+}
+
+impl Reads for Faulty<Table> {
+    reads! {
+        ReadSession: session(key: &SessionKey) -> Option<Session>;
+        ReadTurn: turns(keys: &[TurnKey]) -> Vec<Turn>;
+        ReadRequest: request_detail(key: &TurnKey) -> Option<RequestDetail>;
+        ReadEarlier: turns_before(session: &SessionKey, before: u64, limit: usize) -> Vec<Turn>;
+        ReadParticipant: is_participant(session: &SessionKey, user: &UserId) -> bool;
+        ReadCheckpoints: checkpoints(turn: &TurnKey, after: Option<StreamPosition>) -> Vec<Checkpoint>;
+        ReadCheckpoints: last_checkpoint(turn: &TurnKey) -> Option<LastCheckpoint>;
+        ReadCheckpoints: segment(turn: &TurnKey, end: StreamPosition) -> Vec<Checkpoint>;
+        ReadPurge: purge(key: &SessionKey) -> Option<Purge>;
+        ReadContext: agents(org: &OrgId, limit: usize) -> Vec<AgentEntry>;
+        ReadContext: modes(org: &OrgId) -> OrgModes;
+        ReadContext: agent_version(org: &OrgId, id: &AgentContextId, version: u32) -> Option<AgentContext>;
+        ReadContext: conversation_version(org: &OrgId, id: &ConversationContextId, version: u32)
+            -> Option<ConversationContext>;
+        ReadRecords: record(key: &TurnKey) -> Option<Record>;
+        ReadRecords: records(session: &SessionKey, after: Option<u64>, order: Order, limit: usize)
+            -> Vec<Record>;
+        ReadRecords: mode_history(session: &SessionKey, before: Option<ModeChangePosition>, limit: usize)
+            -> Vec<ModeChange>;
+        ReadRecords: feedback(turn: &TurnKey, after: Option<&UserId>, limit: usize) -> Vec<Feedback>;
+        ReadRecords: participants(session: &SessionKey, limit: usize) -> Vec<Participant>;
+    }
+
+    async fn turn(&self, key: &TurnKey) -> Result<Option<Turn>, Unavailable> {
+        let turn = self.read(Effect::ReadTurn, self.inner.turn(key)).await?;
+        Ok(self.with_bug(turn, |planted, turn| planted.see(key, turn)))
+    }
+
+    // Two reads, between which anything that can happen in the table may happen.
+    async fn session_and_turn(&self, key: &TurnKey) -> Result<(Option<Session>, Option<Turn>), Unavailable> {
+        try_join(self.session(&key.session), self.turn(key)).await
+    }
+
+    async fn session_and_record(&self, key: &TurnKey) -> Result<FoundRecord, Unavailable> {
+        try_join3(self.session(&key.session), self.turn(key), self.request_detail(key)).await
+    }
+
+    async fn agent_context(
+        &self,
+        org: &OrgId,
+        id: &AgentContextId,
+    ) -> Result<Option<LiveContext<AgentContext>>, Unavailable> {
+        let found = self.read(Effect::ReadContext, self.inner.agent_context(org, id)).await?;
+        Ok(found.map(|found| self.with_bug(found, Planted::roll_out)))
+    }
+
+    async fn conversation_context(
+        &self,
+        org: &OrgId,
+        id: &ConversationContextId,
+    ) -> Result<Option<LiveContext<ConversationContext>>, Unavailable> {
+        let found = self.read(Effect::ReadContext, self.inner.conversation_context(org, id)).await?;
+        Ok(found.map(|found| self.with_bug(found, Planted::roll_out)))
+    }
+
+    async fn sessions(
+        &self,
+        org: &OrgId,
+        user: Option<&UserId>,
+        active: &TimeRange,
+        limit: usize,
+        after: Option<String>,
+    ) -> Result<Page<Session>, ListError> {
+        let read = async {
+            match self.inner.sessions(org, user, active, limit, after).await {
+                Err(ListError::Unavailable(error)) => Err(error),
+                result => Ok(result),
+            }
+        };
+        self.read(Effect::ReadRecords, read).await?
+    }
+}
+
+impl Store for Faulty<Table> {
+    writes! {
+        PutFeedback: put_feedback(feedback: Feedback) -> Option<Feedback>, WriteError;
+        PutCheckpoint: put_checkpoint(checkpoint: Checkpoint) -> (), Unavailable;
+        WritePurge: write_purge(purge: Purge) -> (), WriteError;
+        RemoveItems: remove_items(session: SessionKey, items: [PurgeEntry]) -> (), Unavailable;
+    }
+
+    reads! {
+        ListItems: items(session: &SessionKey) -> Vec<PurgeEntry>;
+        Due: due_purges(shard: u8, now: Timestamp, after: Option<String>) -> Page<SessionKey>;
+    }
+
+    async fn write_turn(&self, change: &TurnChange) -> Result<(), WriteError> {
+        let (inner, change) = (self.inner.clone(), self.with_bug(change.clone(), Planted::weaken));
+        if self.has(Bug::AcknowledgedEarly) && change.after.state.phase() == Phase::Settled {
+            self.process.clock().apply_later(Duration::from_secs(2), async move {
+                let _ = inner.write_turn(&change).await;
+            });
+            return Ok(());
+        }
+        let written = self.write(Effect::WriteTurn, async move { inner.write_turn(&change).await });
+        self.assume_success(written.await)
+    }
+
+    async fn commit(&self, commit: &Commit) -> Result<(), WriteError> {
+        let (inner, commit) = (self.inner.clone(), self.with_bug(commit.clone(), Planted::weaken_commit));
+        let before = self.inner.contents().sessions.get(&commit.session.after.key).cloned();
+        let finalizes = commit.turns.iter().any(|change| change.after.state.phase() == Phase::Finalized);
+        let after = commit.session.after.clone();
+        let written = self.write(Effect::Commit, async move { inner.commit(&commit).await });
+        let result = self.assume_success(written.await);
+        if result.is_ok() && finalizes && self.has(Bug::UsageAddedTwice) {
+            self.inner.add_usage_again(&after, before.as_ref());
+        }
+        result
+    }
+
+    async fn put_archive_items(
+        &self,
+        reservation: &Reservation,
+        items: &[ArchiveItem],
+    ) -> Result<(), WriteError> {
+        let (inner, reservation, items) = (self.inner.clone(), reservation.clone(), items.to_vec());
+        let is_ignored = self.has(Bug::ReservationIgnored);
+        let write = async move {
+            if is_ignored {
+                items.iter().for_each(|item| inner.restore(item));
+                return Ok(());
+            }
+            inner.put_archive_items(&reservation, &items).await
+        };
+        self.write(Effect::PutArchive, write).await
+    }
+
+    async fn due(
+        &self,
+        shard: u8,
+        now: Timestamp,
+        after: Option<String>,
+    ) -> Result<Page<TurnKey>, Unavailable> {
+        let mut page = self.read(Effect::Due, self.inner.due(shard, now, after)).await?;
+        if self.has(Bug::SettledLeavesIndex) {
+            let contents = self.inner.contents();
+            let settled =
+                |key: &TurnKey| contents.heads.get(key).is_some_and(|turn| turn.settlement().is_some());
+            page.items.retain(|key| !settled(key));
+        }
+        Ok(page)
+    }
+}
+
+impl MeterReads for Faulty<Table> {
+    reads! {
+        ReadMeter: stored_budgets(org: &OrgId) -> StoredBudgets;
+        ReadMeter: meter(meter: &MeterKey, turn: &TurnKey) -> budget::Meter;
+        ReadMeter: meter_reading(meter: &MeterKey) -> MeterReading;
+        ReadMeter: usage(org: &OrgId, day: Day, user: Option<&UserId>, after: Option<String>)
+            -> Page<(UsageKey, UsageAmounts)>;
+    }
+
+    // Cached, so nearly always without a call.
+    async fn budgets(&self, org: &OrgId) -> Result<Budgets, Unavailable> {
+        self.inner.budgets(org).await
+    }
+}
+
+impl Meter for Faulty<Table> {
+    writes! {
+        WriteMeter: replace_budgets(org: OrgId, after: StoredBudgets) -> (), WriteError;
+    }
+
+    async fn write_meter(&self, change: &MeterChange) -> Result<budget::Meter, WriteError> {
+        let (inner, mut change) = (self.inner.clone(), change.clone());
+        if self.has(Bug::MeterEntryIgnored) {
+            let stored = inner.meter(&change.meter, &change.turn).await;
+            change.before = stored.map_err(|error| WriteError::Unknown(error.into()))?.entry;
+        }
+        self.write(Effect::WriteMeter, async move { inner.write_meter(&change).await }).await
+    }
+}
+
+impl OrgSettingsReads for Faulty<Table> {
+    reads! {
+        ReadContext: stored_org_settings(org: &OrgId) -> StoredOrgSettings;
+    }
+
+    // Cached, so nearly always without a call.
+    async fn org_settings(&self, org: &OrgId) -> Result<Arc<OrgSettings>, Unavailable> {
+        self.inner.org_settings(org).await
+    }
+}
