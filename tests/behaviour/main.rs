@@ -84,6 +84,7 @@ mod purge;
 mod purge_usage;
 mod quarantine;
 mod rag_results;
+mod replayed_calls;
 mod rerun;
 mod restart;
 mod retention;

@@ -17,6 +17,8 @@ pub(crate) enum Deviation {
     NoCallId,
     /// All calls have the same id.
     SameCallId,
+    /// Ids of calls contain a long signature, as those of Gemini through LiteLLM. Chat Completions only.
+    SignedCallId,
     /// Events don't say their type.
     NoType,
     /// The last event lacks its blank line.
@@ -41,6 +43,7 @@ impl Deviation {
             "object-arguments" => Self::ObjectArguments,
             "no-call-id" => Self::NoCallId,
             "same-call-id" => Self::SameCallId,
+            "signed-call-id" => Self::SignedCallId,
             "no-type" => Self::NoType,
             "no-blank-line" => Self::NoBlankLine,
             "json" => Self::Json,
@@ -75,7 +78,7 @@ impl Deviation {
                 set(item, "call_id", json!("call_same"));
                 set(item, "id", Value::Null);
             }),
-            Self::NoType | Self::NoBlankLine | Self::Json | Self::Nothing => {}
+            Self::SignedCallId | Self::NoType | Self::NoBlankLine | Self::Json | Self::Nothing => {}
         }
     }
 }

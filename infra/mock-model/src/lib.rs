@@ -72,7 +72,7 @@
 //! | `think "summary"` | a reasoning item; with its encrypted content where `include` asks for it |
 //! | `hosted web_search_call {json}` | what a tool of its own did, with these members; the request has to offer the tool |
 //! | `cite {json}` | an annotation of the text before it |
-//! | `call name {json}` | a function call; several make parallel calls |
+//! | `call name {json}` | a function call; several make parallel calls. A name of other characters is a string: `call "a b" {}` |
 //! | `pace 20ms` | a pause before each delta that follows |
 //! | `chunk 7` | deltas of so many characters from here on, instead of words |
 //! | `hang 5s` | a pause at this place in the stream |
@@ -99,7 +99,7 @@
 //! | `unended` | leaves out the terminal event |
 //! | `usage 100 20 [cached 5] [written 3] [reasoning 7]` | usage as stated |
 //! | `no usage` | a null `usage` |
-//! | `quirk odd-usage`, `no-id`, `null-content`, `object-arguments`, `no-call-id`, `same-call-id`, `no-type`, `no-blank-line`, `json`, `nothing` | a detail in which the response differs from the published one; `nothing` says nothing |
+//! | `quirk odd-usage`, `no-id`, `null-content`, `object-arguments`, `no-call-id`, `same-call-id`, `signed-call-id`, `no-type`, `no-blank-line`, `json`, `nothing` | a detail in which the response differs from the published one; `nothing` says nothing |
 //! | `id 7` | the reply's ids hold this number, so its first call is `call_000000000000000700` |
 //! | `finally "text"` | ends with another text than was streamed |
 //! | `as "gpt-5-2026"` | the model's own name |
@@ -118,6 +118,7 @@ mod bill;
 mod chat;
 mod converse;
 mod deviations;
+mod earlier_calls;
 mod echo;
 mod embedding;
 mod id;

@@ -1,8 +1,7 @@
-//! The function calls of a reply, each with a unique id, and their form on wires that are strict about it.
-
-use std::borrow::Cow;
+//! The function calls of a reply, each with a unique id.
 
 use agent::model::{Error, FunctionCall};
+use contracts::ContentHash;
 use serde_json::{Value, json};
 
 /// The most calls of a reply.
@@ -21,6 +20,13 @@ pub struct ReceivedCall {
     pub arguments: String,
 }
 
+impl ReceivedCall {
+    /// True if the call has neither an id nor a name nor arguments. A call that lacks only its name is answered.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.call_id.is_none() && self.name.is_empty() && matches!(self.arguments.trim(), "" | "{}")
+    }
+}
+
 /// The tool calls in the model's order.
 #[derive(Debug)]
 pub(crate) struct ToolCalls {
@@ -31,7 +37,7 @@ pub(crate) struct ToolCalls {
 
 impl ToolCalls {
     /// Collects the calls, each with a unique id. If the call id is missing or a duplicate, uses the item's id, or else
-    /// generates one. Drops calls without a function name.
+    /// generates one. Drops calls without id, name and arguments.
     pub(crate) fn collect<'a>(
         received: impl IntoIterator<Item = &'a ReceivedCall>,
         nonce: u64,
@@ -41,7 +47,7 @@ impl ToolCalls {
             if collected.calls.len() == MAX_CALLS {
                 return Err(Error::Malformed);
             }
-            if call.name.is_empty() {
+            if call.is_empty() {
                 collected.has_unmatched = true;
                 continue;
             }
@@ -49,7 +55,7 @@ impl ToolCalls {
             let provided = call.call_id.as_ref().filter(is_unique);
             let item_id = call.id.as_ref().filter(is_unique);
             collected.has_unmatched |= provided.is_none();
-            let generated = || format!("call_{nonce:016x}{:02x}", collected.calls.len());
+            let generated = || generated_id(nonce, collected.calls.len());
             collected.calls.push(FunctionCall {
                 call_id: provided.or(item_id).cloned().unwrap_or_else(generated),
                 name: call.name.clone(),
@@ -69,14 +75,8 @@ pub(crate) fn input_object(call: &FunctionCall) -> Value {
     }
 }
 
-/// Returns the id, with an underscore for every character besides letters, digits, `_` and `-`. A session may bring ids
-/// from another provider.
-pub(crate) fn portable_id(id: &str) -> Cow<'_, str> {
-    let is_allowed = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
-    match id.chars().all(is_allowed) {
-        true => Cow::Borrowed(id),
-        false => Cow::Owned(
-            id.chars().map(|character| if is_allowed(character) { character } else { '_' }).collect(),
-        ),
-    }
+/// Returns an id for a call: nine letters and digits, since Mistral's servers accept no others.
+fn generated_id(nonce: u64, position: usize) -> String {
+    let hash = ContentHash::hash_bytes(format!("{nonce}/{position}").as_bytes());
+    hash.to_string().chars().take(9).collect()
 }

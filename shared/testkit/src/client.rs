@@ -10,6 +10,8 @@ pub struct PendingCalls {
     turn: String,
     /// The ids of the calls, in order.
     pub ids: Vec<String>,
+    /// The paths that they name, or empty text.
+    paths: Vec<String>,
 }
 
 /// A fault in a list of results.
@@ -61,27 +63,32 @@ impl PendingCalls {
         let body: Value = serde_json::from_slice(body).ok()?;
         let result = body.get("Result").filter(|result| result["Kind"] == "client_tool_continuation")?;
         let text = |value: &Value| value.as_str().map(str::to_owned);
-        let ids = result["ToolCalls"].as_array()?.iter().filter_map(|call| text(&call["ToolCallId"]));
+        let calls = || result["ToolCalls"].as_array().into_iter().flatten();
+        let path = |call: &Value| {
+            let arguments: Value = serde_json::from_str(call["ArgumentsJson"].as_str()?).ok()?;
+            text(&arguments["path"])
+        };
         Some(Self {
             session: text(&result["SessionId"])?,
             turn: text(&result["TurnId"])?,
-            ids: ids.collect(),
+            ids: calls().filter_map(|call| text(&call["ToolCallId"])).collect(),
+            paths: calls().map(|call| path(call).unwrap_or_default()).collect(),
         })
     }
 
-    /// Returns correct results. Each contains its call's id and `label`, which distinguishes clients. Every third one
+    /// Returns correct results. Each contains its call's path and `label`, which distinguishes clients. Every third one
     /// is an error.
     #[must_use]
     pub fn results(&self, label: &str) -> Vec<Value> {
-        let result = |(position, id): (usize, &String)| match position % 3 {
+        let result = |(position, (id, path)): (usize, (&String, &String))| match position % 3 {
             2 => {
-                json!({ "ToolCallId": id, "ExecutionMs": 3, "ErrorMessage": format!("{id} failed: {label}") })
+                json!({ "ToolCallId": id, "ExecutionMs": 3, "ErrorMessage": format!("{path} failed: {label}") })
             }
             _ => json!({
-                "ToolCallId": id, "ExecutionMs": 2, "ResultJson": json!({ "of": id, "says": label }).to_string(),
+                "ToolCallId": id, "ExecutionMs": 2, "ResultJson": json!({ "of": path, "says": label }).to_string(),
             }),
         };
-        self.ids.iter().enumerate().map(result).collect()
+        self.ids.iter().zip(&self.paths).enumerate().map(result).collect()
     }
 
     /// Returns a request body with these results.

@@ -133,8 +133,15 @@ impl Writer<'_> {
         if self.reply.has(&Deviation::NoCallId) {
             return Value::Null;
         }
-        let is_same = self.reply.has(&Deviation::SameCallId);
-        json!(if is_same { "call_same".to_owned() } else { self.issued.call(index) })
+        let id = self.issued.call(index);
+        json!(match () {
+            () if self.reply.has(&Deviation::SameCallId) => "call_same".to_owned(),
+            () if self.reply.has(&Deviation::SignedCallId) => {
+                format!("{id}__thought__{}==", "Ab+/".repeat(1_150))
+            }
+            () if self.asked.model.contains("mistral") => id.chars().rev().take(9).collect(),
+            () => id,
+        })
     }
 
     fn delta(&mut self, delta: Value) {

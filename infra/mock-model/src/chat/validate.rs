@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::earlier_calls::{self, EarlierCall};
 use crate::refusal::Refusal;
 
 /// The placeholder that Google publishes for a call without a signature.
@@ -20,6 +21,17 @@ pub(super) fn check(body: &Map<String, Value>) -> Result<(), Refusal> {
         }
     }
     check_calls(messages)?;
+    let earlier = messages.iter().flat_map(calls).map(|call| {
+        let text = |pointer| call.pointer(pointer).and_then(Value::as_str);
+        EarlierCall {
+            id: text("/id").unwrap_or_default(),
+            name: text("/function/name").unwrap_or_default(),
+            arguments: Some(text("/function/arguments").unwrap_or_default()),
+        }
+    });
+    if let Some(fault) = earlier_calls::fault(earlier) {
+        return Err(invalid("messages", &fault));
+    }
     match body.get("model").and_then(Value::as_str).unwrap_or_default() {
         model if model.contains("gemini") => check_signatures(messages),
         model if model.contains("mistral") => check_order(messages),

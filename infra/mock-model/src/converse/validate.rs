@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
+use crate::earlier_calls::{self, EarlierCall};
 use crate::refusal::{Layout, Refusal};
 use crate::thinking::sign;
 
@@ -31,6 +32,13 @@ pub(super) fn check(model: &str, body: &Map<String, Value>) -> Result<(), Refusa
     for (at, message) in messages.iter().enumerate() {
         check_blocks(at, message)?;
         check_results(at, message, at.checked_sub(1).and_then(|before| messages.get(before)))?;
+    }
+    let earlier = messages.iter().flat_map(|message| members(message, "toolUse")).map(|call| {
+        let text = |name| call.get(name).and_then(Value::as_str).unwrap_or_default();
+        EarlierCall { id: text("toolUseId"), name: text("name"), arguments: None }
+    });
+    if let Some(fault) = earlier_calls::fault(earlier) {
+        return invalid(&fault);
     }
     let has_calls = messages.iter().any(|message| members(message, "toolUse").next().is_some());
     if has_calls && !body.contains_key("toolConfig") {

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::earlier_calls::{self, EarlierCall};
 use crate::refusal::{Layout, Refusal};
 use crate::thinking::sign;
 
@@ -31,6 +32,13 @@ pub(super) fn check(body: &Map<String, Value>) -> Result<(), Refusal> {
     for (at, message) in messages.iter().enumerate() {
         check_message(at, message)?;
         check_results(at, message, at.checked_sub(1).and_then(|before| messages.get(before)))?;
+    }
+    let earlier = messages.iter().flat_map(blocks).filter(|block| is(block, "tool_use")).map(|block| {
+        let text = |name| block.get(name).and_then(Value::as_str).unwrap_or_default();
+        EarlierCall { id: text("id"), name: text("name"), arguments: None }
+    });
+    if let Some(fault) = earlier_calls::fault(earlier) {
+        return invalid(&fault);
     }
     let has_calls = messages.iter().any(|message| ids(message, "tool_use", "id").next().is_some());
     if has_calls && !body.get("tools").is_some_and(Value::is_array) {

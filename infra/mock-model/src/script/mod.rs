@@ -112,7 +112,10 @@ impl<'a> Script<'a> {
                 if reply.steps.iter().filter(calls).count() == MOST_CALLS {
                     return Err(self.unreadable("at most 64 calls"));
                 }
-                let name = self.word("the name of a tool")?.to_owned();
+                let name = match self.rest.trim_start().starts_with('"') {
+                    true => self.string()?,
+                    false => self.word("the name of a tool")?.to_owned(),
+                };
                 let arguments = self.value().unwrap_or_else(|| json!({}));
                 reply.steps.push(Step::Call { name, arguments });
             }

@@ -5,6 +5,7 @@ mod tools;
 
 use serde_json::{Map, Value};
 
+use crate::earlier_calls::{self, EarlierCall};
 use crate::refusal::Refusal;
 use member::given;
 
@@ -15,7 +16,22 @@ pub(crate) fn check(body: &Map<String, Value>) -> Result<(), Refusal> {
         return Err(missing("input"));
     }
     check_numbers(body)?;
+    check_earlier_calls(body)?;
     tools::check(body)
+}
+
+fn check_earlier_calls(body: &Map<String, Value>) -> Result<(), Refusal> {
+    let items = given(body, "input").and_then(Value::as_array).into_iter().flatten();
+    let text = |item: &'_ Value, name: &str| item.get(name).and_then(Value::as_str).map(str::to_owned);
+    let calls: Vec<_> = items
+        .filter(|item| item.get("type").is_some_and(|kind| kind == "function_call"))
+        .map(|item| ["call_id", "name", "arguments"].map(|name| text(item, name).unwrap_or_default()))
+        .collect();
+    let calls =
+        calls.iter().map(|[id, name, arguments]| EarlierCall { id, name, arguments: Some(arguments) });
+    let refusal = earlier_calls::fault(calls)
+        .map(|fault| Refusal { code: None, ..Refusal::invalid("", "input", fault) });
+    refusal.map_or(Ok(()), Err)
 }
 
 fn check_model(body: &Map<String, Value>) -> Result<(), Refusal> {

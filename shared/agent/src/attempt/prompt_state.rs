@@ -6,7 +6,11 @@ use std::collections::BTreeMap;
 use contracts::Fingerprint;
 use serde::{Deserialize, Serialize};
 
-use crate::{mode::Catalog, model::Message, tool::rounds::Round};
+use crate::{
+    mode::Catalog,
+    model::{HistoryItem, Message},
+    tool::rounds::{CallIds, ReplayTarget, Round},
+};
 
 /// Introduces the solution context. It comes from the client, so it is information and not instructions (I15).
 const SOLUTION_CONTEXT: &str = "[SOLUTION_CONTEXT]\n\
@@ -60,11 +64,17 @@ impl PromptState {
         Some(text)
     }
 
-    /// Returns the message with the results of a round, in the mode that handles them.
-    pub fn tool_results_message(&mut self, round: &Round, catalog: &Catalog) -> Message {
+    /// Returns the reply of a round, and the message with its results, in the mode that handles them.
+    pub fn replay_round(
+        &mut self,
+        round: &Round,
+        catalog: &Catalog,
+        (ids, target): (&mut CallIds, ReplayTarget<'_>),
+    ) -> (HistoryItem, Message) {
+        let (reply, tool_outputs) = ids.replay(round, target);
         let mode = round.mode.clone().or_else(|| self.mode.clone()).unwrap_or_default();
         let update = join_updates([self.update_mode(&mode, catalog)]);
-        Message { tool_outputs: round.outputs(), update, ..Message::in_mode(&mode) }
+        (HistoryItem::Reply(reply), Message { tool_outputs, update, ..Message::in_mode(&mode) })
     }
 }
 

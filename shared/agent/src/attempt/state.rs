@@ -1,7 +1,10 @@
 //! The results of an attempt so far.
 
 use contracts::{Fingerprint, read::AgentSessionChunkRef, response::ToolResult};
-use protocol::detail::{FallbackAttempt, FallbackReason};
+use protocol::{
+    detail::{FallbackAttempt, FallbackReason},
+    id::TurnKey,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -94,13 +97,14 @@ impl AttemptState {
     /// Starts a round with the calls of another reply.
     pub fn start_round(
         &mut self,
+        turn: &TurnKey,
         calls: Vec<FunctionCall>,
         message: AssistantMessage,
         model_call: ModelCallInfo,
     ) {
         let recovery_point = self.recovery_points().saturating_add(1);
         let model_call = ModelCallInfo { recovery_point, ..model_call };
-        self.rounds.start(calls, message, model_call, self.prompt.mode.clone());
+        self.rounds.start(turn, calls, message, model_call, self.prompt.mode.clone());
     }
 
     /// Returns the turn's rounds for its outcome, bounded in size.

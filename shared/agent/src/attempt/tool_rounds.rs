@@ -1,6 +1,7 @@
 //! The tool rounds of an attempt.
 
 use contracts::Fingerprint;
+use protocol::id::TurnKey;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -31,6 +32,7 @@ impl ToolRounds {
     /// Starts a round with the calls of another reply, whose request carried the last round's results in `mode`.
     pub fn start(
         &mut self,
+        turn: &TurnKey,
         calls: Vec<FunctionCall>,
         message: AssistantMessage,
         model_call: ModelCallInfo,
@@ -39,7 +41,7 @@ impl ToolRounds {
         self.count = self.count.saturating_add(1);
         let mut earlier = std::mem::take(&mut self.earlier);
         earlier.extend(self.last.take().map(|last| Round { mode, ..last }));
-        let calls = rounds::record_calls(calls, &earlier, self.count);
+        let calls = rounds::record_calls(calls, &earlier, turn, self.count);
         self.earlier = rounds::within_bytes(earlier, rounds::MAX_RUNNING_BYTES);
         self.last = Some(Round { message, calls, mode: None, model_call: Some(model_call) });
     }

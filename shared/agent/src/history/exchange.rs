@@ -16,7 +16,7 @@ use crate::{
     text::{indent, tokens},
     tool::{
         results_block,
-        rounds::{ReasoningReader, Round},
+        rounds::{CallIds, ReplayTarget, Round},
     },
 };
 
@@ -162,7 +162,7 @@ impl Exchange {
         prompt_state: &mut PromptState,
         solution_texts: &SolutionTexts,
         catalog: &Catalog,
-        reader: Option<ReasoningReader<'_>>,
+        (ids, target): (&mut CallIds, ReplayTarget<'_>),
     ) -> Vec<HistoryItem> {
         let mode = prompt_state.update_mode(&self.mode, catalog);
         let solution = prompt_state.update_solution(self.solution, solution_texts);
@@ -186,8 +186,8 @@ impl Exchange {
         for round in &self.rounds {
             let brief = has_long.then(|| round.brief());
             let round = brief.as_ref().unwrap_or(round);
-            items.push(HistoryItem::Reply(round.reply_items(reader)));
-            items.push(HistoryItem::Message(prompt_state.tool_results_message(round, catalog)));
+            let (reply, results) = prompt_state.replay_round(round, catalog, (&mut *ids, target));
+            items.extend([reply, HistoryItem::Message(results)]);
         }
         if let Some(mode) = &self.chain_mode {
             prompt_state.mode = Some(mode.clone());

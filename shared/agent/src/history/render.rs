@@ -10,7 +10,7 @@ use crate::{
     },
     mode::Catalog,
     model::HistoryItem,
-    tool::rounds::ReasoningReader,
+    tool::rounds::{CallIds, ReplayTarget},
 };
 
 /// The turn and the model to render the earlier turns for.
@@ -22,8 +22,8 @@ pub struct RenderTarget<'a> {
     pub mode: &'a str,
     /// The current solution context.
     pub solution: Option<&'a SolutionContext>,
-    /// The model that can read the reasoning of earlier replies. `None` if reasoning is not replayed.
-    pub reasoning_reader: Option<ReasoningReader<'a>>,
+    /// The model that gets the turns.
+    pub model: ReplayTarget<'a>,
     /// Token budget for the earlier turns.
     pub token_budget: u32,
     /// The latest summary of the turns before the window.
@@ -37,6 +37,8 @@ pub struct RenderTarget<'a> {
 pub struct RenderedHistory {
     /// Messages and replies, in order.
     pub items: Vec<HistoryItem>,
+    /// The call ids in them.
+    pub call_ids: CallIds,
     /// Estimated tokens of the items.
     pub tokens: u32,
     /// The state of the prompt after them.
@@ -81,7 +83,7 @@ pub fn render(history: &LoadedHistory, target: RenderTarget<'_>, catalog: &Catal
         mode: Some(window.mode.clone()),
         solution: window.solution.as_ref().map(|solution| solution.text),
     };
-    let mut items = Vec::new();
+    let (mut items, mut call_ids) = (Vec::new(), CallIds::default());
     for exchange in included() {
         let full = exchange.depth >= fitted.full_from;
         items.extend(exchange.render(
@@ -89,7 +91,7 @@ pub fn render(history: &LoadedHistory, target: RenderTarget<'_>, catalog: &Catal
             &mut prompt_state,
             solution_texts,
             catalog,
-            target.reasoning_reader,
+            (&mut call_ids, target.model),
         ));
     }
     if let Some(HistoryItem::Message(first)) = items.first_mut() {
@@ -97,6 +99,7 @@ pub fn render(history: &LoadedHistory, target: RenderTarget<'_>, catalog: &Catal
     }
     RenderedHistory {
         items,
+        call_ids,
         tokens: fitted.tokens,
         prompt_state,
         next_window: match truncation {

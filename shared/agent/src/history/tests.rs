@@ -21,11 +21,11 @@ use crate::{
     attempt::{history_window::HistoryWindow, prompt_state::SolutionTexts},
     context::PromptLimits,
     mode::Catalog,
-    model::{HistoryItem, Instruction, Message, ReplyItem},
+    model::{HistoryItem, Instruction, Message, ReplyItem, Wire},
     outcome::Outcome,
     tool::{
         self,
-        rounds::{Round, ToolCallRecord},
+        rounds::{ReplayTarget, Round, ToolCallRecord},
     },
 };
 
@@ -158,7 +158,12 @@ fn now(sequence: u64, token_budget: u32) -> RenderTarget<'static> {
         depth: sequence,
         mode: "general",
         solution: None,
-        reasoning_reader: None,
+        model: ReplayTarget {
+            model: "m",
+            provider: "",
+            wire: Wire::Responses,
+            includes_reasoning: false,
+        },
         token_budget,
         summary: None,
         omits_files: false,

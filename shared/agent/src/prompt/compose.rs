@@ -103,7 +103,8 @@ fn full_conversation(
     let rendered = conversation.render_history(turn, spec, state, catalog);
     let compaction = conversation.compaction_range(spec, state, &rendered);
     let solution_texts = conversation.solution_texts(spec);
-    let (mut history, mut prompt_state) = (rendered.items, rendered.prompt_state);
+    let (mut history, mut call_ids) = (rendered.items, rendered.call_ids);
+    let mut prompt_state = rendered.prompt_state;
     let (window, next_window) = (rendered.window, rendered.next_window);
     // With an empty history, this message carries the note about the omitted turns.
     let earlier_turns_block = window.earlier_turns_block().filter(|_| history.is_empty());
@@ -122,8 +123,10 @@ fn full_conversation(
     let rounds = state.rounds.for_replay(state.effects.mode(turn));
     for round in &rounds {
         history.push(HistoryItem::Message(message));
-        history.push(HistoryItem::Reply(round.reply_items(conversation.reasoning_reader(spec))));
-        message = prompt_state.tool_results_message(round, catalog);
+        let target = conversation.replay_target(spec);
+        let (reply, results) = prompt_state.replay_round(round, catalog, (&mut call_ids, target));
+        history.push(reply);
+        message = results;
     }
     state.history.window = next_window;
     (Chain::Initial { system: spec.prompt.system.clone(), parts, history }, message, prompt_state, compaction)

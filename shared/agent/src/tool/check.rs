@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Definition, schema::Schema};
 
 /// The maximum length of a tool's name.
-const MAX_NAME_CHARS: usize = 64;
+pub(super) const MAX_NAME_CHARS: usize = 64;
 
 /// A fault in a tool definition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -4,8 +4,6 @@
 //! have the client run arguments that its schema doesn't allow. The service answers it as failed instead, so that
 //! the model can call again.
 
-use contracts::request::limits::MAX_TOOL_CALL_ID_CHARS;
-
 use super::{
     Definition, ExecutedBy, Limits,
     arguments::{self, ArgumentError},
@@ -28,33 +26,18 @@ pub fn route_calls(offered: &[Definition], calls: &[FunctionCall], limits: &Limi
     calls.iter().map(&mut route).collect()
 }
 
-/// The reason a call of a client tool isn't sent to the client. The texts are for the model.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ClientCallError {
-    #[error("The call has no usable id. Make it again.")]
-    InvalidCallId,
-    #[error(transparent)]
-    Arguments(#[from] ArgumentError),
-}
-
 /// Returns the reason the client can't answer this call. `None` if it can, or if the tool isn't the client's.
 pub(super) fn client_call_error(
     offered: &[Definition],
     call: &FunctionCall,
     limits: &Limits,
-) -> Option<ClientCallError> {
+) -> Option<ArgumentError> {
     let is_client_tool =
         |tool: &&Definition| tool.executed_by == ExecutedBy::Client && tool.name == call.name;
     let tool = offered.iter().find(is_client_tool)?;
-    let id = &call.call_id;
-    // The contract's rules for a `ToolCallId`.
-    if id.trim().is_empty() || id.chars().count() > MAX_TOOL_CALL_ID_CHARS || id.chars().any(char::is_control)
-    {
-        return Some(ClientCallError::InvalidCallId);
-    }
     // Schemas are checked when a context is written. One that is invalid all the same rejects nothing.
     let schema = Schema::compile(&tool.parameters).ok()?;
-    arguments::parse(&call.arguments, &schema, limits.argument_bytes).err().map(ClientCallError::Arguments)
+    arguments::parse(&call.arguments, &schema, limits.argument_bytes).err()
 }
 
 #[cfg(test)]
@@ -92,18 +75,12 @@ mod tests {
             call("3", "nobody", "{}"),
             call("4", "read", "{}"),
             call("5", "read", "{"),
-            call("", "read", PATH),
-            call("7\n", "read", PATH),
-            call(&"8".repeat(257), "read", PATH),
-            call("9", "read", PATH),
+            call("6", "read", PATH),
         ];
         let executors = route_calls(&offered, &calls, &Limits::default());
-        assert_eq!(executors, [Client, Server, Server, Server, Server, Server, Server, Server, Client]);
+        assert_eq!(executors, [Client, Server, Server, Server, Server, Client]);
         let error_of = |at: usize| client_call_error(&offered, &calls[at], &Limits::default());
-        assert_eq!(
-            (error_of(0), error_of(1), error_of(5)),
-            (None, None, Some(ClientCallError::InvalidCallId))
-        );
+        assert_eq!((error_of(0), error_of(1)), (None, None));
         assert!(
             error_of(3).is_some_and(|error| error.to_string().contains("\"path\" is a required property"))
         );

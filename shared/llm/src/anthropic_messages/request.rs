@@ -194,7 +194,7 @@ pub enum Content<'a> {
     /// A call of an earlier reply.
     ToolUse {
         /// The id that the result refers to.
-        id: Cow<'a, str>,
+        id: &'a str,
         /// The tool's name.
         name: &'a str,
         /// The arguments: an object.
@@ -203,7 +203,7 @@ pub enum Content<'a> {
     /// The result of a call.
     ToolResult {
         /// The id of the call.
-        tool_use_id: Cow<'a, str>,
+        tool_use_id: &'a str,
         /// The result.
         content: &'a str,
         /// True if the call failed.

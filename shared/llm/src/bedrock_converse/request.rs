@@ -233,7 +233,7 @@ pub enum Content<'a> {
     /// A call of an earlier reply.
     ToolUse {
         /// The id that the result refers to.
-        tool_use_id: Cow<'a, str>,
+        tool_use_id: &'a str,
         /// The tool's name.
         name: &'a str,
         /// The arguments: an object.
@@ -242,7 +242,7 @@ pub enum Content<'a> {
     /// The result of a call.
     ToolResult {
         /// The id of the call.
-        tool_use_id: Cow<'a, str>,
+        tool_use_id: &'a str,
         /// The result: one text.
         content: [ResultContent<'a>; 1],
         /// `error` if the call failed.

@@ -122,8 +122,8 @@ impl Blocks {
     pub(crate) fn reasoning(&self) -> Vec<Reasoning> {
         let mut calls_before = 0;
         let collected = self.blocks.iter().filter_map(|(_, block)| match block {
-            Block::Call { name, .. } => {
-                calls_before += usize::from(!name.is_empty());
+            Block::Call { .. } => {
+                calls_before += 1;
                 None
             }
             Block::Thinking { text, signature } => Some(Reasoning {

@@ -104,7 +104,7 @@ pub enum Message<'a> {
     /// The output of a call.
     Tool {
         /// The id of the call.
-        tool_call_id: Cow<'a, str>,
+        tool_call_id: &'a str,
         /// The output.
         content: Cow<'a, str>,
     },
@@ -178,7 +178,7 @@ pub struct File<'a> {
 #[serde(tag = "type", rename = "function")]
 pub struct Call<'a> {
     /// The id that the output refers to.
-    pub id: Cow<'a, str>,
+    pub id: &'a str,
     /// The function and its arguments.
     pub function: CalledFunction<'a>,
     /// The data that a Google model needs to continue from its call.

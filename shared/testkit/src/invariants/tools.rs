@@ -103,10 +103,11 @@ fn no_orphan(
         let what = format!("{} calls met {} outputs in {}", calls.len(), outputs.len(), turn.turn);
         violations.push(violation("I6", what));
     }
-    // Clients of this crate put the call's id into its result.
+    // Clients of this crate put the call's path into its result.
     let of_another = |output: &&ToolOutput| {
         let (ToolOutcome::ResultJson(text) | ToolOutcome::ErrorMessage(text)) = &output.outcome;
-        is_clients(&output.call) && !text.contains(&output.call.call_id)
+        let arguments: serde_json::Value = serde_json::from_str(&output.call.arguments).unwrap_or_default();
+        is_clients(&output.call) && arguments["path"].as_str().is_some_and(|path| !text.contains(path))
     };
     if let Some(output) = outputs.iter().find(of_another) {
         let what = format!("{} of {} got another call's result", output.call.call_id, turn.turn);

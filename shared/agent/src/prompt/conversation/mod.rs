@@ -25,7 +25,7 @@ use crate::{
     mode::Catalog,
     model::{Chain, Error, HistoryItem, Reply, ReplyItem, Request, Wire},
     outcome::{Outcome, answer::File},
-    tool::rounds::ReasoningReader,
+    tool::rounds::ReplayTarget,
 };
 
 use budget::HistoryBudget;
@@ -168,10 +168,20 @@ impl Conversation {
         history.into_iter().chain(latched).collect()
     }
 
-    /// Returns the model that gets the reasoning of earlier replies, if any.
-    pub(crate) fn reasoning_reader<'a>(&'a self, spec: &'a TurnSpec) -> Option<ReasoningReader<'a>> {
-        let reasoning_reader = ReasoningReader { model: &spec.route.model, provider: &self.provider };
-        Some(reasoning_reader).filter(|_| self.replays_reasoning())
+    /// Returns the provider's wire.
+    #[must_use]
+    pub fn wire(&self) -> Wire {
+        self.wire
+    }
+
+    /// Returns the model that earlier replies are replayed to.
+    pub(crate) fn replay_target<'a>(&'a self, spec: &'a TurnSpec) -> ReplayTarget<'a> {
+        ReplayTarget {
+            model: &spec.route.model,
+            provider: &self.provider,
+            wire: self.wire,
+            includes_reasoning: self.replays_reasoning(),
+        }
     }
 
     /// True if requests carry reasoning. A provider that stores nothing can't store reasoning either.
@@ -191,7 +201,7 @@ impl Conversation {
             depth: turn.depth(),
             mode: &turn.mode,
             solution: spec.prompt.solution.as_ref().filter(|_| self.loaded.solution_text.is_some()),
-            reasoning_reader: self.reasoning_reader(spec),
+            model: self.replay_target(spec),
             token_budget: self.budget.tokens,
             summary: state.history.summary(),
             omits_files: self.omissions.files,

@@ -1,9 +1,7 @@
 //! Tool calls and their results.
 
-use std::collections::HashSet;
-
 use contracts::{FileAddress, read::RanBy, response::ToolOutcome};
-use serde::{Deserialize, Serialize, de::IgnoredAny};
+use serde::{Deserialize, Serialize};
 
 use super::long_value::long_value_address;
 use crate::{
@@ -15,9 +13,9 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct ToolCallRecord {
-    /// Id of the call, unique within its turn.
+    /// Our id of the call, unique within its turn. Older records have the provider's id here.
     pub call_id: String,
-    /// The provider's call id. Set only if another call of the turn shares it.
+    /// The provider's id, of any length and with any characters. Only its provider gets it back.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub provider_id: Option<String>,
     /// The tool's name.
@@ -67,12 +65,12 @@ impl ToolCallRecord {
         }
     }
 
-    /// Creates a record of a call without a result.
+    /// Creates a record of a provider's call without a result, under our id.
     #[must_use]
-    pub fn new(call: FunctionCall) -> Self {
+    pub fn new(call_id: String, call: FunctionCall) -> Self {
         Self {
-            call_id: call.call_id,
-            provider_id: None,
+            call_id,
+            provider_id: Some(call.call_id),
             name: call.name,
             arguments: call.arguments,
             outcome: None,
@@ -82,43 +80,23 @@ impl ToolCallRecord {
         }
     }
 
-    /// Returns the call with its result, or `None` while the result is pending.
+    /// Returns the call with its result for the provider that made it, or `None` while the result is pending.
     #[must_use]
     pub fn output(&self) -> Option<ToolOutput> {
-        Some(ToolOutput { call: self.to_provider_call(), outcome: self.outcome.clone()? })
+        let call = FunctionCall { call_id: self.provider_id().to_owned(), ..self.to_call() };
+        Some(ToolOutput { call, outcome: self.outcome.clone()? })
     }
 
-    /// Replaces the call's id if it is one of `taken`, and keeps the provider's id beside it.
-    pub(super) fn ensure_unique_id(&mut self, taken: &HashSet<String>, position: usize, round: u32) {
-        if taken.contains(&self.call_id) {
-            let own = (0..=taken.len()).map(|more| format!("call_{round}_{position}_{more}"));
-            let free = own.filter(|id| !taken.contains(id)).take(1);
-            self.provider_id = free.map(|id| std::mem::replace(&mut self.call_id, id)).next();
-        }
+    /// Returns the provider's id.
+    pub(super) fn provider_id(&self) -> &str {
+        self.provider_id.as_ref().unwrap_or(&self.call_id)
     }
 
-    /// Returns the call with its unique id, as the turn and the client see it.
+    /// Returns the call with our id, as the turn and the client see it.
     #[must_use]
     pub fn to_call(&self) -> FunctionCall {
         let (call_id, name) = (self.call_id.clone(), self.name.clone());
         FunctionCall { call_id, name, arguments: self.arguments.clone() }
-    }
-
-    /// Returns the call with the provider's id.
-    pub(super) fn to_provider_call(&self) -> FunctionCall {
-        let call_id = self.provider_id.as_ref().unwrap_or(&self.call_id).clone();
-        FunctionCall { call_id, ..self.to_call() }
-    }
-
-    /// Returns the call for a replay. Some providers parse the arguments of earlier calls and reject invalid JSON.
-    pub(super) fn to_replay_call(&self) -> FunctionCall {
-        let is_json = serde_json::from_str::<IgnoredAny>(&self.arguments).is_ok();
-        let arguments = match self.arguments.trim() {
-            _ if is_json => self.arguments.clone(),
-            "" => "{}".to_owned(),
-            malformed => serde_json::json!({ "malformed": malformed }).to_string(),
-        };
-        FunctionCall { arguments, ..self.to_provider_call() }
     }
 
     /// Truncates long values.
@@ -140,7 +118,8 @@ impl ToolCallRecord {
 
     pub(super) fn size(&self) -> usize {
         let outcome = self.outcome.as_ref().map_or(0, |outcome| outcome_text(outcome).len());
-        [self.call_id.len(), self.name.len(), self.arguments.len(), outcome].iter().sum()
+        let ids = self.call_id.len() + self.provider_id.as_ref().map_or(0, String::len);
+        [ids, self.name.len(), self.arguments.len(), outcome].iter().sum()
     }
 }
 

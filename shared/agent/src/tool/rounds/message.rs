@@ -4,7 +4,7 @@ use contracts::FileAddress;
 use serde::{Deserialize, Serialize};
 
 use super::long_value::long_value_address;
-use crate::model::{HostedCall, Reasoning};
+use crate::model::{HostedCall, Reasoning, Wire};
 
 /// A reply that called tools, apart from the calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +28,9 @@ pub struct AssistantMessage {
     /// The model's provider.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub provider: String,
+    /// The provider's wire. `None` if it was not recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wire: Option<Wire>,
 }
 
 impl AssistantMessage {
@@ -44,5 +47,6 @@ impl AssistantMessage {
             && self.text_file.is_none()
             && self.reasoning.is_empty()
             && self.hosted.is_empty()
+            && self.provider.is_empty()
     }
 }

@@ -4,6 +4,7 @@ mod call_record;
 mod long_value;
 mod message;
 mod model_call;
+mod replay;
 mod round;
 mod size;
 #[cfg(test)]
@@ -13,5 +14,6 @@ pub use call_record::{CallFiles, ToolCallRecord, outcome_text};
 pub use long_value::MAX_INLINE_VALUE_BYTES;
 pub use message::AssistantMessage;
 pub use model_call::ModelCallInfo;
-pub use round::{ReasoningReader, Round, record_calls};
+pub use replay::{CallIds, ReplayTarget};
+pub use round::{Round, record_calls};
 pub use size::{MAX_COMPLETED_BYTES, MAX_RUNNING_BYTES, within_bytes};

@@ -1,26 +1,16 @@
 //! A tool round, and its items for a replay.
 
-use std::collections::HashSet;
-
+use protocol::id::{SessionKey, TurnKey};
 use serde::{Deserialize, Serialize};
 
-use super::{AssistantMessage, ModelCallInfo, ToolCallRecord, outcome_text};
+use super::{AssistantMessage, CallIds, ModelCallInfo, ToolCallRecord, outcome_text};
 use crate::{
-    model::{FunctionCall, HostedCall, Reasoning, ReplyItem, ToolOutput},
+    model::{FunctionCall, HostedCall, Reasoning, ToolOutput},
     text::{may_be_truncated, truncate},
 };
 
 /// Maximum size of a truncated value, in bytes.
 const MAX_BRIEF_VALUE_BYTES: usize = 4 << 10;
-
-/// A model that can read reasoning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReasoningReader<'a> {
-    /// The model.
-    pub model: &'a str,
-    /// The model's provider.
-    pub provider: &'a str,
-}
 
 /// A reply that called tools, with the calls and their results.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,25 +30,7 @@ pub struct Round {
 }
 
 impl Round {
-    /// Returns the items of the reply for a replay. Only the model that wrote reasoning can read it, and providers
-    /// reject a call without an output.
-    #[must_use]
-    pub fn reply_items(&self, reader: Option<ReasoningReader<'_>>) -> Vec<ReplyItem> {
-        let AssistantMessage { text, reasoning, hosted, model, provider, text_file: _ } = &self.message;
-        let readable = reader == Some(ReasoningReader { model, provider });
-        let answered: Vec<_> = self.calls.iter().filter(|call| call.outcome.is_some()).collect();
-        let mut items = Vec::new();
-        for position in 0..=answered.len() {
-            items.extend(interleave(reasoning, hosted, position).filter(|_| readable));
-            if position == 0 && !text.trim().is_empty() {
-                items.push(ReplyItem::Text(text.clone()));
-            }
-            items.extend(answered.get(position).map(|call| ReplyItem::Call(call.to_replay_call())));
-        }
-        items
-    }
-
-    /// Returns the outputs of its calls, in the model's order.
+    /// Returns the outputs of its calls for the provider that made them, in the model's order.
     #[must_use]
     pub fn outputs(&self) -> Vec<ToolOutput> {
         self.calls.iter().filter_map(ToolCallRecord::output).collect()
@@ -72,6 +44,9 @@ impl Round {
             message: AssistantMessage {
                 text,
                 text_file: self.message.text_file_address(),
+                model: self.message.model.clone(),
+                provider: self.message.provider.clone(),
+                wire: self.message.wire,
                 ..AssistantMessage::default()
             },
             calls: self.calls.iter().map(|call| call.brief(MAX_BRIEF_VALUE_BYTES)).collect(),
@@ -100,35 +75,20 @@ impl Round {
     }
 }
 
-/// Creates records of a reply's calls, each with an id that is unique within the turn. Some providers reuse ids from
-/// reply to reply, and results that a client sends again must differ from the results of the next round.
-pub fn record_calls(calls: Vec<FunctionCall>, before: &[Round], round: u32) -> Vec<ToolCallRecord> {
+/// Creates records of a reply's calls, each with our own id. Providers repeat their ids from reply to reply, and put
+/// whole signatures into them.
+pub fn record_calls(
+    calls: Vec<FunctionCall>,
+    before: &[Round],
+    turn: &TurnKey,
+    round: u32,
+) -> Vec<ToolCallRecord> {
     let ids = before.iter().flat_map(|round| &round.calls).map(|call| call.call_id.clone());
-    let mut taken: HashSet<String> = ids.collect();
+    let mut ids = CallIds::new(ids);
+    let SessionKey { org, session } = &turn.session;
     let records = calls.into_iter().enumerate().map(|(position, call)| {
-        let mut call = ToolCallRecord::new(call);
-        call.ensure_unique_id(&taken, position, round);
-        taken.insert(call.call_id.clone());
-        call
+        let seed = format!("{org}/{session}/{}/{round}/{position}", turn.turn);
+        ToolCallRecord::new(ids.unique(&seed), call)
     });
     records.collect()
-}
-
-/// Returns the reasoning and the hosted calls that precede the call at this position, in order.
-fn interleave<'a>(
-    reasoning: &'a [Reasoning],
-    hosted: &'a [HostedCall],
-    position: usize,
-) -> impl Iterator<Item = ReplyItem> + 'a {
-    let after = move |thoughts: usize| {
-        let here =
-            move |call: &&HostedCall| call.calls_before == position && call.reasoning_before == thoughts;
-        hosted.iter().filter(here).cloned().map(ReplyItem::Hosted)
-    };
-    let thoughts = reasoning.iter().enumerate().filter(move |(_, thought)| thought.calls_before == position);
-    let first = reasoning.iter().take_while(|thought| thought.calls_before < position).count();
-    let preceding = thoughts.flat_map(move |(at, thought)| {
-        std::iter::once(ReplyItem::Reasoning(thought.clone())).chain(after(at + 1))
-    });
-    after(first).chain(preceding)
 }

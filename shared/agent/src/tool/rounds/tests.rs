@@ -1,7 +1,14 @@
-use contracts::{FileAddress, response::ToolOutcome};
+use std::collections::HashSet;
+
+use contracts::{
+    FileAddress,
+    id::{OrgId, SessionId, TurnId},
+    response::ToolOutcome,
+};
+use protocol::id::{SessionKey, TurnKey};
 
 use super::*;
-use crate::model::{FunctionCall, HostedCall, Reasoning, ReplyItem};
+use crate::model::{FunctionCall, HostedCall, Reasoning, ReplyItem, Wire};
 
 fn called(id: &str, result: &str) -> ToolCallRecord {
     ToolCallRecord {
@@ -28,14 +35,135 @@ fn searched(calls_before: usize, reasoning_before: usize, id: &str) -> HostedCal
     HostedCall { calls_before, reasoning_before, item: serde_json::json!({ "id": id }) }
 }
 
+fn turn_key(turn: &str) -> TurnKey {
+    let session = SessionKey { org: OrgId::new("acme").unwrap(), session: SessionId::new("s").unwrap() };
+    TurnKey { session, turn: TurnId::new(turn).unwrap() }
+}
+
+fn target(provider: &str, wire: Wire) -> ReplayTarget<'_> {
+    ReplayTarget { model: "m", provider, wire, includes_reasoning: true }
+}
+
+/// A round of a reply from provider `p`, as it is recorded now.
+fn recorded(turn: &str, calls: &[(&str, &str, &str)]) -> Round {
+    let received = calls.iter().map(|(id, name, arguments)| FunctionCall {
+        call_id: (*id).to_owned(),
+        name: (*name).to_owned(),
+        arguments: (*arguments).to_owned(),
+    });
+    let mut calls = record_calls(received.collect(), &[], &turn_key(turn), 1);
+    for call in &mut calls {
+        call.outcome = Some(ToolOutcome::ResultJson("1".to_owned()));
+    }
+    let (model, provider, wire) = ("m".to_owned(), "p".to_owned(), Some(Wire::ChatCompletions));
+    Round {
+        message: AssistantMessage { model, provider, wire, ..Default::default() },
+        calls,
+        ..Round::default()
+    }
+}
+
+/// The calls of rounds as a request has them.
+fn replayed(rounds: &[Round], target: ReplayTarget<'_>) -> Vec<FunctionCall> {
+    let mut ids = CallIds::default();
+    let calls = rounds.iter().flat_map(|round| {
+        let (items, outputs) = ids.replay(round, target);
+        let calls: Vec<_> = items
+            .into_iter()
+            .filter_map(|item| match item {
+                ReplyItem::Call(call) => Some(call),
+                _ => None,
+            })
+            .collect();
+        assert!(outputs.iter().map(|output| &output.call).eq(&calls), "each call is answered");
+        calls
+    });
+    calls.collect()
+}
+
+fn ids(calls: &[FunctionCall]) -> Vec<&str> {
+    calls.iter().map(|call| call.call_id.as_str()).collect()
+}
+
 #[test]
-fn duplicate_call_id_is_replaced() {
+fn call_ids_are_ours_and_differ_within_a_turn() {
     let call = |id: &str| called(id, "").to_call();
-    let before = [round(vec![called("a", ""), called("call_2_0_0", "")])];
-    let records = record_calls(["a", "a", "b"].map(call).to_vec(), &before, 2);
-    let ids = |of: fn(&ToolCallRecord) -> FunctionCall| records.iter().map(move |call| of(call).call_id);
-    assert_eq!(ids(ToolCallRecord::to_call).collect::<Vec<_>>(), ["call_2_0_1", "call_2_1_0", "b"]);
-    assert_eq!(ids(ToolCallRecord::to_provider_call).collect::<Vec<_>>(), ["a", "a", "b"], "the provider's");
+    let before = [round(record_calls(vec![call("a")], &[], &turn_key("t"), 2))];
+    let records = record_calls(["a", "a", "b"].map(call).to_vec(), &before, &turn_key("t"), 2);
+    let own: HashSet<&str> =
+        before[0].calls.iter().chain(&records).map(|call| call.call_id.as_str()).collect();
+    assert_eq!(own.len(), 4, "{own:?}");
+    assert!(own.iter().all(|id| id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric())));
+    assert_eq!(records.iter().map(ToolCallRecord::provider_id).collect::<Vec<_>>(), ["a", "a", "b"]);
+    assert_eq!(records, record_calls(["a", "a", "b"].map(call).to_vec(), &before, &turn_key("t"), 2));
+}
+
+#[test]
+fn provider_gets_its_own_ids_back_and_others_get_ours() {
+    let signed = format!("call_1__thought__{}+/=", "Q".repeat(4_600));
+    let rounds = [
+        recorded("t1", &[(&signed, "look", "{}"), ("functions.look:0", "look", "{}")]),
+        recorded("t2", &[("functions.look:0", "look", "{}")]),
+    ];
+    let own: Vec<&str> =
+        rounds.iter().flat_map(|round| &round.calls).map(|call| call.call_id.as_str()).collect();
+    let author = replayed(&rounds, target("p", Wire::ChatCompletions));
+    assert_eq!(ids(&author), [&signed, "functions.look:0", own[2]], "a repeated id is replaced by ours");
+    for other in [target("q", Wire::ChatCompletions), target("p", Wire::BedrockConverse)] {
+        assert_eq!(ids(&replayed(&rounds, other)), own);
+    }
+    let outputs = rounds[0].outputs();
+    assert_eq!(outputs[0].call.call_id, signed, "a chain continues with the provider's id");
+}
+
+#[test]
+fn ids_of_older_records_stay_apart_on_every_wire() {
+    let old = |id: &str| {
+        let mut round = round(vec![called(id, "1")]);
+        round.message.provider = "p".to_owned();
+        round
+    };
+    let rounds = [old("call.1"), old("call:1"), old("call_1"), old("call_1")];
+    let author = replayed(&rounds, target("p", Wire::ChatCompletions));
+    assert_eq!(ids(&author)[..3], ["call.1", "call:1", "call_1"]);
+    for replayed in [author, replayed(&rounds, target("q", Wire::BedrockConverse))] {
+        assert_eq!(ids(&replayed).into_iter().collect::<HashSet<_>>().len(), 4, "{replayed:?}");
+    }
+}
+
+#[test]
+fn invented_names_become_valid_and_stay_apart() {
+    let long = "x".repeat(65);
+    let invented =
+        ["functions.look", "functions:look", "m\u{fc}nze", &long, "", "look now", "browser.tabs.open"];
+    let calls: Vec<_> = invented.iter().map(|name| ("a", *name, "{}")).collect();
+    let sent = replayed(&[recorded("t", &calls)], target("p", Wire::AnthropicMessages));
+    let names: HashSet<&str> = sent.iter().map(|call| call.name.as_str()).collect();
+    assert_eq!(names.len(), invented.len(), "{names:?}");
+    let is_valid = |name: &&str| {
+        (1..=64).contains(&name.len())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+    };
+    assert!(names.iter().all(is_valid), "{names:?}");
+    let valid = "a".repeat(64);
+    assert_eq!(
+        replayed(&[recorded("t", &[("a", &valid, "{}")])], target("p", Wire::Responses))[0].name,
+        valid
+    );
+}
+
+#[test]
+fn arguments_that_are_no_object_become_one() {
+    let deep = format!("{}1{}", "{\"a\":".repeat(70), "}".repeat(70));
+    for odd in ["[1]", "null", "\"x\"", r#""{\"a\":1}""#, "1", "{", "NaN", r#"{"a":"\ud800"}"#, &deep] {
+        let sent = replayed(&[recorded("t", &[("a", "look", odd)])], target("p", Wire::Responses));
+        let parsed: serde_json::Value = serde_json::from_str(&sent[0].arguments).unwrap();
+        assert_eq!(parsed, serde_json::json!({ "malformed": odd }));
+    }
+    for (written, expected) in [(" ", "{}"), (r#"{ "a": 1.50 }"#, r#"{ "a": 1.50 }"#)] {
+        let sent = replayed(&[recorded("t", &[("a", "look", written)])], target("p", Wire::Responses));
+        assert_eq!(sent[0].arguments, expected);
+    }
 }
 
 #[test]
@@ -83,9 +211,11 @@ fn reply_items_keep_order_and_reasoning_goes_to_its_author() {
         ],
         model: "m".to_owned(),
         provider: "p".to_owned(),
+        wire: None,
     };
     let reply = Round { message, calls: vec![called("c1", "1"), called("c2", "2")], ..Round::default() };
-    let reader = |provider| Some(ReasoningReader { model: "m", provider });
+    let items =
+        |round: &Round, provider| CallIds::default().replay(round, target(provider, Wire::Responses)).0;
     let names = |items: Vec<ReplyItem>| -> Vec<String> {
         let name = |item| match item {
             ReplyItem::Text(text) => text,
@@ -96,10 +226,10 @@ fn reply_items_keep_order_and_reasoning_goes_to_its_author() {
         items.into_iter().map(name).collect()
     };
     assert_eq!(
-        names(reply.reply_items(reader("p"))),
+        names(items(&reply, "p")),
         ["ws_0", "rs_1", "ws_1", "Let me look.", "c1", "ws_2", "rs_2", "c2", "ws_3"]
     );
-    assert_eq!(names(reply.reply_items(reader("q"))), ["Let me look.", "c1", "c2"]);
+    assert_eq!(names(items(&reply, "q"))[0], "Let me look.", "no reasoning");
     let open = Round { calls: vec![ToolCallRecord { outcome: None, ..called("c1", "") }], ..reply };
-    assert_eq!(names(open.reply_items(None)), ["Let me look."], "nobody answered the call");
+    assert_eq!(names(items(&open, "q")), ["Let me look."], "nobody answered the call");
 }

@@ -17,7 +17,7 @@ use tracing::{Instrument, Span, field::Empty};
 use super::{
     Definition, Effect, ExecutedBy, Limits, Registry, ToolError, ToolInput, ToolSuccess, TurnFacts,
     arguments::{self, ArgumentError},
-    routing::{ClientCallError, client_call_error},
+    routing::client_call_error,
 };
 use crate::model::{FunctionCall, ToolOutput};
 use crate::{text::truncate, tool::timer::Timer};
@@ -110,8 +110,6 @@ enum CallError {
     TooMany(usize),
     #[error("There is no such tool in this turn. There are: {0}.")]
     NotOffered(String),
-    #[error(transparent)]
-    ClientCall(#[from] ClientCallError),
     #[error("This tool is no longer available. Continue without it.")]
     Unregistered,
     #[error(transparent)]
@@ -158,7 +156,7 @@ impl<W: Timer> Runner<'_, W> {
             // A call of a client tool is here if the client can't answer it, or has reached its limit.
             Some(tool) if tool.executed_by == ExecutedBy::Client => {
                 let error = client_call_error(self.offered, call, self.limits);
-                return Err(error.map_or(CallError::TooMany(self.limits.calls), CallError::ClientCall));
+                return Err(error.map_or(CallError::TooMany(self.limits.calls), CallError::Arguments));
             }
             Some(_) => {}
         }

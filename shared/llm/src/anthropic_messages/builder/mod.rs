@@ -18,7 +18,6 @@ use contracts::response::ToolOutcome;
 
 use crate::anthropic_messages::request as wire;
 use crate::prompt;
-use crate::tool_calls::portable_id;
 
 /// The most tokens of a reply if the context sets no limit, which the API requires: no model in use allows fewer.
 pub const DEFAULT_MAX_TOKENS: u32 = 32_000;
@@ -140,8 +139,7 @@ fn tool_result(output: &ToolOutput) -> wire::Block<'_> {
         ToolOutcome::ResultJson(json) => (json.as_str(), false),
         ToolOutcome::ErrorMessage(message) => (message.as_str(), true),
     };
-    let tool_use_id = portable_id(&output.call.call_id);
-    wire::Content::ToolResult { tool_use_id, content, is_error }.into()
+    wire::Content::ToolResult { tool_use_id: &output.call.call_id, content, is_error }.into()
 }
 
 fn attachment(attachment: &Attachment) -> wire::Block<'_> {

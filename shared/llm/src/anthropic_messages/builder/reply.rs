@@ -7,7 +7,7 @@ use agent::model::{Reasoning, ReplyItem};
 use crate::anthropic_messages::request::{Block, Content};
 use crate::block_reply::{REDACTED_THINKING, THINKING};
 use crate::prompt;
-use crate::tool_calls::{input_object, portable_id};
+use crate::tool_calls::input_object;
 
 /// Builds the blocks of a reply. Skips the reasoning and the hosted tools of other wires, and blank text.
 pub(super) fn blocks(items: &[ReplyItem]) -> Vec<Block<'_>> {
@@ -17,11 +17,9 @@ pub(super) fn blocks(items: &[ReplyItem]) -> Vec<Block<'_>> {
         }
         ReplyItem::Reasoning(reasoning) => thinking(reasoning),
         ReplyItem::Hosted(_) => None,
-        ReplyItem::Call(call) => Some(Content::ToolUse {
-            id: portable_id(&call.call_id),
-            name: &call.name,
-            input: input_object(call),
-        }),
+        ReplyItem::Call(call) => {
+            Some(Content::ToolUse { id: &call.call_id, name: &call.name, input: input_object(call) })
+        }
     });
     content.map(Block::from).collect()
 }

@@ -72,9 +72,9 @@ fn tool_round_keeps_thinking_with_its_signature() {
         thought(REDACTED_THINKING, Vec::new()),
         thought("rs_1", Vec::new()),
         ReplyItem::Text(" ".to_owned()),
-        ReplyItem::Call(call("call.1")),
+        ReplyItem::Call(call("call_1")),
     ]);
-    let failed = results("call.1", ToolOutcome::ErrorMessage("Gone.".to_owned()));
+    let failed = results("call_1", ToolOutcome::ErrorMessage("Gone.".to_owned()));
     let history = vec![HistoryItem::Message(user("Look.")), reply];
     let sent = body(&request(history, failed))["messages"].clone();
     assert!(sent[0]["content"][0].get(POINT).is_some(), "the previous request's end");

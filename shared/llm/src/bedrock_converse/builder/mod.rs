@@ -159,7 +159,7 @@ impl<'a> Conversation<'a> {
     fn tool_result(&self, output: &'a ToolOutput) -> wire::Content<'a> {
         let has_failed = matches!(output.outcome, ToolOutcome::ErrorMessage(_));
         wire::Content::ToolResult {
-            tool_use_id: reply::tool_use_id(&output.call.call_id),
+            tool_use_id: &output.call.call_id,
             content: [wire::ResultContent::Text(prompt::output_text(&output.outcome))],
             status: (has_failed && self.family.has_result_status()).then_some("error"),
         }

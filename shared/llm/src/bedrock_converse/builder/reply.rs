@@ -7,10 +7,7 @@ use agent::model::{Reasoning, ReplyItem};
 use crate::bedrock_converse::request::{Content, ReasoningContent};
 use crate::block_reply::{REDACTED_THINKING, THINKING};
 use crate::prompt;
-use crate::tool_calls::{input_object, portable_id};
-
-/// The most characters of a call's id.
-const MAX_ID: usize = 64;
+use crate::tool_calls::input_object;
 
 /// Builds the blocks of a reply. Skips the reasoning and the hosted tools of other wires, and blank text.
 pub(super) fn blocks(items: &[ReplyItem]) -> impl Iterator<Item = Content<'_>> {
@@ -18,11 +15,9 @@ pub(super) fn blocks(items: &[ReplyItem]) -> impl Iterator<Item = Content<'_>> {
         ReplyItem::Text(text) => prompt::non_blank(text).map(|text| Content::Text(Cow::Borrowed(text))),
         ReplyItem::Reasoning(reasoning) => reasoning_content(reasoning).map(Content::ReasoningContent),
         ReplyItem::Hosted(_) => None,
-        ReplyItem::Call(call) => Some(Content::ToolUse {
-            tool_use_id: tool_use_id(&call.call_id),
-            name: &call.name,
-            input: input_object(call),
-        }),
+        ReplyItem::Call(call) => {
+            Some(Content::ToolUse { tool_use_id: &call.call_id, name: &call.name, input: input_object(call) })
+        }
     })
 }
 
@@ -41,14 +36,5 @@ fn reasoning_content(reasoning: &Reasoning) -> Option<ReasoningContent<'_>> {
         }
         REDACTED_THINKING => Some(ReasoningContent::RedactedContent(&reasoning.encrypted)),
         _ => None,
-    }
-}
-
-/// Returns the id of a call in the API's form. A long one keeps its end, where ids differ.
-pub(super) fn tool_use_id(id: &str) -> Cow<'_, str> {
-    let portable = portable_id(id);
-    match portable.len().checked_sub(MAX_ID) {
-        None | Some(0) => portable,
-        Some(surplus) => Cow::Owned(portable.chars().skip(surplus).collect()),
     }
 }

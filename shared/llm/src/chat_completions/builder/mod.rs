@@ -6,8 +6,6 @@
 //!
 //! A replayed message is built as it was the first time, so that providers can cache the prompt.
 
-mod call_id;
-
 use std::borrow::Cow;
 
 use agent::model::{Attachment, Chain, HistoryItem, Message, ReplyItem, Request};
@@ -112,7 +110,7 @@ impl Renderer {
                     let needs_signature = self.signs_calls && assistant.tool_calls.is_empty();
                     let signature = signature.take().or(needs_signature.then_some(NO_SIGNATURE));
                     assistant.tool_calls.push(wire::Call {
-                        id: call_id::portable(&call.call_id),
+                        id: &call.call_id,
                         function: wire::CalledFunction { name: &call.name, arguments: &call.arguments },
                         extra_content: signature.map(|thought_signature| wire::ExtraContent {
                             google: wire::GoogleContent { thought_signature },
@@ -128,7 +126,7 @@ impl Renderer {
 /// Adds a message: the outputs of the previous calls, then the user message.
 fn push_message<'a>(messages: &mut Vec<wire::Message<'a>>, message: &'a Message) {
     messages.extend(message.tool_outputs.iter().map(|output| wire::Message::Tool {
-        tool_call_id: call_id::portable(&output.call.call_id),
+        tool_call_id: &output.call.call_id,
         content: prompt::output_text(&output.outcome),
     }));
     if !prompt::only_brings_results(message) {

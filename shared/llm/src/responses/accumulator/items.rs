@@ -45,7 +45,7 @@ pub(super) fn reasoning(items: &[Item]) -> Vec<Reasoning> {
     let mut calls_before = 0;
     let collected = items.iter().filter_map(|item| match item {
         Item::FunctionCall(call) => {
-            calls_before += usize::from(!call.name.is_empty());
+            calls_before += usize::from(!call.is_empty());
             None
         }
         Item::Reasoning(reasoning) => Some(Reasoning {
@@ -64,7 +64,7 @@ pub(super) fn hosted(items: &[Item]) -> Vec<HostedCall> {
     let (mut calls_before, mut reasoning_before) = (0, 0);
     let collected = items.iter().filter_map(|item| match item {
         Item::FunctionCall(call) => {
-            calls_before += usize::from(!call.name.is_empty());
+            calls_before += usize::from(!call.is_empty());
             None
         }
         Item::Reasoning(_) => {

@@ -303,8 +303,9 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
             hosted: reply.hosted,
             model: self.spec.route.model.clone(),
             provider: self.models.provider_id(&self.spec),
+            wire: Some(self.conversation.wire()),
         };
-        self.state.start_round(reply.calls, message, info);
+        self.state.start_round(&turn.key, reply.calls, message, info);
         tools::run(self.deps, self.owned, &self.spec, &mut self.state, self.stream).await?;
         self.long_values = long_values(turn, &self.state);
         if self.state.rounds.pending_calls().next().is_none() {

@@ -1,0 +1,161 @@
+//! A round as a provider accepts it again, whatever a model wrote: with valid names, objects as arguments, and call
+//! ids that differ.
+
+use std::collections::HashSet;
+
+use contracts::ContentHash;
+use serde_json::{Map, Value};
+
+use super::{AssistantMessage, Round, ToolCallRecord};
+use crate::{
+    model::{FunctionCall, HostedCall, Reasoning, ReplyItem, ToolOutput, Wire},
+    tool::check::{MAX_NAME_CHARS, is_valid_name},
+};
+
+/// The length of our call ids. Mistral accepts only nine letters and digits.
+const ID_LENGTH: usize = 9;
+
+/// The most levels of arguments. The parsers of some providers end at 100, and a request adds levels of its own.
+const MAX_LEVELS: usize = 64;
+
+/// The characters of a hash that tell shortened names apart.
+const NAME_HASH_CHARS: usize = 8;
+
+/// The model that a conversation is replayed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReplayTarget<'a> {
+    /// The model.
+    pub model: &'a str,
+    /// The model's provider.
+    pub provider: &'a str,
+    /// The provider's wire.
+    pub wire: Wire,
+    /// True if requests carry reasoning.
+    pub includes_reasoning: bool,
+}
+
+impl ReplayTarget<'_> {
+    /// True if the reply came from this provider, over this wire. Older replies don't name theirs.
+    fn is_author(&self, reply: &AssistantMessage) -> bool {
+        reply.provider == self.provider && reply.wire.is_none_or(|wire| wire == self.wire)
+    }
+}
+
+/// The call ids of one request, which differ from each other.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CallIds(HashSet<String>);
+
+impl CallIds {
+    /// Creates a set of the ids that are taken.
+    pub(super) fn new(taken: impl Iterator<Item = String>) -> Self {
+        Self(taken.collect())
+    }
+
+    /// Returns a new id: nine letters and digits, which every provider accepts. The same seeds give the same ids.
+    pub(super) fn unique(&mut self, seed: &str) -> String {
+        let mut id = hash(seed, ID_LENGTH);
+        while !self.0.insert(id.clone()) {
+            id = hash(&format!("{seed}/{id}"), ID_LENGTH);
+        }
+        id
+    }
+
+    /// Returns the reply and the outputs of a round for a request. Only the model that wrote reasoning can read it, and
+    /// providers reject a call without an output.
+    pub fn replay(&mut self, round: &Round, target: ReplayTarget<'_>) -> (Vec<ReplyItem>, Vec<ToolOutput>) {
+        let AssistantMessage { text, reasoning, hosted, model, .. } = &round.message;
+        let is_author = target.is_author(&round.message);
+        let readable = target.includes_reasoning && is_author && model == target.model;
+        let answered = round.calls.iter().filter_map(|call| Some((call, call.outcome.clone()?)));
+        let outputs: Vec<_> = answered
+            .map(|(call, outcome)| ToolOutput { call: self.replay_call(call, is_author), outcome })
+            .collect();
+        let mut items = Vec::new();
+        for position in 0..=outputs.len() {
+            items.extend(interleave(reasoning, hosted, position).filter(|_| readable));
+            if position == 0 && !text.trim().is_empty() {
+                items.push(ReplyItem::Text(text.clone()));
+            }
+            items.extend(outputs.get(position).map(|output| ReplyItem::Call(output.call.clone())));
+        }
+        (items, outputs)
+    }
+
+    /// Returns a call for a request. Its author gets its own id back, unless it gave that id to an earlier call too.
+    fn replay_call(&mut self, call: &ToolCallRecord, is_author: bool) -> FunctionCall {
+        let provider_id = Some(call.provider_id()).filter(|_| is_author);
+        let own_id = Some(call.call_id.as_str()).filter(|id| is_own_id(id));
+        let free = [provider_id, own_id].into_iter().flatten().find(|id| !self.0.contains(*id));
+        let call_id = match free {
+            Some(id) => {
+                self.0.insert(id.to_owned());
+                id.to_owned()
+            }
+            None => self.unique(&call.call_id),
+        };
+        FunctionCall {
+            call_id,
+            name: replayed_name(&call.name),
+            arguments: replayed_arguments(&call.arguments),
+        }
+    }
+}
+
+/// True for ids in our form. Every provider accepts them.
+fn is_own_id(id: &str) -> bool {
+    id.len() == ID_LENGTH && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+fn hash(text: &str, chars: usize) -> String {
+    ContentHash::hash_bytes(text.as_bytes()).to_string().chars().take(chars).collect()
+}
+
+/// Returns the name of a call as every provider accepts it: 1 to 64 letters, digits, `_` and `-`. A model that invented
+/// another name was told that there is no such tool. The name's hash keeps it apart from other names.
+fn replayed_name(name: &str) -> String {
+    if is_valid_name(name) {
+        return name.to_owned();
+    }
+    let is_allowed = |character: char| character.is_ascii_alphanumeric() || character == '-';
+    let allowed = name.chars().map(|character| if is_allowed(character) { character } else { '_' });
+    let start: String = allowed.take(MAX_NAME_CHARS - NAME_HASH_CHARS - 1).collect();
+    format!("{start}_{}", hash(name, NAME_HASH_CHARS))
+}
+
+/// Returns arguments as a JSON object, which every provider accepts. Others are the text of its only member.
+fn replayed_arguments(arguments: &str) -> String {
+    match serde_json::from_str::<Value>(arguments) {
+        Ok(value @ Value::Object(_)) if levels(&value) <= MAX_LEVELS => arguments.to_owned(),
+        _ if arguments.trim().is_empty() => Value::Object(Map::new()).to_string(),
+        _ => serde_json::json!({ "malformed": arguments.trim() }).to_string(),
+    }
+}
+
+/// Returns the levels of a value. The parser bounds them.
+fn levels(value: &Value) -> usize {
+    let deepest = match value {
+        Value::Array(values) => values.iter().map(levels).max(),
+        Value::Object(members) => members.values().map(levels).max(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return 0,
+    };
+    deepest.unwrap_or(0) + 1
+}
+
+/// Returns the reasoning and the hosted calls that precede the call at this position, in order.
+fn interleave<'a>(
+    reasoning: &'a [Reasoning],
+    hosted: &'a [HostedCall],
+    position: usize,
+) -> impl Iterator<Item = ReplyItem> + 'a {
+    let after = move |thoughts: usize| {
+        let here =
+            move |call: &&HostedCall| call.calls_before == position && call.reasoning_before == thoughts;
+        hosted.iter().filter(here).cloned().map(ReplyItem::Hosted)
+    };
+    let thoughts = reasoning.iter().enumerate().filter(move |(_, thought)| thought.calls_before == position);
+    let first = reasoning.iter().take_while(|thought| thought.calls_before < position).count();
+    let preceding = thoughts.flat_map(move |(at, thought)| {
+        std::iter::once(ReplyItem::Reasoning(thought.clone())).chain(after(at + 1))
+    });
+    after(first).chain(preceding)
+}
