@@ -4,8 +4,9 @@
 use serde_json::{Value, json};
 
 use crate::{
+    cancel::cancel,
     client_tools::{results, submit},
-    support::{final_text_and_result, reading_tool},
+    support::{System, final_text_and_result, in_context, reading_tool},
     wires::{WIRES, Wires, on, says},
 };
 
@@ -77,4 +78,72 @@ async fn signed_call_id_goes_back_whole_and_the_client_gets_ours() {
         assert!(call.len() > 4_600 && call.ends_with("+/==") && call == result, "{call}");
     }
     wires.end().await;
+}
+
+/// The conversation of the last model call.
+fn request_text(system: &System) -> String {
+    system.last_call()["input"].to_string()
+}
+
+#[tokio::test]
+async fn calls_of_a_cancelled_turn_are_told_to_the_next_one() {
+    for chain in ["provider", "local"] {
+        let system = System::start().await;
+        system.put_context(json!({ "Chain": chain, "ClientTools": [reading_tool()] })).await;
+        let ada = system.client("acme", "ada");
+        ada.execute(&in_context("Hello [[script: say \"Hi.\"]]")).await.result();
+        let read = "call workspace_read_file {\"path\":\"doomed.rs\"}";
+        let doomed = in_context(&format!("Delete it [[script: {read}; then; {read}; then; say \"Never.\"]]"));
+        let waits = ada.execute(&doomed).await.result();
+        let waits = submit(&ada, &results(&waits, "file-is-gone")).await.result();
+        assert_eq!(waits["Kind"], "client_tool_continuation", "{chain}");
+        cancel(&ada, &doomed).await;
+
+        let answer = ada.execute(&in_context("Is it there? [[script: say \"No.\"]]")).await.result();
+        assert_eq!(answer["PrimaryOutputText"], "No.", "{chain}");
+        let request = request_text(&system);
+        for expected in
+            ["Delete it", "doomed.rs", "file-is-gone", "may have run", "[NO_ANSWER]", "the user cancelled it"]
+        {
+            assert!(request.contains(expected), "{chain}, {expected}: {request}");
+        }
+        assert_eq!(system.last_call().get("previous_response_id").is_some(), chain == "provider");
+        ada.execute(&in_context("And now? [[script: say \"No.\"]]")).await.result();
+        assert_eq!(
+            request_text(&system).contains("file-is-gone"),
+            chain == "local",
+            "a provider is told once"
+        );
+    }
+}
+
+#[tokio::test]
+async fn calls_of_a_failed_or_superseded_turn_are_told_to_the_next_one() {
+    let system = System::start().await;
+    system.put_context(json!({ "ClientTools": [reading_tool()] })).await;
+    let ada = system.client("acme", "ada");
+    let turn = |session: &str, instruction: &str| {
+        let mut turn = in_context(instruction);
+        turn["SessionId"] = json!(session);
+        turn
+    };
+    let read = "call workspace_read_file {\"path\":\"doomed.rs\"}";
+    let failing = turn("failed", &format!("Delete it [[script: {read}; then; status 400]]"));
+    let waits = ada.execute(&failing).await.result();
+    assert_eq!(submit(&ada, &results(&waits, "file-is-gone")).await.status, 502);
+    ada.execute(&turn("failed", "Is it there? [[script: say \"No.\"]]")).await.result();
+    let request = request_text(&system);
+    for expected in ["Delete it", "file-is-gone", "it failed"] {
+        assert!(request.contains(expected), "{expected}: {request}");
+    }
+
+    ada.execute(&turn("new", &format!("Delete it [[script: {read}; then; say \"Never.\"]]"))).await.result();
+    ada.execute(&turn("new", "Stop. [[script: say \"Stopped.\"]]")).await.result();
+    let request = request_text(&system);
+    for expected in ["Delete it", "doomed.rs", "may have run", "the user sent the next message"] {
+        assert!(request.contains(expected), "{expected}: {request}");
+    }
+    ada.execute(&turn("server", "Look [[script: call agent_list_modes {}; then; status 400]]")).await;
+    ada.execute(&turn("server", "Again [[script: say \"Yes.\"]]")).await.result();
+    assert!(request_text(&system).contains("agent_list_modes"), "calls of server tools, too");
 }

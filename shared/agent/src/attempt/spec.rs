@@ -93,6 +93,10 @@ pub struct HistorySpec {
     /// Last depth of the turn's ancestry that is left out because its session is hidden; 0 if none is.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub hidden_depth: u64,
+    /// True if the turns since the last completed one may have called tools. A provider that stores the conversation
+    /// doesn't know them.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub follows_unanswered: bool,
 }
 
 /// The files and sources of a turn.

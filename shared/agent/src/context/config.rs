@@ -161,6 +161,7 @@ impl AgentConfig {
                 tokens: effective.prompt_limits.history_tokens,
                 summarize: effective.history_summary,
                 cutoff_depth: 0,
+                follows_unanswered: false,
                 hidden_depth: 0,
             },
             inputs: InputSpec::default(),

@@ -1,12 +1,17 @@
 //! An earlier turn.
 
-use contracts::{Fingerprint, read::AgentSessionActiveFileRef, request::UserTurn};
-use protocol::{ancestry::ResolvedParent, session::SolutionContext, turn::Turn};
+use contracts::{Fingerprint, read::AgentSessionActiveFileRef, request::UserTurn, response::ToolOutcome};
+use protocol::{
+    ancestry::ResolvedParent,
+    session::SolutionContext,
+    turn::{EndReason, Turn, Verdict},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     attachments::{self, Attachments},
     attempt::{
+        AttemptState,
         history_window::HistoryWindow,
         prompt_state::{self, PromptState, SolutionTexts},
     },
@@ -23,7 +28,10 @@ use crate::{
 /// Estimated overhead of a message besides its texts, in tokens.
 const MESSAGE_OVERHEAD_TOKENS: u32 = 8;
 
-/// A completed turn, for a replay. The brief form has only the names of its files, no chunks from retrieval, and
+/// The result of a call whose turn ended first. The client may have run it.
+const NO_RESULT: &str = "The turn ended before a result came. The call may have run.";
+
+/// An earlier turn, for a replay: a completed one, or one that called tools and got no answer. The brief form has only the names of its files, no chunks from retrieval, and
 /// truncated values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -56,7 +64,11 @@ pub struct Exchange {
     names_block: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     rounds: Vec<Round>,
+    /// The answer, or a note that there is none.
     answer: String,
+    /// True if the turn ended without an answer.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub is_unanswered: bool,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     chain_mode: Option<String>,
     brief_tokens: u32,
@@ -64,8 +76,8 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Creates the exchange of a turn, or `None` if its outcome has no answer. `refs` determine which of its files the
-    /// model got.
+    /// Creates the exchange of a turn from its outcome. `None` if the turn has neither an answer nor tool calls. `refs`
+    /// determine which of its files the model got.
     #[must_use]
     pub fn new(
         turn: &Turn,
@@ -73,25 +85,57 @@ impl Exchange {
         refs: &[AgentSessionActiveFileRef],
         outcome: &Outcome,
     ) -> Option<Self> {
-        let answer = outcome.response.answer_text()?;
+        let work = match outcome.response.answer_text() {
+            None => TurnWork::unanswered(turn, outcome.rounds(), outcome.report.chain_solution)?,
+            Some(answer) => TurnWork {
+                answer,
+                is_unanswered: false,
+                rounds: outcome.rounds(),
+                context_block: outcome.context_block().map(str::to_owned),
+                solution: outcome.report.chain_solution,
+                chain_mode: outcome.report.chain_mode.clone(),
+                window: outcome.history_window().cloned(),
+            },
+        };
+        Some(Self::from_work(turn, request, refs, work))
+    }
+
+    /// Creates the exchange of a turn that was ended from outside, from its last recorded state. `None` without tool
+    /// calls.
+    #[must_use]
+    pub fn from_state(
+        turn: &Turn,
+        request: &UserTurn,
+        refs: &[AgentSessionActiveFileRef],
+        state: &AttemptState,
+    ) -> Option<Self> {
+        let work = TurnWork::unanswered(turn, state.rounds_for_outcome(), state.prompt.solution)?;
+        Some(Self::from_work(turn, request, refs, work))
+    }
+
+    fn from_work(
+        turn: &Turn,
+        request: &UserTurn,
+        refs: &[AgentSessionActiveFileRef],
+        work: TurnWork,
+    ) -> Self {
+        let TurnWork { answer, is_unanswered, rounds, context_block, solution, chain_mode, window } = work;
         let (attachments, names_block) =
             (Attachments::new(request, refs), attachments::names_block(request, refs));
-        let rounds = outcome.rounds();
         let instruction = Instruction::from_request(request);
         let texts =
             [Some(answer.as_str()), request.instruction.as_deref(), request.solution_context_text.as_deref()];
         let text_tokens: u32 =
             texts.into_iter().flatten().map(tokens).sum::<u32>().saturating_add(2 * MESSAGE_OVERHEAD_TOKENS);
-        let context_block = outcome.context_block().map(str::to_owned);
         let context_tokens = context_block.as_deref().map_or(0, tokens);
         let brief_rounds: u32 = rounds.iter().map(|round| round_tokens(&round.brief())).sum();
         let full_rounds: u32 = rounds.iter().map(round_tokens).sum();
         let supplied_solution = request.solution_context_text.clone().filter(|text| !text.trim().is_empty());
-        Some(Self {
+        Self {
             depth: turn.depth(),
             parent: turn.resolved_parent(),
             mode: turn.mode.clone(),
-            solution: outcome.report.chain_solution,
+            solution,
             supplied_solution: supplied_solution.map(|text| {
                 let context = SolutionContext {
                     session: Some(turn.key.session.session.clone()),
@@ -102,7 +146,7 @@ impl Exchange {
                 };
                 (context, text)
             }),
-            window: outcome.history_window().cloned(),
+            window,
             files: attachments::display_names(request, refs),
             instruction,
             brief_tokens: text_tokens
@@ -117,8 +161,9 @@ impl Exchange {
             names_block,
             rounds,
             answer,
-            chain_mode: outcome.report.chain_mode.clone(),
-        })
+            is_unanswered,
+            chain_mode,
+        }
     }
 
     /// Estimates its tokens, in full or in brief.
@@ -197,6 +242,55 @@ impl Exchange {
                 .then(|| HistoryItem::Reply(vec![ReplyItem::Text(self.answer.clone())])),
         );
         items
+    }
+}
+
+/// Renders the block about turns without an answer, oldest first, for a provider that stores the conversation and so
+/// knows nothing of them. `None` without such turns.
+#[must_use]
+pub fn unanswered_block(exchanges: &[Exchange]) -> Option<String> {
+    let transcripts: Vec<String> = exchanges.iter().map(Exchange::to_transcript).collect();
+    (!transcripts.is_empty()).then(|| format!("[EARLIER_TURNS]\n\n{}", transcripts.join("\n\n")))
+}
+
+/// The part of an earlier turn that comes from its outcome.
+struct TurnWork {
+    answer: String,
+    is_unanswered: bool,
+    rounds: Vec<Round>,
+    context_block: Option<String>,
+    solution: Option<Fingerprint>,
+    chain_mode: Option<String>,
+    window: Option<HistoryWindow>,
+}
+
+impl TurnWork {
+    /// Returns the work of a turn without an answer. `None` without tool calls: nothing happened then.
+    fn unanswered(turn: &Turn, mut rounds: Vec<Round>, solution: Option<Fingerprint>) -> Option<Self> {
+        let mut calls = rounds.iter_mut().flat_map(|round| &mut round.calls).peekable();
+        calls.peek()?;
+        for call in calls {
+            call.outcome.get_or_insert_with(|| ToolOutcome::ErrorMessage(NO_RESULT.to_owned()));
+        }
+        let cause = match &turn.settlement()?.verdict {
+            Verdict::Ended(EndReason::Cancelled) => "the user cancelled it",
+            Verdict::Ended(EndReason::Superseded) => "the user sent the next message instead of tool results",
+            Verdict::Ended(EndReason::ToolDeadline) => "the tool results came too late",
+            Verdict::Ended(EndReason::Abandoned | EndReason::StorageUnavailable)
+            | Verdict::Failed { .. }
+            | Verdict::Completed { .. } => "it failed",
+        };
+        Some(Self {
+            answer: format!(
+                "[NO_ANSWER]\nThis turn ended without an answer: {cause}. Its tool calls ran, and their effects remain."
+            ),
+            is_unanswered: true,
+            rounds,
+            context_block: None,
+            solution,
+            chain_mode: None,
+            window: None,
+        })
     }
 }
 

@@ -15,6 +15,6 @@ pub mod snapshot;
 mod tests;
 mod walk;
 
-pub use exchange::Exchange;
+pub use exchange::{Exchange, unanswered_block};
 pub use render::{RenderTarget, RenderedHistory, render};
 pub use walk::{AncestryWalk, LoadedHistory, Truncation};

@@ -11,14 +11,14 @@ use protocol::{
     detail::Report,
     id::{AttemptId, SessionKey},
     session::SolutionContext,
-    turn::{Stage, State, Turn},
+    turn::{EndReason, Settlement, Stage, State, Turn, Verdict},
 };
 use serde_json::{Value, json};
 
 use super::*;
 use crate::{
     attachments,
-    attempt::{history_window::HistoryWindow, prompt_state::SolutionTexts},
+    attempt::{AttemptState, history_window::HistoryWindow, prompt_state::SolutionTexts},
     context::PromptLimits,
     mode::Catalog,
     model::{HistoryItem, Instruction, Message, ReplyItem, Wire},
@@ -149,6 +149,23 @@ fn round(id: &str, result: &str, mode: &str) -> Round {
     Round { calls: vec![call], mode: Some(mode.to_owned()), ..Round::default() }
 }
 
+fn window_from(from: u64) -> HistoryWindow {
+    HistoryWindow {
+        from,
+        full_from: from,
+        mode: "general".to_owned(),
+        solution: Some(SolutionContext {
+            session: None,
+            turn: TurnId::new("t1").unwrap(),
+            request: Fingerprint::hash_bytes(b"r"),
+            submission_id: None,
+            text: Fingerprint::hash_bytes(b"t"),
+        }),
+        files: Vec::new(),
+        summary: None,
+    }
+}
+
 fn earlier(exchanges: Vec<Exchange>, window: Option<HistoryWindow>) -> LoadedHistory {
     LoadedHistory { exchanges, window, ..LoadedHistory::default() }
 }
@@ -158,12 +175,7 @@ fn now(sequence: u64, token_budget: u32) -> RenderTarget<'static> {
         depth: sequence,
         mode: "general",
         solution: None,
-        model: ReplayTarget {
-            model: "m",
-            provider: "",
-            wire: Wire::Responses,
-            includes_reasoning: false,
-        },
+        model: ReplayTarget { model: "m", provider: "", wire: Wire::Responses, includes_reasoning: false },
         token_budget,
         summary: None,
         omits_files: false,
@@ -233,7 +245,63 @@ fn round_without_recorded_mode_renders_in_the_turn_mode() {
 }
 
 #[test]
-fn turn_without_answer_has_no_exchange() {
+fn turn_ended_during_tool_calls_renders_calls_and_note() {
+    let verdict = Verdict::Ended(EndReason::Cancelled);
+    let settlement = Settlement { verdict, at: Timestamp::from_millis(1) };
+    let turn = Turn { state: State::Finalized(settlement), ..head(1, "general") };
+    let pending = ToolCallRecord { outcome: None, ..round("c2", "", "general").calls[0].clone() };
+    let mut state = AttemptState::default();
+    let last = Round { calls: vec![pending], ..Round::default() };
+    (state.rounds.earlier, state.rounds.last) = (vec![round("c1", "1", "general")], Some(last));
+    let request = request(&json!({ "Instruction": "Delete it." }));
+    let ended = Exchange::from_state(&turn, &request, &[], &state).unwrap();
+    assert!(ended.is_unanswered && ended.window.is_none());
+
+    let transcript = ended.to_transcript();
+    for expected in
+        ["Delete it.", "Name: look", "The call may have run.", "[NO_ANSWER]", "the user cancelled it"]
+    {
+        assert!(transcript.contains(expected), "{transcript}");
+    }
+    let items = render(&earlier(vec![ended], None), now(2, 10_000), &catalog()).items;
+    let [
+        HistoryItem::Message(own),
+        HistoryItem::Reply(_),
+        HistoryItem::Message(_),
+        HistoryItem::Reply(_),
+        HistoryItem::Message(last),
+        HistoryItem::Reply(note),
+    ] = items.as_slice()
+    else {
+        panic!("{items:?}")
+    };
+    assert_eq!(own.instruction, Instruction::User("Delete it.".to_owned()));
+    assert!(
+        matches!(&last.tool_outputs[0].outcome, ToolOutcome::ErrorMessage(text) if text.contains("may have run"))
+    );
+    assert!(
+        matches!(note.as_slice(), [ReplyItem::Text(text)] if text.starts_with("[NO_ANSWER]")),
+        "{note:?}"
+    );
+    assert_eq!(
+        Exchange::from_state(&turn, &request, &[], &AttemptState::default()),
+        None,
+        "nothing happened"
+    );
+}
+
+#[test]
+fn window_survives_a_newest_turn_without_answer() {
+    let result = TurnResult { answer: "Yes.", window: Some(window_from(3)), ..TurnResult::default() };
+    let mut unanswered = of_tokens(6, 50);
+    unanswered.is_unanswered = true;
+    let mut walk = AncestryWalk::new(1_000, None);
+    assert!(walk.push(unanswered) && walk.push(exchange(5, "general", &json!({}), result)));
+    assert_eq!(walk.finish(Truncation::None).window, Some(window_from(3)));
+}
+
+#[test]
+fn turn_without_answer_or_calls_has_no_exchange() {
     let failed = Outcome::failed(contracts::ErrorCode::Internal.into(), Report::default());
     assert_eq!(Exchange::new(&head(1, "general"), &request(&json!({})), &[], &failed), None);
 }
@@ -371,20 +439,7 @@ fn turn_over_budget_is_truncated_before_it_is_dropped() {
 
 #[test]
 fn walk_ends_at_window_start_or_token_budget() {
-    let window = HistoryWindow {
-        from: 3,
-        full_from: 3,
-        mode: "general".to_owned(),
-        solution: Some(SolutionContext {
-            session: None,
-            turn: TurnId::new("t1").unwrap(),
-            request: Fingerprint::hash_bytes(b"r"),
-            submission_id: None,
-            text: Fingerprint::hash_bytes(b"t"),
-        }),
-        files: Vec::new(),
-        summary: None,
-    };
+    let window = window_from(3);
     let mut walk = AncestryWalk::new(1_000, None);
     assert_eq!(walk.oldest_wanted(), 1);
     let result = TurnResult { answer: "Yes.", window: Some(window.clone()), ..TurnResult::default() };

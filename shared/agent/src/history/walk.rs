@@ -6,7 +6,7 @@ use crate::attempt::{history_window::HistoryWindow, prompt_state::SolutionTexts}
 /// The turns before the current one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoadedHistory {
-    /// Completed turns, oldest first.
+    /// Completed turns, and those that called tools and got no answer, oldest first.
     pub exchanges: Vec<Exchange>,
     /// The reason why they don't go back to the first turn.
     pub truncation: Truncation,
@@ -97,9 +97,11 @@ impl AncestryWalk {
         wanted.max(self.hidden.saturating_add(1))
     }
 
-    /// Takes the next older completed turn. Returns false if it doesn't fit, which ends the walk.
+    /// Takes the next older turn. Returns false if it doesn't fit, which ends the walk.
     pub fn push(&mut self, exchange: Exchange) -> bool {
-        if self.newest_first.is_empty() && self.window.is_none() && exchange.depth >= self.cutoff {
+        // A turn without an answer has no window. The one before it does.
+        let is_newest = self.newest_first.iter().all(|newer| newer.is_unanswered);
+        if is_newest && self.window.is_none() && exchange.depth >= self.cutoff {
             self.window.clone_from(&exchange.window);
         }
         self.brief_tokens = self.brief_tokens.saturating_add(exchange.tokens(false));

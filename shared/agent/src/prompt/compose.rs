@@ -12,7 +12,7 @@ use crate::{
         AttemptState, TurnSpec,
         prompt_state::{self, PromptState},
     },
-    history::compaction::CompactionRange,
+    history::{compaction::CompactionRange, unanswered_block},
     mode::Catalog,
     model::{Chain, HistoryItem, Identifiers, Instruction, Message, Request, model_settings::ModelSettings},
     prompt::conversation::Conversation,
@@ -87,7 +87,10 @@ fn incremental_message(
     ];
     let message = match &state.rounds.last {
         Some(round) => Message { tool_outputs: round.outputs(), ..Message::in_mode(mode) },
-        None => user_message(mode, conversation.loaded.request.as_ref(), spec, state),
+        None => Message {
+            earlier_turns_block: conversation.loaded.unanswered.as_deref().and_then(unanswered_block),
+            ..user_message(mode, conversation.loaded.request.as_ref(), spec, state)
+        },
     };
     (Message { update: prompt_state::join_updates(update), ..message }, prompt_state)
 }

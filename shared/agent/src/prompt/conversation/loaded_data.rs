@@ -3,7 +3,7 @@
 use contracts::request::UserTurn;
 use protocol::session::SolutionContext;
 
-use crate::history::LoadedHistory;
+use crate::history::{Exchange, LoadedHistory};
 
 /// Data that the next request needs and that isn't loaded yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub struct MissingData {
     pub request: bool,
     /// Token budget for the earlier turns, if they are needed.
     pub history: Option<u32>,
+    /// Set if the turns since the last completed one are needed.
+    pub unanswered: bool,
     /// The solution context whose text is needed.
     pub solution: Option<SolutionContext>,
 }
@@ -25,14 +27,17 @@ pub struct LoadedData {
     pub solution_text: Option<String>,
     /// The earlier turns.
     pub history: Option<LoadedHistory>,
+    /// The turns since the last completed one that called tools and got no answer, oldest first.
+    pub unanswered: Option<Vec<Exchange>>,
 }
 
 impl LoadedData {
     /// Adds more loaded data.
     pub fn extend(&mut self, more: Self) {
-        let Self { request, solution_text, history } = more;
+        let Self { request, solution_text, history, unanswered } = more;
         self.request = request.or(self.request.take());
         self.solution_text = solution_text.or(self.solution_text.take());
         self.history = history.or(self.history.take());
+        self.unanswered = unanswered.or(self.unanswered.take());
     }
 }

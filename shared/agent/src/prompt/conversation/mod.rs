@@ -147,11 +147,15 @@ impl Conversation {
         let starts_chain = self.previous_response_id(state).is_none();
         let needs_text =
             |latched: &SolutionContext| starts_chain || state.prompt.solution != Some(latched.text);
-        let LoadedData { request, solution_text, history } = &self.loaded;
+        let LoadedData { request, solution_text, history, unanswered } = &self.loaded;
         let needs_history = self.history.replay_reason().is_some() && history.is_none();
         MissingData {
             request: request.is_none() && self.includes_user_request(state),
             history: needs_history.then_some(self.budget.tokens),
+            unanswered: unanswered.is_none()
+                && spec.history.follows_unanswered
+                && !starts_chain
+                && state.chain.response_id.is_none(),
             solution: spec
                 .prompt
                 .solution

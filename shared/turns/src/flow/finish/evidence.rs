@@ -1,7 +1,11 @@
 //! Evidence of a turn's work, from its outcome objects, recorded steps and streamed text. Reads and finalizations load it,
 //! project it to a report or a history, and render that.
 
-use agent::{attempt::RecoveryPoint, outcome::Outcome, text::excerpt::excerpt_of};
+use agent::{
+    attempt::RecoveryPoint,
+    outcome::{Ending, Outcome},
+    text::excerpt::excerpt_of,
+};
 use futures::future::try_join;
 use protocol::{
     detail::{OutcomeSummary, Report},
@@ -75,6 +79,21 @@ impl TurnEvidence {
         match self.work.as_ref()? {
             WorkRecord::Outcome(outcome) => Some(outcome),
             WorkRecord::RecoveryPoint(_) => None,
+        }
+    }
+}
+
+impl WorkRecord {
+    /// True if the turn called tools.
+    pub(crate) fn has_tool_calls(&self) -> bool {
+        match self {
+            Self::RecoveryPoint(step) => step.state.rounds.count > 0,
+            Self::Outcome(outcome) => match &outcome.ending {
+                Ending::Suspended { recovery_point } => recovery_point.state.rounds.count > 0,
+                Ending::Completed { tool_rounds, .. } | Ending::Failed { tool_rounds, .. } => {
+                    !tool_rounds.is_empty()
+                }
+            },
         }
     }
 }

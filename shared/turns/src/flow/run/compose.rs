@@ -16,7 +16,10 @@ use agent::{
         snapshot,
     },
     model::{Model, Observer},
-    outcome::answer::{self, File},
+    outcome::{
+        Ending,
+        answer::{self, File},
+    },
     prompt::{
         self,
         compose::ComposedRequest,
@@ -24,7 +27,7 @@ use agent::{
     },
 };
 use contracts::error::causes;
-use futures::future::{OptionFuture, join_all, join3, try_join};
+use futures::future::{OptionFuture, join_all, join4, try_join};
 use protocol::{
     ancestry::ResolvedParent,
     id::{AttemptId, SessionKey},
@@ -36,7 +39,10 @@ use protocol::{
 use crate::{
     flow::{
         ancestry,
-        finish::outcomes,
+        finish::{
+            evidence::{TurnEvidence, WorkRecord},
+            outcomes,
+        },
         owned_turn::OwnedTurn,
         run::lease::{self, OwnershipLost},
         stored_request,
@@ -54,7 +60,7 @@ pub(super) async fn compose(
     conversation: &mut Conversation,
 ) -> Result<ComposedRequest, Unavailable> {
     let (store, payloads, turn) = (deps.store(), deps.payloads(), &owned.turn);
-    let MissingData { request, history, solution } = conversation.missing_data(spec, state);
+    let MissingData { request, history, unanswered, solution } = conversation.missing_data(spec, state);
     let request = OptionFuture::from(request.then(|| stored_request::load(store, payloads, turn)));
     let solution = OptionFuture::from(
         solution.map(|latched| stored_request::load_solution(store, payloads, turn, latched)),
@@ -66,10 +72,39 @@ pub(super) async fn compose(
         // Boxed: few requests need the history, and its future would enlarge that of every turn.
         Box::pin(load(deps, turn, walk, spec.prompt.solution.as_ref()))
     }));
-    let (request, solution, history) = join3(request, solution, exchanges).await;
+    let hidden_depth = spec.history.hidden_depth;
+    // Boxed: few turns follow one without an answer.
+    let unanswered =
+        OptionFuture::from(unanswered.then(|| Box::pin(load_unanswered(deps, turn, hidden_depth))));
+    let (request, solution, history, unanswered) = join4(request, solution, exchanges, unanswered).await;
     let (request, solution_text) = (request.transpose()?, solution.transpose()?);
-    conversation.loaded.extend(LoadedData { request, solution_text, history });
+    conversation.loaded.extend(LoadedData { request, solution_text, history, unanswered });
     Ok(prompt::compose::compose(turn, spec, state, conversation, &owned.catalog))
+}
+
+/// The most turns without an answer to tell a provider of.
+const MAX_UNANSWERED: usize = 8;
+
+/// Loads the turns between the last completed one and this one that called tools and got no answer, oldest first. Those
+/// that can't be read are left out: the provider has the rest of the conversation.
+async fn load_unanswered(deps: &impl Deps, turn: &Turn, hidden_depth: u64) -> Vec<Exchange> {
+    let (mut newest_first, mut next) = (Vec::new(), turn.resolved_parent());
+    while let Some(from) =
+        next.filter(|next| next.depth > hidden_depth && newest_first.len() < MAX_UNANSWERED)
+    {
+        let page = ancestry::page(deps.store(), &turn.key.session, from, MAX_CONCURRENT_READS).await;
+        let Some((heads, before)) = ok_or_warn(page, contracts::log::HISTORY_UNREADABLE) else { break };
+        let unanswered = heads.iter().take_while(|head| completed_by(head).is_none());
+        let read = join_all(unanswered.map(|head| load_exchange(deps, head))).await;
+        let ends_here = read.len() < heads.len();
+        let exchanges =
+            read.into_iter().filter_map(|read| ok_or_warn(read, contracts::log::EARLIER_TURN_UNREADABLE)?);
+        newest_first.extend(exchanges);
+        next = before.filter(|_| !ends_here);
+    }
+    newest_first.truncate(MAX_UNANSWERED);
+    newest_first.reverse();
+    newest_first
 }
 
 /// The number of turns to read concurrently. Each may be a few megabytes.
@@ -79,7 +114,7 @@ const MAX_CONCURRENT_READS: usize = 4;
 struct EarlierTurn {
     /// Its depth in the ancestry.
     depth: u64,
-    /// Its exchange of request and answer; none if it has no answer.
+    /// Its exchange; none if it has neither an answer nor tool calls.
     exchange: Result<Option<Exchange>, Box<UnreadableTurn>>,
 }
 
@@ -89,7 +124,7 @@ struct UnreadableTurn {
     error: Unavailable,
 }
 
-/// Loads the completed turns before this one, back to where the history window begins or the token budget ends.
+/// Loads the turns before this one, back to where the history window begins or the token budget ends.
 pub(super) async fn load(
     deps: &impl Deps,
     turn: &Turn,
@@ -112,7 +147,7 @@ pub(super) async fn load(
     history
 }
 
-/// Walks the ancestry from this turn back, and collects the completed turns.
+/// Walks the ancestry from this turn back, and collects its exchanges.
 pub(super) async fn walk_ancestry(
     deps: &impl Deps,
     own: &SessionKey,
@@ -156,24 +191,28 @@ async fn load_page(
     token_budget: u32,
 ) -> Result<(Vec<EarlierTurn>, Option<ResolvedParent>), Unavailable> {
     let (heads, before) = ancestry::page(deps.store(), own, from, MAX_CONCURRENT_READS).await?;
-    if let Some(exchanges) = load_snapshot(deps, &heads, token_budget).await {
-        let before = exchanges.last().and_then(|oldest| oldest.parent.clone());
-        let turns =
-            exchanges.into_iter().map(|one| EarlierTurn { depth: one.depth, exchange: Ok(Some(one)) });
-        return Ok((turns.collect(), before));
-    }
-    let read = join_all(heads.iter().map(|head| load_exchange(deps, head))).await;
+    let answered = heads.iter().position(|head| completed_by(head).is_some());
+    let snapshot = match answered.and_then(|at| heads.get(at)) {
+        Some(turn) => load_snapshot(deps, turn, token_budget).await,
+        None => None,
+    };
+    // The turns after the snapshot have no answer.
+    let rest = answered.filter(|_| snapshot.is_some()).unwrap_or(heads.len());
+    let read = join_all(heads.iter().take(rest).map(|head| load_exchange(deps, head))).await;
     let turns = heads.into_iter().zip(read).map(|(head, exchange)| EarlierTurn {
         depth: head.depth(),
         exchange: exchange.map_err(|error| Box::new(UnreadableTurn { head, error })),
     });
-    Ok((turns.collect(), before))
+    let Some(exchanges) = snapshot else { return Ok((turns.collect(), before)) };
+    let before = exchanges.last().and_then(|oldest| oldest.parent.clone());
+    let restored = exchanges.into_iter().map(|one| EarlierTurn { depth: one.depth, exchange: Ok(Some(one)) });
+    Ok((turns.chain(restored).collect(), before))
 }
 
-/// Loads the exchanges of the newest completed turn and of those before it, newest first, from the snapshot that this
-/// turn left. None if there is none to use.
-async fn load_snapshot(deps: &impl Deps, heads: &[Turn], token_budget: u32) -> Option<Vec<Exchange>> {
-    let (turn, writer) = heads.iter().find_map(|turn| Some((turn, completed_by(turn)?)))?;
+/// Loads the exchanges of a completed turn and of those before it, newest first, from the snapshot that this turn left.
+/// None if there is none to use.
+async fn load_snapshot(deps: &impl Deps, turn: &Turn, token_budget: u32) -> Option<Vec<Exchange>> {
+    let writer = completed_by(turn)?;
     if !snapshot::may_exist(turn) {
         return None;
     }
@@ -201,12 +240,8 @@ async fn file_names_of(store: &impl Reads, turn: &Turn) -> Vec<String> {
     detail.map(|detail| attachments::file_names(&detail.active_file_refs).collect()).unwrap_or_default()
 }
 
-/// Loads the exchange of a completed turn; none if the turn has no answer.
+/// Loads the exchange of a turn; none if the turn has neither an answer nor tool calls.
 async fn load_exchange(deps: &impl Deps, turn: &Turn) -> Result<Option<Exchange>, Unavailable> {
-    let Some(writer) = completed_by(turn) else {
-        return Ok(None);
-    };
-    let outcome_read = outcomes::load(deps.payloads(), &turn.key, writer);
     let inputs = async {
         let request = stored_request::load(deps.store(), deps.payloads(), turn).await?;
         let detail = match request.input_artifacts.is_empty() {
@@ -215,8 +250,26 @@ async fn load_exchange(deps: &impl Deps, turn: &Turn) -> Result<Option<Exchange>
         };
         Ok((request, detail.map(|detail| detail.active_file_refs).unwrap_or_default()))
     };
-    let ((request, files), outcome) = try_join(inputs, outcome_read).await?;
-    Ok(Exchange::new(turn, &request, &files, &outcome))
+    if let Some(writer) = completed_by(turn) {
+        let outcome_read = outcomes::load(deps.payloads(), &turn.key, writer);
+        let ((request, files), outcome) = try_join(inputs, outcome_read).await?;
+        return Ok(Exchange::new(turn, &request, &files, &outcome));
+    }
+    // Boxed: few turns end without an answer.
+    let evidence = Box::pin(TurnEvidence::load(deps.store(), deps.payloads(), turn)).await?;
+    let Some(work) = evidence.work.filter(WorkRecord::has_tool_calls) else { return Ok(None) };
+    let (request, files) = inputs.await?;
+    Ok(match work {
+        WorkRecord::RecoveryPoint(step) => Exchange::from_state(turn, &request, &files, &step.state),
+        WorkRecord::Outcome(outcome) => match outcome.ending {
+            Ending::Suspended { recovery_point } => {
+                Exchange::from_state(turn, &request, &files, &recovery_point.state)
+            }
+            Ending::Completed { .. } | Ending::Failed { .. } => {
+                Exchange::new(turn, &request, &files, &outcome)
+            }
+        },
+    })
 }
 
 fn ok_or_warn<T>(read: Result<T, Unavailable>, message: &str) -> Option<T> {

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use agent::{attempt::RecoveryPoint, context::ResolvedContext, retrieval::Sources};
-use contracts::stream::Phase;
+use contracts::{read::TurnStatus, stream::Phase};
 use futures::future::try_join;
 use protocol::{
     change::{Commit, TurnChange},
@@ -84,7 +84,16 @@ impl<D: AgentDeps> ReadStart<'_, '_, D> {
             None => session.chain.as_ref(),
         };
         let history_owner = setup.target.upstream_for(&session).history_owner;
-        let inputs = InitialInputs { start: turn.chain.clone(), chain, files: setup.files, history_owner };
+        let follows_completed = before
+            .and_then(|session| session.last_turn.as_ref())
+            .is_some_and(|last| last.status == TurnStatus::Completed);
+        let inputs = InitialInputs {
+            start: turn.chain.clone(),
+            chain,
+            files: setup.files,
+            history_owner,
+            follows_unanswered: !turn.parent.is_none() && (setup.rerun.is_some() || !follows_completed),
+        };
         let settings = TurnSettings { config: deps.config(), catalog, effective: &effective };
         let step = initial_step(settings, &turn, inputs, &session, request);
         let mut step = retrieval.apply_to(step, sources);

@@ -38,6 +38,8 @@ pub(super) struct InitialInputs<'a> {
     pub(super) files: Vec<AgentSessionActiveFileRef>,
     /// The owner of its conversation history.
     pub(super) history_owner: HistoryOwner,
+    /// True if the turns since the last completed one may have called tools.
+    pub(super) follows_unanswered: bool,
 }
 
 /// The sequence number of a session's first turn.
@@ -56,7 +58,7 @@ fn deprecations(effective: &ResolvedContext, catalog: &Catalog, mode: &str) -> V
 pub(super) fn initial_step(
     settings: TurnSettings<'_>,
     turn: &Turn,
-    InitialInputs { start, chain, files, history_owner }: InitialInputs<'_>,
+    InitialInputs { start, chain, files, history_owner, follows_unanswered }: InitialInputs<'_>,
     session: &Session,
     request: &UserTurn,
 ) -> RecoveryPoint {
@@ -75,6 +77,7 @@ pub(super) fn initial_step(
     spec.inputs.files = files;
     spec.history.cutoff_depth = session.cutoff_depth();
     spec.history.hidden_depth = session.hidden_depth();
+    spec.history.follows_unanswered = follows_unanswered;
     spec.history.start = Some(start).filter(|start| *start != turn.chain);
     RecoveryPoint { spec, state }
 }

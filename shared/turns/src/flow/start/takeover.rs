@@ -131,6 +131,7 @@ pub(super) async fn resolve_after_takeover<D: AgentDeps>(
         chain: chain.as_ref(),
         files,
         history_owner: current_target.history_owner,
+        follows_unanswered: !turn.parent.is_none(),
     };
     let settings = TurnSettings { config: deps.config(), catalog, effective: &effective };
     Ok(retrieval.apply_to(initial_step(settings, turn, inputs, session, request), sources))
