@@ -23,7 +23,7 @@ use crate::{
             turn_start::{Claim, StartConditions, TurnStart, submission},
         },
     },
-    ports::{AgentDeps, Host},
+    ports::{AgentDeps, Host, Timer},
     refusal::Refusal,
     stream::Writer,
 };
@@ -173,6 +173,7 @@ impl<D: AgentDeps> Executor<D> {
     }
 
     fn models(&self) -> Models<'_> {
-        Models { config: self.deps.config(), capabilities: &self.capabilities }
+        let now = self.deps.host().monotonic();
+        Models { config: self.deps.config(), capabilities: &self.capabilities, now }
     }
 }

@@ -34,8 +34,10 @@ use history_source::{HistorySource, ResponseStorage};
 /// The content that the provider doesn't get.
 #[derive(Debug, Default)]
 struct Omissions {
-    /// Set if the provider doesn't accept or return reasoning.
+    /// Set if the model doesn't accept or return reasoning.
     reasoning: bool,
+    /// Set if the model refused a request of this conversation with reasoning.
+    reasoning_refused: bool,
     /// Set if the provider can't read a file of an earlier turn.
     files: bool,
 }
@@ -108,7 +110,7 @@ impl Conversation {
         Self { wire, history, ..self }
     }
 
-    /// Sets that the provider doesn't accept or return reasoning.
+    /// Sets that the model doesn't accept or return reasoning.
     #[must_use]
     pub fn with_reasoning_omitted(mut self, omits_reasoning: bool) -> Self {
         self.omissions.reasoning = omits_reasoning;
@@ -299,8 +301,11 @@ impl Conversation {
             // From now on, the turn's own replies are continued.
             self.history = HistorySource::Continued { previous_response_id: None };
         }
-        let reasoning = (self.omissions.reasoning && !self.provider_stores())
-            .then_some(ObservedCapability::RejectsReasoning);
+        let is_refusal = std::mem::take(&mut self.omissions.reasoning_refused) && !self.provider_stores();
+        let reasoning = match (is_refusal, request.wants_reasoning) {
+            (true, _) => Some(ObservedCapability::RejectsReasoning),
+            (false, wants_reasoning) => wants_reasoning.then_some(ObservedCapability::AcceptsReasoning),
+        };
         capability.into_iter().chain(reasoning).collect()
     }
 
@@ -332,7 +337,7 @@ impl Conversation {
             (Error::Rejected { .. }, chain)
                 if request.wants_reasoning && (self.wire.requests_reasoning() || has_reasoning(chain)) =>
             {
-                self.omissions.reasoning = true;
+                (self.omissions.reasoning, self.omissions.reasoning_refused) = (true, true);
             }
             _ => return false,
         }

@@ -9,6 +9,8 @@ pub enum ObservedCapability {
     RejectsContinuation,
     /// It reports that it stores nothing.
     StoresNothing,
-    /// It replies only to requests that don't ask for reasoning.
+    /// Its model replies to a request that asks for reasoning.
+    AcceptsReasoning,
+    /// Its model refused a request that asked for reasoning, and replied without.
     RejectsReasoning,
 }

@@ -228,7 +228,7 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
         let (state, spec, stream) = (&mut self.state, &self.spec, self.stream);
         let provider = self.models.provider_id(spec);
         for capability in self.conversation.record_reply(spec, request, reply, state) {
-            self.models.capabilities.record(&provider, capability);
+            self.models.record(spec, capability);
         }
         state.prompt = prompt_state;
         state.chain.response_id = Some(std::mem::take(&mut reply.response_id));

@@ -27,6 +27,8 @@ pub(crate) struct Models<'a> {
     pub(crate) config: &'a AgentConfig,
     /// The detected capabilities of providers.
     pub(crate) capabilities: &'a CapabilityCache,
+    /// The monotonic time at which the turn was taken up.
+    pub(crate) now: Duration,
 }
 
 impl Models<'_> {
@@ -49,6 +51,11 @@ impl Models<'_> {
         self.config.providers.id(spec.route.provider.as_deref())
     }
 
+    /// Records what a reply of the current model shows.
+    pub(super) fn record(&self, spec: &TurnSpec, capability: ObservedCapability) {
+        self.capabilities.record(&self.provider_id(spec), &spec.route.model, capability, self.now);
+    }
+
     /// Creates the conversation with the plan's model, from the turn's current progress.
     pub(super) fn new_conversation(
         &self,
@@ -60,7 +67,11 @@ impl Models<'_> {
         let provider = self.provider_id(spec);
         Conversation::new(chain_start(turn, spec), spec, state, request, &provider)
             .with_wire(self.config.providers.wire(&provider))
-            .with_reasoning_omitted(self.capabilities.refuses_reasoning(&provider))
+            .with_reasoning_omitted(self.capabilities.refuses_reasoning(
+                &provider,
+                &spec.route.model,
+                self.now,
+            ))
     }
 }
 
@@ -73,6 +84,13 @@ pub(super) fn chain_start<'a>(turn: &'a Turn, spec: &'a TurnSpec) -> &'a ChainSt
 /// refusal may be one lost response.
 const STATELESS_AFTER_REFUSALS: u32 = 2;
 
+/// The number of consecutive refusals of reasoning after which a model isn't asked for it. A single one may be about the
+/// reasoning of one old session, whose encryption key is gone.
+const OMITTED_AFTER_REFUSALS: u32 = 2;
+
+/// The time after the last refusal of reasoning for which a model isn't asked for it. Models and gateways change.
+const REASONING_REFUSAL_TTL: Duration = Duration::from_hours(1);
+
 /// The capabilities of providers, by provider id. Each process detects them itself. Facts that matter to one session
 /// are stored with the session.
 #[derive(Debug, Default)]
@@ -82,7 +100,22 @@ pub(crate) struct CapabilityCache(Mutex<BTreeMap<String, Capabilities>>);
 struct Capabilities {
     is_stateless: bool,
     refusals: u32,
-    refuses_reasoning: bool,
+    /// The refusals of reasoning, by model.
+    reasoning: BTreeMap<String, ReasoningRefusals>,
+}
+
+/// The consecutive refusals of a model to get or return reasoning.
+#[derive(Debug, Clone, Copy)]
+struct ReasoningRefusals {
+    count: u32,
+    /// The monotonic time of the last one.
+    last: Duration,
+}
+
+impl ReasoningRefusals {
+    fn is_current(self, now: Duration) -> bool {
+        now.saturating_sub(self.last) < REASONING_REFUSAL_TTL
+    }
 }
 
 impl CapabilityCache {
@@ -91,17 +124,24 @@ impl CapabilityCache {
         self.with_entry(provider, |entry| entry.is_stateless)
     }
 
-    /// True if the provider refuses requests that ask for a model's reasoning.
-    pub(crate) fn refuses_reasoning(&self, provider: &str) -> bool {
-        self.with_entry(provider, |entry| entry.refuses_reasoning)
+    /// True if the model refuses requests that ask for its reasoning.
+    pub(crate) fn refuses_reasoning(&self, provider: &str, model: &str, now: Duration) -> bool {
+        let is_refusal =
+            |known: &ReasoningRefusals| known.count >= OMITTED_AFTER_REFUSALS && known.is_current(now);
+        self.with_entry(provider, |entry| entry.reasoning.get(model).is_some_and(is_refusal))
     }
 
-    /// Records what a reply shows about the provider.
-    pub(crate) fn record(&self, provider: &str, capability: ObservedCapability) {
+    /// Records what a reply shows about the provider and its model.
+    pub(crate) fn record(&self, provider: &str, model: &str, capability: ObservedCapability, now: Duration) {
         self.with_entry(provider, |entry| match capability {
             ObservedCapability::ContinuesResponses => entry.refusals = 0,
             ObservedCapability::StoresNothing => entry.is_stateless = true,
-            ObservedCapability::RejectsReasoning => entry.refuses_reasoning = true,
+            ObservedCapability::AcceptsReasoning => _ = entry.reasoning.remove(model),
+            ObservedCapability::RejectsReasoning => {
+                let known = entry.reasoning.get(model).filter(|known| known.is_current(now));
+                let count = known.map_or(0, |known| known.count).saturating_add(1);
+                entry.reasoning.insert(model.to_owned(), ReasoningRefusals { count, last: now });
+            }
             ObservedCapability::RejectsContinuation => {
                 entry.refusals = entry.refusals.saturating_add(1);
                 entry.is_stateless |= entry.refusals >= STATELESS_AFTER_REFUSALS;
@@ -186,16 +226,34 @@ mod tests {
     #[test]
     fn stateless_provider_is_detected_by_notice_or_second_refusal() {
         let cache = CapabilityCache::default();
-        cache.record("says", ObservedCapability::StoresNothing);
+        let record = |provider, capability| cache.record(provider, "m", capability, Duration::ZERO);
+        record("says", ObservedCapability::StoresNothing);
         for capability in [
             ObservedCapability::RejectsContinuation,
             ObservedCapability::ContinuesResponses,
             ObservedCapability::RejectsContinuation,
         ] {
-            cache.record("refuses", capability);
+            record("refuses", capability);
         }
         assert_eq!((cache.is_stateless("says"), cache.is_stateless("refuses")), (true, false));
-        cache.record("refuses", ObservedCapability::RejectsContinuation);
+        record("refuses", ObservedCapability::RejectsContinuation);
         assert!(cache.is_stateless("refuses") && !cache.is_stateless("another"));
+    }
+
+    #[test]
+    fn reasoning_is_omitted_after_two_refusals_of_a_model_for_an_hour() {
+        let (cache, minute) = (CapabilityCache::default(), Duration::from_mins(1));
+        let record = |capability, at| cache.record("p", "m", capability, at);
+        let refuses = |model, at| cache.refuses_reasoning("p", model, at);
+        record(ObservedCapability::RejectsReasoning, Duration::ZERO);
+        assert!(!refuses("m", Duration::ZERO), "one old session may be the reason");
+        record(ObservedCapability::AcceptsReasoning, Duration::ZERO);
+        record(ObservedCapability::RejectsReasoning, Duration::ZERO);
+        assert!(!refuses("m", Duration::ZERO));
+        record(ObservedCapability::RejectsReasoning, minute);
+        assert!(refuses("m", 60 * minute) && !refuses("other", 60 * minute));
+        assert!(!refuses("m", 61 * minute), "it is asked again");
+        record(ObservedCapability::RejectsReasoning, 61 * minute);
+        assert!(!refuses("m", 61 * minute), "older refusals don't count");
     }
 }
