@@ -10,7 +10,6 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
-use aws_lambda_events::sqs::SqsEvent;
 use contracts::{AgentExecuteRequest, ErrorCode, ToolContinuation, operations, paths};
 use lambda_http::{RequestExt, request::LambdaRequest};
 use local::{Cloud, Options, token::Identity};
@@ -147,11 +146,11 @@ fn sample_events_match_the_function_inputs() {
     assert!(raw["body"].is_null());
 
     for name in ["turn-finalizer.json", "turn-finalizer-sweep.json"] {
-        let event: SqsEvent = serde_json::from_str(&file(&format!("events/{name}"))).expect(name);
-        assert!(!event.records.is_empty());
-        for record in event.records {
-            let body = record.body.unwrap();
-            assert!(serde_json::from_str::<FinalizeMessage>(&body).is_ok(), "{name}: {body}");
+        let event: Value = serde_json::from_str(&file(&format!("events/{name}"))).expect(name);
+        let records = event["Records"].as_array().filter(|records| !records.is_empty()).expect(name);
+        for record in records {
+            let body = record["body"].as_str().unwrap();
+            assert!(serde_json::from_str::<FinalizeMessage>(body).is_ok(), "{name}: {body}");
         }
     }
 }

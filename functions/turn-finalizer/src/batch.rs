@@ -5,7 +5,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use contracts::{
     error::{JsonError, causes},
     id::OrgId,
@@ -28,7 +27,11 @@ use turns::{
     ports::Unavailable,
 };
 
-use crate::{app::App, index};
+use crate::{
+    app::App,
+    event::{SqsBatchResponse, SqsEvent, SqsMessage},
+    index,
+};
 
 /// The number of messages that are handled concurrently.
 const CONCURRENCY: usize = 4;
@@ -65,10 +68,7 @@ pub(crate) async fn handle(app: &App, event: LambdaEvent<SqsEvent>) -> SqsBatchR
     let backfill = handled.iter().flat_map(|one| one.follow_up.backfill.iter().cloned()).collect();
     let missing = index::update(app, sessions, backfill, budget.saturating_sub(began.elapsed())).await;
     let needs_retry = |one: &MessageResult| one.failed || !one.follow_up.sessions.is_disjoint(&missing);
-    let failed = handled.into_iter().filter(needs_retry).map(|one| one.message);
-    let mut response = SqsBatchResponse::default();
-    response.set_failures(failed);
-    response
+    handled.into_iter().filter(needs_retry).map(|one| one.message).collect()
 }
 
 /// Deletes the sweep messages of a batch before any work. The timer sends the next sweep a minute later, so one that is

@@ -6,11 +6,12 @@
 
 mod app;
 mod batch;
+mod event;
 mod index;
 
 use std::{process::ExitCode, sync::Arc};
 
-use aws_lambda_events::sqs::SqsEvent;
+use event::SqsEvent;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 
 /// Serves invocations until the Lambda service stops the process. Logs a failure to start.

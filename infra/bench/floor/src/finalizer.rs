@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use futures::{StreamExt, TryStreamExt, future::try_join, stream};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::{
     items::{self, Write, text},
@@ -16,6 +16,19 @@ use crate::{
 
 /// The number of messages that are handled concurrently, as in `turn-finalizer`.
 const CONCURRENCY: usize = 4;
+
+/// A batch of messages, as far as it is read.
+#[derive(Deserialize)]
+struct SqsEvent {
+    #[serde(rename = "Records")]
+    records: Vec<SqsMessage>,
+}
+
+/// A message of a batch.
+#[derive(Deserialize)]
+struct SqsMessage {
+    body: String,
+}
 
 /// The outcome object, as far as it is read.
 #[derive(Deserialize)]
@@ -31,11 +44,11 @@ pub(crate) async fn serve(services: Arc<Services>) -> Result<(), Error> {
     lambda_runtime::run(handler).await
 }
 
-async fn handle(services: Arc<Services>, event: SqsEvent) -> Result<SqsBatchResponse, Error> {
-    let bodies = event.records.into_iter().map(|message| message.body.unwrap_or_default());
+async fn handle(services: Arc<Services>, event: SqsEvent) -> Result<Value, Error> {
+    let bodies = event.records.into_iter().map(|message| message.body);
     let finalized = stream::iter(bodies).map(|body| finalize(&services, body));
     let _: Vec<()> = finalized.buffer_unordered(CONCURRENCY).try_collect().await?;
-    Ok(SqsBatchResponse::default())
+    Ok(json!({ "batchItemFailures": [] }))
 }
 
 /// Makes the calls of a finalization, unless the turn is terminal.

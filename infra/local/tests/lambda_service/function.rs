@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::time::Duration;
 
-use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use axum::body::{Body, Bytes};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
@@ -102,18 +101,18 @@ async fn misbehave(request: axum::extract::Request) -> Response {
 }
 
 /// Fails messages that say so, and appends a line per delivery to a file.
-async fn finalize(event: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, lambda_runtime::Error> {
-    let mut response = SqsBatchResponse::default();
-    for record in event.payload.records {
-        let body = record.body.unwrap_or_default();
-        let count = &record.attributes["ApproximateReceiveCount"];
+async fn finalize(event: LambdaEvent<Value>) -> Result<Value, lambda_runtime::Error> {
+    let mut failures = Vec::new();
+    for record in event.payload["Records"].as_array().unwrap() {
+        let body = record["body"].as_str().unwrap();
+        let count = record["attributes"]["ApproximateReceiveCount"].as_str().unwrap();
         let line = format!("{body} {count}\n");
         let file = std::env::var("DELIVERIES")?;
         let mut file = std::fs::OpenOptions::new().append(true).create(true).open(file)?;
         std::io::Write::write_all(&mut file, line.as_bytes())?;
         if body == "fail" {
-            response.add_failure(record.message_id.unwrap_or_default());
+            failures.push(json!({ "itemIdentifier": record["messageId"] }));
         }
     }
-    Ok(response)
+    Ok(json!({ "batchItemFailures": failures }))
 }
