@@ -8,6 +8,7 @@ mod command;
 mod conversation;
 mod deployment;
 mod line_editor;
+mod markdown;
 mod response;
 mod screen;
 mod tools;

@@ -6,15 +6,14 @@
 use std::io::{self, IsTerminal, Write};
 
 use client::Event;
+use console::Term;
 use serde_json::Value;
-use termimad::{Alignment, MadSkin};
 
 use super::advice::sentence;
 use super::blocks::{Blocks, rows};
+use super::markdown;
 use crate::escape::{deception_warning, escape_line, escape_text};
 
-/// Terminal size if it can't be determined.
-const DEFAULT_SIZE: (u16, u16) = (80, 24);
 const DIM: &str = "\x1b[2m";
 const RED: &str = "\x1b[31m";
 const GREEN: &str = "\x1b[32m";
@@ -26,7 +25,6 @@ const CLEAR_LINE: &str = "\r\x1b[2K";
 pub(crate) struct Screen {
     is_terminal: bool,
     has_colour: bool,
-    skin: MadSkin,
     blocks: Blocks,
     /// The answer since its last restart.
     answer: String,
@@ -40,12 +38,9 @@ impl Screen {
     pub(crate) fn new() -> Self {
         let is_terminal = io::stdout().is_terminal();
         let has_colour = is_terminal && std::env::var_os("NO_COLOR").is_none();
-        let mut skin = if has_colour { MadSkin::default() } else { MadSkin::no_style() };
-        skin.headers.iter_mut().for_each(|header| header.align = Alignment::Left);
         Self {
             is_terminal,
             has_colour,
-            skin,
             blocks: Blocks::default(),
             answer: String::new(),
             has_status: false,
@@ -129,11 +124,8 @@ impl Screen {
 
     /// Lays out text that is already escaped.
     fn write_markdown(&mut self, text: &str) {
-        let laid_out = self.skin.term_text(text).to_string();
-        self.write(&laid_out);
-        if !laid_out.ends_with('\n') {
-            self.write("\n");
-        }
+        let (width, _) = size();
+        self.write(&markdown::lay_out(text, usize::from(width), self.has_colour));
     }
 
     /// Shows a note on standard error, so that a pipe only gets answers.
@@ -233,10 +225,11 @@ fn print_line(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
+/// Returns the terminal's columns and lines: 80 and 24 if they can't be determined.
 fn size() -> (u16, u16) {
-    match termimad::terminal_size() {
-        (0, _) | (_, 0) => DEFAULT_SIZE,
-        size => size,
+    match Term::stdout().size() {
+        (0, _) | (_, 0) => (80, 24),
+        (height, width) => (width, height),
     }
 }
 
