@@ -8,7 +8,7 @@ use std::time::Duration;
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider, future};
 use local::{Function, Options};
-use mock_model::SignatureCheck;
+use mock_wires::SignatureCheck;
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -43,6 +43,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("openai-api", &["contracts", "agent", "turns", "runtime"]),
     ("mock-model", &[]),
+    ("mock-wires", &["mock-model"]),
     ("execute", &["contracts", "protocol", "agent", "turns", "runtime", "service", "openai-api"]),
     ("tool-continuation", &["contracts", "runtime", "service"]),
     (
@@ -112,7 +113,7 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("aws-config", &["storage", "deployment", "aptix"]),
     ("aws-credential-types", &["storage", "llm", "deployment", "local", "sigv4"]),
     ("aws-sigv4", &["sigv4"]),
-    ("aws-smithy-eventstream", &["llm", "mock-model"]),
+    ("aws-smithy-eventstream", &["llm", "mock-wires"]),
     (
         "reqwest",
         &[

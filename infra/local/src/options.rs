@@ -43,6 +43,8 @@ pub struct Options {
     pub visibility: Option<Duration>,
     /// The model provider.
     pub model: Model,
+    /// APIs of the mock model. Tests add those of `mock-wires`.
+    pub mock_wires: &'static [&'static mock_model::Wire],
     /// The AWS credentials with which functions sign requests to providers with `Auth: aws-sigv4`.
     pub aws_credentials: Option<SharedCredentialsProvider>,
     /// Set to show the provider's address and message of a failed model call in log, error and console.
@@ -159,6 +161,7 @@ impl Default for Options {
             sweep: Some(Duration::from_secs(60)),
             visibility: None,
             model: Model::Mock(mock_model::Provider::default()),
+            mock_wires: mock_model::WIRES,
             aws_credentials: None,
             provider_messages: false,
             vectors: Vectors::default(),

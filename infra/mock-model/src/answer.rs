@@ -1,8 +1,8 @@
 //! Decides on the answer to a request: a refusal, or a plan to play. Its only side effect is on the memory.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use axum::http::{HeaderMap, header};
+use axum::http::HeaderMap;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -12,12 +12,12 @@ use crate::id::Issued;
 use crate::memory::{Memory, Stored};
 use crate::plan::{self, Emission, Plan};
 use crate::play::SILENCE;
-use crate::provider::{Chain, Key, Profile};
+use crate::provider::{Chain, Profile};
 use crate::refusal::Refusal;
 use crate::reply::{End, Reply, Status, Step};
 use crate::request::ModelRequest;
+use crate::script;
 use crate::wire::Wire;
-use crate::{chat, converse, messages, script};
 
 /// The response to send.
 #[derive(Debug)]
@@ -35,17 +35,13 @@ pub(crate) enum Answer {
 /// Decides on the answer, and how long to wait before it.
 pub(crate) fn decide(
     profile: &'static Profile,
-    wire: Wire,
+    wire: &Wire,
     memory: &Memory,
     headers: &HeaderMap,
     body: &Value,
 ) -> Result<(Duration, Answer), Refusal> {
-    let asked = match wire {
-        Wire::Responses => authorize(profile, headers).and_then(|()| ModelRequest::read(profile, body)),
-        Wire::Chat => authorize(profile, headers).and_then(|()| chat::read(profile, body)),
-        Wire::Messages => messages::authorize(headers).and_then(|()| messages::read(profile, body)),
-        Wire::Converse => converse::authorize(headers).and_then(|()| converse::read(profile, body)),
-    }?;
+    (wire.authorize)(profile, headers)?;
+    let asked = (wire.read)(profile, body)?;
     check_is_there(profile, memory, &asked)?;
     let mut replies = replies(memory, &asked)?.into_iter();
     let reply = replies.next().unwrap_or_else(|| unscripted(&asked));
@@ -55,18 +51,13 @@ pub(crate) fn decide(
     }
     let answer = if drops(memory, &asked, &reply) {
         Answer::Dropped
-    } else if let Some(refusal) = due(memory, &asked, &reply) {
+    } else if let Some(refusal) = due(memory, wire, &asked, &reply) {
         Answer::Refused(refusal)
     } else {
         let issued = issue(&asked, &reply);
         memory.keep_then(issued.response(), replies.collect());
-        let plan = match wire {
-            Wire::Responses => plan::lay_out(&asked, &reply, issued, now()),
-            Wire::Chat => chat::lay_out(&asked, &reply, issued, now()),
-            Wire::Messages => messages::lay_out(&asked, &reply, issued),
-            Wire::Converse => converse::lay_out(&asked, &reply, issued),
-        };
-        let stores = wire == Wire::Responses && asked.store && matches!(profile.chain, Chain::Supported(_));
+        let plan = (wire.lay_out)(&asked, &reply, issued);
+        let stores = wire.stores && asked.store && matches!(profile.chain, Chain::Supported(_));
         let stored = stores.then(|| Stored { id: issued.response(), outlives: reply.outlives });
         played(&asked, &reply, plan, stored)
     };
@@ -80,7 +71,7 @@ pub(crate) fn remove(
     headers: &HeaderMap,
     id: &str,
 ) -> Result<(), Refusal> {
-    authorize(profile, headers)?;
+    profile.authorize(headers)?;
     let is_stored =
         matches!(profile.chain, Chain::Supported(_)) && Issued::read(id).is_some_and(|issued| issued.stored);
     if is_stored && memory.remove(id) {
@@ -96,7 +87,7 @@ pub(crate) fn read(
     headers: &HeaderMap,
     id: &str,
 ) -> Result<Value, Refusal> {
-    authorize(profile, headers)?;
+    profile.authorize(headers)?;
     memory.readable(id).ok_or_else(|| not_found(id))
 }
 
@@ -141,31 +132,6 @@ fn played(asked: &ModelRequest, reply: &Reply, plan: Plan, stored: Option<Stored
     }
 }
 
-/// Refuses a key that is missing or begins with `invalid`, if the provider requires one.
-pub(crate) fn authorize(profile: &Profile, headers: &HeaderMap) -> Result<(), Refusal> {
-    let header_value = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let bearer =
-        || header_value(header::AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "));
-    let key = match profile.key {
-        Key::NotRequired => return Ok(()),
-        Key::Bearer => bearer(),
-        Key::Header(name) => header_value(name).or_else(bearer),
-    };
-    if key.is_some_and(|key| !key.is_empty() && !key.starts_with("invalid")) {
-        return Ok(());
-    }
-    Err(Refusal {
-        status: 401,
-        param: None,
-        ..Refusal::invalid("invalid_api_key", "", "The API key is missing or invalid.")
-    })
-}
-
-/// Refuses a request that has neither the key nor the version of the Messages API.
-pub(crate) fn authorize_messages(headers: &HeaderMap) -> Result<(), Refusal> {
-    messages::authorize(headers)
-}
-
 /// Returns the replies of the directive, or those that an earlier directive left for the tool results.
 fn replies(memory: &Memory, asked: &ModelRequest) -> Result<Vec<Reply>, Refusal> {
     let read = match script::read(&asked.instruction) {
@@ -200,7 +166,7 @@ fn unanswered(replies: Vec<Reply>, asked: &ModelRequest) -> Vec<Reply> {
 
 /// Returns the reply without a script: an echo, or a call of the forced tool.
 fn unscripted(asked: &ModelRequest) -> Reply {
-    let call = asked.forced_tool().map(|name| Step::Call { name: name.to_owned(), arguments: json!({}) });
+    let call = asked.forced_tool.clone().map(|name| Step::Call { name, arguments: json!({}) });
     Reply { steps: call.into_iter().collect(), ..Reply::default() }
 }
 
@@ -211,12 +177,8 @@ fn drops(memory: &Memory, asked: &ModelRequest, reply: &Reply) -> bool {
     })
 }
 
-fn due(memory: &Memory, asked: &ModelRequest, reply: &Reply) -> Option<Refusal> {
-    let overflow = match asked.wire {
-        Wire::Responses | Wire::Chat => asked.profile.overflow,
-        Wire::Messages => Some(messages::OVERFLOW),
-        Wire::Converse => Some(converse::OVERFLOW),
-    };
+fn due(memory: &Memory, wire: &Wire, asked: &ModelRequest, reply: &Reply) -> Option<Refusal> {
+    let overflow = wire.overflow.or(asked.profile.overflow);
     let is_due = |(index, status): &(usize, &Status)| {
         let is_meant = |only: &String| *only == asked.model || only == asked.profile.name;
         let applies = (!status.chained || asked.previous.is_some())
@@ -261,9 +223,4 @@ fn issue(asked: &ModelRequest, reply: &Reply) -> Issued {
     let turn = u16::from(asked.outputs.is_empty());
     let issued = Issued::new(before.saturating_add(turn), plan::calls(reply), asked.store);
     reply.id.map_or(issued, |number| issued.numbered(number))
-}
-
-fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.unwrap_or_default().as_secs()
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 /// A deviation from the published response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Deviation {
+pub enum Deviation {
     /// Token counts are a float and a string, and the total is missing.
     OddUsage,
     /// The response has no id.
@@ -35,7 +35,7 @@ pub(crate) enum Deviation {
 
 impl Deviation {
     /// Parses the name of a deviation without arguments.
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "odd-usage" => Self::OddUsage,
             "no-id" => Self::NoId,
@@ -53,7 +53,7 @@ impl Deviation {
     }
 
     /// Applies the deviation to a complete response.
-    pub(crate) fn apply(&self, response: &mut Value) {
+    pub fn apply(&self, response: &mut Value) {
         match self {
             Self::OddUsage => set(response, "usage", json!({ "input_tokens": 100.0, "output_tokens": "20" })),
             Self::NoId => set(response, "id", Value::Null),

@@ -9,15 +9,15 @@ use serde_json::{Map, Value};
 const MAX_NAME: usize = 64;
 
 /// A call of an earlier reply.
-pub(crate) struct EarlierCall<'a> {
-    pub(crate) id: &'a str,
-    pub(crate) name: &'a str,
+pub struct EarlierCall<'a> {
+    pub id: &'a str,
+    pub name: &'a str,
     /// The arguments, if the API has them as text.
-    pub(crate) arguments: Option<&'a str>,
+    pub arguments: Option<&'a str>,
 }
 
 /// Returns the message of the refusal of these calls. `None` if they are valid.
-pub(crate) fn fault<'a>(calls: impl Iterator<Item = EarlierCall<'a>>) -> Option<String> {
+pub fn fault<'a>(calls: impl Iterator<Item = EarlierCall<'a>>) -> Option<String> {
     let mut ids = HashSet::new();
     calls.into_iter().find_map(|EarlierCall { id, name, arguments }| {
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);

@@ -8,7 +8,7 @@ const SHOWN: usize = 200;
 const TITLE_WORDS: usize = 5;
 
 /// The default answer: what this is, what arrived, and how long the chain is.
-pub(crate) fn answer(asked: &ModelRequest) -> String {
+pub fn answer(asked: &ModelRequest) -> String {
     if asked.wants_title() {
         return title(&asked.earlier);
     }

@@ -7,30 +7,30 @@ const PREFIX: &str = "resp_mock_";
 
 /// Content of a response id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Issued {
+pub struct Issued {
     nonce: u64,
     /// User turns in the chain up to and including this response.
-    pub(crate) turns: u16,
+    pub turns: u16,
     /// Function calls that the next request in the chain has to answer.
-    pub(crate) calls: u8,
+    pub calls: u8,
     /// A response asked for with `store: false` can't be continued from.
-    pub(crate) stored: bool,
+    pub stored: bool,
 }
 
 impl Issued {
     /// An id that was never issued before.
-    pub(crate) fn new(turns: u16, calls: u8, stored: bool) -> Self {
+    pub fn new(turns: u16, calls: u8, stored: bool) -> Self {
         let (nonce, _) = uuid::Uuid::new_v4().as_u64_pair();
         Self { nonce, turns, calls, stored }
     }
 
     /// The same with this number: an id that can be known before.
-    pub(crate) fn numbered(self, nonce: u64) -> Self {
+    pub fn numbered(self, nonce: u64) -> Self {
         Self { nonce, ..self }
     }
 
     /// Reads an id; nothing when this server did not issue it.
-    pub(crate) fn read(text: &str) -> Option<Self> {
+    pub fn read(text: &str) -> Option<Self> {
         let hex = text.strip_prefix(PREFIX)?;
         let nonce = u64::from_str_radix(hex.get(0..16)?, 16).ok()?;
         let turns = u16::from_str_radix(hex.get(16..20)?, 16).ok()?;
@@ -45,7 +45,7 @@ impl Issued {
     }
 
     /// The id of the response.
-    pub(crate) fn response(self) -> String {
+    pub fn response(self) -> String {
         let Self { nonce, turns, calls, stored } = self;
         let said = format!("{nonce:016x}{turns:04x}{calls:02x}{}", u8::from(stored));
         let check: String = Sha256::digest(format!("scripted response {said}"))
@@ -57,23 +57,23 @@ impl Issued {
     }
 
     /// The id of the response's n-th function call.
-    pub(crate) fn call(self, index: u8) -> String {
+    pub fn call(self, index: u8) -> String {
         format!("call_{:016x}{index:02x}", self.nonce)
     }
 
     /// The id of an output item.
-    pub(crate) fn item(self, prefix: &str, index: usize) -> String {
+    pub fn item(self, prefix: &str, index: usize) -> String {
         format!("{prefix}_{:016x}{index:02x}", self.nonce)
     }
 
     /// The calls that the next request has to answer, in order.
-    pub(crate) fn open_calls(self) -> Vec<String> {
+    pub fn open_calls(self) -> Vec<String> {
         (0..self.calls).map(|index| self.call(index)).collect()
     }
 }
 
 /// Returns the placeholder for the reasoning of the item with this id.
-pub(crate) fn encrypted(id: &str) -> String {
+pub fn encrypted(id: &str) -> String {
     format!("scripted_{id}")
 }
 

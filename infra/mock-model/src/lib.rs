@@ -1,6 +1,5 @@
-//! A mock model provider for the local cloud and for tests. It implements the Responses API, the Chat Completions API,
-//! Anthropic's Messages API and Amazon Bedrock's Converse API over HTTP, follows a script, and states in its answers that it
-//! is a mock.
+//! A mock model provider for the local cloud and for tests. It implements the Responses API over HTTP, follows a script, and
+//! states in its answers that it is a mock. The crate `mock-wires` adds other APIs for tests.
 //!
 //! It is strict where clients break: it refuses what the published API refuses (whatever does not fit
 //! the published schema of a request, a chained request that leaves a function call unanswered, a response id it never issued),
@@ -17,14 +16,6 @@
 //! # Routes
 //!
 //! - `POST /v1/responses`, plain JSON or `"stream": true`.
-//! - `POST /v1/chat/completions`, in chunks with `"stream": true`. Thoughts are `reasoning_content`; a model whose name has
-//!   `gemini` signs the call that follows, and refuses it without its signature. A model whose name has `mistral` refuses
-//!   `stream_options`, a user message after a tool's, and ids of calls without nine letters and digits.
-//! - `POST /v1/messages`, in events with `"stream": true`. Thoughts are signed, and refused if they are changed. A refusal
-//!   ends with the stop reason `refusal`.
-//! - `POST /v1/model/{model}/converse-stream`, in binary frames. Thoughts are signed as above. Only a model whose name has
-//!   `anthropic.` or `amazon.nova` accepts cache points. A refusal ends with the stop reason `content_filtered`, or with
-//!   `guardrail_intervened` if the request has a guardrail. The model is recorded as the body's `modelId`.
 //! - `DELETE /v1/responses/{id}`: the response can't be continued any more. 404 if it is not stored.
 //! - `GET /v1/responses/{id}`: status and usage of a stored response that was sent whole. 404 for any other, unless the
 //!   script has it outlive its client.
@@ -40,8 +31,6 @@
 //! A request whose `input` or `messages` is a number probes the endpoint: it is refused as published, and not recorded.
 //!
 //! A key that starts with `invalid`, or none where the provider asks for one, is answered with 401, a model that starts with `missing-` with 404.
-//!
-//! [`signed_router`] accepts requests with a valid AWS signature alone, as a provider in AWS does.
 //!
 //! # Scripts
 //!
@@ -115,32 +104,40 @@
 
 mod answer;
 mod bill;
-mod chat;
-mod converse;
-mod deviations;
-mod earlier_calls;
-mod echo;
 mod embedding;
-mod id;
 mod memory;
-mod messages;
-mod plan;
 mod play;
-mod provider;
 mod recorder;
-mod refusal;
-mod reply;
-mod request;
-mod schema;
 mod script;
 mod serve;
-mod signature;
-mod thinking;
 mod validate;
-mod wire;
+
+// What `mock-wires` builds on.
+#[doc(hidden)]
+pub mod deviations;
+#[doc(hidden)]
+pub mod earlier_calls;
+#[doc(hidden)]
+pub mod echo;
+#[doc(hidden)]
+pub mod id;
+#[doc(hidden)]
+pub mod plan;
+#[doc(hidden)]
+pub mod provider;
+#[doc(hidden)]
+pub mod refusal;
+#[doc(hidden)]
+pub mod reply;
+#[doc(hidden)]
+pub mod request;
+#[doc(hidden)]
+pub mod schema;
+#[doc(hidden)]
+pub mod wire;
 
 pub use bill::Charge;
 pub use provider::{Provider, UnknownProvider};
 pub use recorder::{Embeddings, Moment, Recorder};
-pub use serve::{router, serve, signed_router};
-pub use signature::SignatureCheck;
+pub use serve::{WIRES, router, serve};
+pub use wire::Wire;

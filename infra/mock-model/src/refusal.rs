@@ -7,22 +7,22 @@ use serde_json::{Value, json};
 /// A request that is answered with an HTTP error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{status}: {message}")]
-pub(crate) struct Refusal {
-    pub(crate) status: u16,
-    pub(crate) kind: Box<str>,
-    pub(crate) code: Option<Box<str>>,
-    pub(crate) param: Option<Box<str>>,
-    pub(crate) message: String,
-    pub(crate) headers: Vec<(String, String)>,
+pub struct Refusal {
+    pub status: u16,
+    pub kind: Box<str>,
+    pub code: Option<Box<str>>,
+    pub param: Option<Box<str>>,
+    pub message: String,
+    pub headers: Vec<(String, String)>,
     /// The provider's own layout if none.
-    pub(crate) layout: Option<Layout>,
+    pub layout: Option<Layout>,
     /// True if the request is invalid for every provider, or unreadable.
-    pub(crate) invalid_request: bool,
+    pub invalid_request: bool,
 }
 
 /// Layout of an error body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Layout {
+pub enum Layout {
     /// `{"error": {"message", "type", "param", "code"}}`, the published one.
     Nested,
     /// `{"error": {"message", "type", "code"}}`, the code being the status.
@@ -41,7 +41,7 @@ pub(crate) enum Layout {
 
 impl Refusal {
     /// Creates a 400 about one parameter.
-    pub(crate) fn invalid(code: &str, param: &str, message: impl Into<String>) -> Self {
+    pub fn invalid(code: &str, param: &str, message: impl Into<String>) -> Self {
         Self {
             status: 400,
             kind: "invalid_request_error".into(),
@@ -55,18 +55,18 @@ impl Refusal {
     }
 
     /// Creates a 503.
-    pub(crate) fn unavailable() -> Self {
+    pub fn unavailable() -> Self {
         let refusal = Self::invalid("server_error", "", "The server is overloaded.");
         Self { status: 503, kind: "server_error".into(), param: None, ..refusal }
     }
 
     /// Sets the layout, unless it has one.
-    pub(crate) fn with_layout(self, layout: Layout) -> Self {
+    pub fn with_layout(self, layout: Layout) -> Self {
         Self { layout: self.layout.or(Some(layout)), ..self }
     }
 
     /// Marks the request as invalid for every provider.
-    pub(crate) fn into_invalid_request(self) -> Self {
+    pub fn into_invalid_request(self) -> Self {
         Self { invalid_request: true, ..self }
     }
 
@@ -118,7 +118,7 @@ impl Refusal {
     }
 
     /// Returns the default error type of a status.
-    pub(crate) fn kind_of(status: u16) -> &'static str {
+    pub fn kind_of(status: u16) -> &'static str {
         match status {
             401 => "authentication_error",
             403 => "permission_error",

@@ -5,34 +5,37 @@ use serde_json::{Map, Value};
 use crate::id::{Issued, encrypted};
 use crate::provider::{Chain, Profile};
 use crate::refusal::Refusal;
-use crate::wire::Wire;
-use crate::{schema, validate};
+use crate::schema::{self, Schema};
+use crate::validate;
+
+static SCHEMA: Schema = Schema::new(|| schema::compile(include_str!("../schema/create-response.json")));
 
 /// A valid request.
 #[derive(Debug, Clone)]
-pub(crate) struct ModelRequest {
+pub struct ModelRequest {
     /// The requested model.
-    pub(crate) profile: &'static Profile,
-    pub(crate) wire: Wire,
-    pub(crate) body: Map<String, Value>,
-    pub(crate) model: String,
-    pub(crate) stream: bool,
-    pub(crate) store: bool,
-    pub(crate) previous: Option<Issued>,
+    pub profile: &'static Profile,
+    pub body: Map<String, Value>,
+    pub model: String,
+    pub stream: bool,
+    pub store: bool,
+    pub previous: Option<Issued>,
     /// Mode in `[MODE: …]` of the newest user message.
-    pub(crate) mode: Option<String>,
+    pub mode: Option<String>,
     /// Text after `[INSTRUCTION]` in the newest user message, or all of its text.
-    pub(crate) instruction: String,
+    pub instruction: String,
     /// Earlier turns in the newest user message.
-    pub(crate) earlier: String,
+    pub earlier: String,
     /// Tool results in this request for the turn.
-    pub(crate) outputs: Vec<String>,
+    pub outputs: Vec<String>,
+    /// The tool that the model has to call.
+    pub forced_tool: Option<String>,
 }
 
 impl ModelRequest {
     /// Checks the body as the provider does.
-    pub(crate) fn read(profile: &'static Profile, body: &Value) -> Result<Self, Refusal> {
-        schema::check(Wire::Responses, body).map_err(Refusal::into_invalid_request)?;
+    pub fn read(profile: &'static Profile, body: &Value) -> Result<Self, Refusal> {
+        schema::check(&SCHEMA, body).map_err(Refusal::into_invalid_request)?;
         let Some(body) = body.as_object() else {
             let message = "The body has to be a JSON object.";
             return Err(Refusal::invalid("invalid_type", "body", message).into_invalid_request());
@@ -63,7 +66,6 @@ impl ModelRequest {
         let flag = |name: &str| body.get(name).and_then(Value::as_bool);
         Ok(Self {
             profile,
-            wire: Wire::Responses,
             model,
             stream: flag("stream").unwrap_or(false),
             store: flag("store").unwrap_or(true) && matches!(profile.chain, Chain::Supported(_)),
@@ -72,52 +74,47 @@ impl ModelRequest {
             instruction,
             earlier: earlier.to_owned(),
             outputs: outputs(since),
+            forced_tool: forced_tool(&body),
             body,
         })
     }
 
     /// True if the request asks for the title of its earlier turns.
-    pub(crate) fn wants_title(&self) -> bool {
+    pub fn wants_title(&self) -> bool {
         !self.earlier.is_empty() && self.instruction.starts_with("Write a title")
     }
 
     /// True if the response must include this.
-    pub(crate) fn includes(&self, what: &str) -> bool {
+    pub fn includes(&self, what: &str) -> bool {
         let included = self.body.get("include").and_then(Value::as_array);
         included.is_some_and(|included| included.iter().any(|it| it == what))
     }
 
     /// True if the request offers the hosted tool of such an item.
-    pub(crate) fn offers(&self, item: &str) -> bool {
+    pub fn offers(&self, item: &str) -> bool {
         let tool = HOSTED.iter().find(|(item_type, _)| *item_type == item).map(|(_, tool)| *tool);
         let tools = self.body.get("tools").and_then(Value::as_array).into_iter().flatten();
         tool.is_some() && tools.into_iter().any(|it| it.get("type").and_then(Value::as_str) == tool)
     }
 
-    /// Returns the tool that `tool_choice` forces.
-    pub(crate) fn forced_tool(&self) -> Option<&str> {
-        if self.wire == Wire::Converse {
-            return self.body.get("toolConfig")?.pointer("/toolChoice/tool").and_then(name);
-        }
-        match self.body.get("tool_choice")? {
-            Value::String(choice) if choice == "required" => {
-                let first = self.body.get("tools")?.as_array()?.first()?;
-                name(first)
-            }
-            choice => name(choice),
-        }
-    }
-
     /// True if a stream has usage. The Chat Completions API sends it only if asked for.
-    pub(crate) fn asks_for_usage(&self) -> bool {
+    pub fn asks_for_usage(&self) -> bool {
         let options = self.body.get("stream_options");
         options.and_then(|options| options.get("include_usage")) == Some(&Value::Bool(true))
     }
 }
 
+/// Returns the tool that `tool_choice` forces.
+pub fn forced_tool(body: &Map<String, Value>) -> Option<String> {
+    match body.get("tool_choice")? {
+        Value::String(choice) if choice == "required" => name(body.get("tools")?.as_array()?.first()?),
+        choice => name(choice),
+    }
+}
+
 /// Returns the name of a tool or of a choice, which the Chat Completions API keeps in `function`.
-fn name(tool: &Value) -> Option<&str> {
-    tool.get("name").or_else(|| tool.pointer("/function/name"))?.as_str()
+fn name(tool: &Value) -> Option<String> {
+    tool.get("name").or_else(|| tool.pointer("/function/name"))?.as_str().map(str::to_owned)
 }
 
 fn previous(profile: &Profile, body: &Map<String, Value>) -> Result<Option<Issued>, Refusal> {
@@ -161,7 +158,7 @@ fn check_calls(items: &[Value], previous: Option<Issued>) -> Result<(), Refusal>
 }
 
 /// Item types of hosted tools, and the tool that produces each.
-pub(crate) const HOSTED: [(&str, &str); 5] = [
+pub const HOSTED: [(&str, &str); 5] = [
     ("web_search_call", "web_search"),
     ("file_search_call", "file_search"),
     ("code_interpreter_call", "code_interpreter"),
@@ -221,7 +218,7 @@ fn of_turn(items: &[Value]) -> (Option<&Value>, &[Value]) {
 }
 
 /// Returns the texts of a message.
-pub(crate) fn texts(message: &Value) -> Vec<&str> {
+pub fn texts(message: &Value) -> Vec<&str> {
     match message.get("content") {
         Some(Value::String(text)) => vec![text],
         Some(Value::Array(parts)) => {
@@ -232,7 +229,7 @@ pub(crate) fn texts(message: &Value) -> Vec<&str> {
 }
 
 /// Returns the mode and the instruction of a message with these parts.
-pub(crate) fn read_message(parts: &[&str]) -> (Option<String>, String) {
+pub fn read_message(parts: &[&str]) -> (Option<String>, String) {
     let split = parts.iter().find_map(|part| part.split_once("[INSTRUCTION]"));
     let Some((header, instruction)) = split else {
         return (None, parts.join("\n"));

@@ -12,29 +12,18 @@ use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
 use crate::refusal::Refusal;
-use crate::wire::Wire;
 
 /// A schema that is compiled once, on its first request.
-type Schema = LazyLock<Result<Validator, String>>;
+pub type Schema = LazyLock<Result<Validator, String>>;
 
-static RESPONSE: Schema = LazyLock::new(|| compile(include_str!("../schema/create-response.json")));
-static COMPLETION: Schema = LazyLock::new(|| compile(include_str!("../schema/create-chat-completion.json")));
-static CONVERSE: Schema = LazyLock::new(|| compile(include_str!("../schema/converse-stream.json")));
-static MESSAGE: Schema = LazyLock::new(|| compile(include_str!("../schema/create-message.json")));
-
-fn compile(text: &str) -> Result<Validator, String> {
+/// Compiles a schema.
+pub fn compile(text: &str) -> Result<Validator, String> {
     let schema: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     jsonschema::options().build(&schema).map_err(|error| error.to_string())
 }
 
 /// Refuses a body that violates the schema, with a JSON pointer to the violation.
-pub(crate) fn check(wire: Wire, body: &Value) -> Result<(), Refusal> {
-    let schema = match wire {
-        Wire::Responses => &RESPONSE,
-        Wire::Chat => &COMPLETION,
-        Wire::Messages => &MESSAGE,
-        Wire::Converse => &CONVERSE,
-    };
+pub fn check(schema: &Schema, body: &Value) -> Result<(), Refusal> {
     let schema = schema.as_ref().map_err(|error| Refusal {
         status: 500,
         ..Refusal::invalid("schema", "", format!("The schema of requests can't be compiled: {error}"))

@@ -4,9 +4,8 @@ use std::io;
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Path, RawQuery, State};
-use axum::http::{HeaderMap, StatusCode};
-use axum::middleware;
+use axum::extract::{DefaultBodyLimit, Path, RawPathParams, RawQuery, State};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -18,38 +17,39 @@ use crate::memory::Memory;
 use crate::play;
 use crate::provider::Provider;
 use crate::recorder::{Moment, Recorder};
-use crate::refusal::{Layout, Refusal};
-use crate::signature::{self, SignatureCheck};
-use crate::wire::Wire;
+use crate::refusal::Refusal;
+use crate::wire::{RESPONSES, Wire};
 
 const LARGEST_BODY: usize = 32 << 20;
+
+/// The APIs of the program's mock model.
+pub const WIRES: &[&Wire] = &[&RESPONSES];
 
 #[derive(Clone)]
 struct Model {
     provider: Provider,
     recorder: Recorder,
+    wires: &'static [&'static Wire],
     memory: Arc<Memory>,
 }
 
-/// Returns the routes of the mock model, which imitates this provider. The recorder shows the requests.
-pub fn router(provider: Provider, recorder: Recorder) -> Router {
-    let model = Model { provider, recorder, memory: Arc::new(Memory::default()) };
-    Router::new()
-        .route("/v1/responses", post(responses))
-        .route("/v1/chat/completions", post(completions))
-        .route("/v1/messages", post(messages))
-        .route("/v1/model/{model}/converse-stream", post(converse))
+/// Returns the routes of a mock model that imitates this provider and offers these APIs. The recorder shows the requests.
+pub fn router(provider: Provider, recorder: Recorder, wires: &'static [&'static Wire]) -> Router {
+    let model = Model { provider, recorder, wires, memory: Arc::new(Memory::default()) };
+    let routes = wires.iter().fold(Router::new(), |routes, wire| {
+        routes.route(
+            wire.path,
+            post(move |model, path, query, headers, body| reply(wire, model, path, query, headers, body)),
+        )
+    });
+    routes
         .route("/v1/responses/{id}", get(stored).delete(remove))
         .route("/v1/embeddings", post(embeddings))
         .route("/v1/models", get(models))
         .route("/scripted/requests", get(requests).delete(forget))
+        .fallback(unknown)
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
         .with_state(model)
-}
-
-/// Returns the routes of a mock model that accepts signed requests alone.
-pub fn signed_router(provider: Provider, recorder: Recorder, check: SignatureCheck) -> Router {
-    router(provider, recorder).layer(middleware::from_fn_with_state(Arc::new(check), signature::verify))
 }
 
 /// Serves the routes until the future is dropped.
@@ -61,18 +61,19 @@ pub async fn serve(
     listener: tokio::net::TcpListener,
     provider: Provider,
     recorder: Recorder,
+    wires: &'static [&'static Wire],
 ) -> io::Result<()> {
-    axum::serve(listener, router(provider, recorder)).await
+    axum::serve(listener, router(provider, recorder, wires)).await
 }
 
 /// Lists the one model. Requests for any other name are answered too.
 async fn models(State(model): State<Model>, headers: HeaderMap) -> Response {
     let profile = model.provider.profile();
-    let is_authorized = answer::authorize(profile, &headers);
-    match is_authorized.or_else(|refusal| answer::authorize_messages(&headers).map_err(|_| refusal)) {
-        Ok(()) => Json(json!({ "object": "list", "data": [{ "id": "scripted", "object": "model" }] }))
+    let is_authorized = model.wires.iter().any(|wire| (wire.authorize)(profile, &headers).is_ok());
+    match profile.authorize(&headers) {
+        Err(refusal) if !is_authorized => refusal.with_layout(profile.errors).into_response(),
+        _ => Json(json!({ "object": "list", "data": [{ "id": "scripted", "object": "model" }] }))
             .into_response(),
-        Err(refusal) => refusal.with_layout(profile.errors).into_response(),
     }
 }
 
@@ -85,64 +86,36 @@ async fn forget(State(model): State<Model>) -> StatusCode {
     StatusCode::NO_CONTENT
 }
 
-async fn responses(model: State<Model>, query: RawQuery, headers: HeaderMap, body: Bytes) -> Response {
-    reply(Wire::Responses, model, query, headers, body).await
+/// Refuses a path that no API has, such as one that only the mock models of tests offer.
+async fn unknown(State(model): State<Model>, method: Method, uri: Uri) -> Response {
+    let offered: Vec<&str> = model.wires.iter().map(|wire| wire.path).collect();
+    let message =
+        format!("Unknown route {method} {}. This mock model offers POST {}.", uri.path(), offered.join(", "));
+    let refusal = Refusal { status: 404, param: None, ..Refusal::invalid("unknown_route", "", message) };
+    refusal.with_layout(model.provider.profile().errors).into_response()
 }
 
-async fn completions(model: State<Model>, query: RawQuery, headers: HeaderMap, body: Bytes) -> Response {
-    reply(Wire::Chat, model, query, headers, body).await
-}
-
-async fn messages(model: State<Model>, query: RawQuery, headers: HeaderMap, body: Bytes) -> Response {
-    reply(Wire::Messages, model, query, headers, body).await
-}
-
-/// Answers a request of the Converse API. The path's model is a member of the operation's input, as published.
-async fn converse(
-    model: State<Model>,
-    Path(model_id): Path<String>,
-    query: RawQuery,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
-    let mut input: Value = serde_json::from_slice(&body).unwrap_or_default();
-    if let Some(members) = input.as_object_mut() {
-        members.insert("modelId".to_owned(), model_id.into());
-    }
-    reply_to(Wire::Converse, model, query, headers, body, input).await
-}
-
+/// Answers a request for a reply. A model in the path is a member of the request, as published.
 async fn reply(
-    wire: Wire,
-    model: State<Model>,
-    query: RawQuery,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
-    let json = serde_json::from_slice(&body).unwrap_or_default();
-    reply_to(wire, model, query, headers, body, json).await
-}
-
-async fn reply_to(
-    wire: Wire,
+    wire: &'static Wire,
     State(model): State<Model>,
+    path: RawPathParams,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
     body: Bytes,
-    json: Value,
 ) -> Response {
+    let mut json: Value = serde_json::from_slice(&body).unwrap_or_default();
+    if let (Some(members), Some((_, id))) = (json.as_object_mut(), path.iter().next()) {
+        members.insert("modelId".to_owned(), id.into());
+    }
     // A probe of the endpoint, which is refused like any other wrong type.
-    let is_probe = json.get(wire.conversation()).is_some_and(Value::is_number);
+    let is_probe = json.get(wire.conversation).is_some_and(Value::is_number);
     if !is_probe {
         model.recorder.note(Moment::Received);
         model.recorder.record(query.as_deref(), &headers, &body, &json);
     }
     let profile = model.provider.profile();
-    let layout = match wire {
-        Wire::Responses | Wire::Chat => profile.errors,
-        Wire::Messages => Layout::Typed,
-        Wire::Converse => Layout::Aws,
-    };
+    let layout = wire.errors.unwrap_or(profile.errors);
     let refused = |refusal: Refusal| refusal.with_layout(layout).into_response();
     let (delay, answer) = match answer::decide(profile, wire, &model.memory, &headers, &json) {
         Ok(decided) => decided,
@@ -159,7 +132,7 @@ async fn reply_to(
         Answer::Dropped => play::broken(),
         Answer::Streamed(emissions, bill, stored) => {
             let stored = stored.map(|stored| (stored, model.memory));
-            play::streamed(wire.media_type(), emissions, bill, stored, model.recorder)
+            play::streamed(wire.media_type, emissions, bill, stored, model.recorder)
         }
         Answer::Buffered { response, takes, bill } => {
             model.recorder.charge(bill.whole(&response));

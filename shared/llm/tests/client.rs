@@ -43,7 +43,7 @@ impl Upstream {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}/v1/", listener.local_addr().unwrap());
         let recorder = Recorder::default();
-        tokio::spawn(mock_model::serve(listener, provider, recorder.clone()));
+        tokio::spawn(mock_wires::serve(listener, provider, recorder.clone()));
         let config = Config { base_url: base, ..config };
         let client = Client::new(config, ApiKey::new("key")).unwrap();
         Self { recorder, client }
@@ -407,7 +407,7 @@ async fn calls_share_a_connection() {
     // A proxy that counts connections.
     let model = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let behind = model.local_addr().unwrap();
-    tokio::spawn(mock_model::serve(model, Provider::default(), Recorder::default()));
+    tokio::spawn(mock_wires::serve(model, Provider::default(), Recorder::default()));
     tokio::spawn(async move {
         while let Ok((mut near, _)) = listener.accept().await {
             *counted.lock().unwrap() += 1;

@@ -63,7 +63,7 @@ async fn call_with_key(keys: impl KeySource, script: &str, deadline: Duration, j
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
     let recorder = Recorder::default();
-    tokio::spawn(mock_model::serve(listener, Provider::default(), recorder.clone()));
+    tokio::spawn(mock_wires::serve(listener, Provider::default(), recorder.clone()));
     let clock = RecordingClock::new(jitter);
     let reply = send(base, keys, script, deadline, &clock).await;
     Outcome { reply, requests: recorder.count(), delays: clock.delays() }

@@ -24,7 +24,7 @@ async fn client() -> Client {
 async fn client_of(wire: Wire) -> Client {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
-    tokio::spawn(mock_model::serve(listener, Provider::default(), Recorder::default()));
+    tokio::spawn(mock_wires::serve(listener, Provider::default(), Recorder::default()));
     Client::new(Config { base_url: base, ..Config::for_wire(wire) }, ApiKey::new("key")).unwrap()
 }
 

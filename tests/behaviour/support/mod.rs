@@ -74,6 +74,7 @@ pub fn options() -> Options {
     Options {
         executable: Some(PathBuf::from(env!("CARGO_BIN_EXE_aptix"))),
         sweep: None,
+        mock_wires: mock_wires::WIRES,
         ..Options::default()
     }
 }

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use local::{Function, Options, Stores};
-use mock_model::{Provider, Recorder, SignatureCheck};
+use mock_model::{Provider, Recorder};
+use mock_wires::SignatureCheck;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinHandle};
 
@@ -110,13 +111,13 @@ impl NamedProvider {
     pub async fn with_profile(provider: &str) -> Self {
         let recorder = Recorder::default();
         let provider = provider.parse().expect("a known provider");
-        Self::serve(mock_model::router(provider, recorder.clone()), recorder).await
+        Self::serve(mock_wires::router(provider, recorder.clone()), recorder).await
     }
 
     /// Starts one that accepts these signatures alone.
     pub async fn signed(check: SignatureCheck) -> Self {
         let recorder = Recorder::default();
-        let router = mock_model::signed_router(Provider::default(), recorder.clone(), check);
+        let router = mock_wires::signed_router(Provider::default(), recorder.clone(), check);
         Self::serve(router, recorder).await
     }
 

@@ -52,7 +52,7 @@ impl Services {
             dynamodb: DynamoDb::start(at.dynamodb, folder.database()?.as_deref(), keys).await?,
             s3: S3::start(at.s3, &folder.objects()?, keys).await?,
             sqs: Sqs::start(at.sqs, keys).await?,
-            model: ModelProvider::start(at.model, &options.model).await?,
+            model: ModelProvider::start(at.model, options).await?,
             qdrant: Qdrant::start(at.qdrant, &options.vectors, folder.vectors(), executable).await?,
         })
     }

@@ -6,7 +6,7 @@ use mock_model::Recorder;
 
 use super::error::{Error, listen};
 use crate::listener::Server;
-use crate::options::Model;
+use crate::options::{Model, Options};
 
 /// A running mock model, or the URL of an external provider.
 #[derive(Debug)]
@@ -18,14 +18,15 @@ pub(crate) struct ModelProvider {
 
 impl ModelProvider {
     /// Starts the mock model unless the provider is external.
-    pub(super) async fn start(address: SocketAddr, model: &Model) -> Result<Self, Error> {
-        match model {
+    pub(super) async fn start(address: SocketAddr, options: &Options) -> Result<Self, Error> {
+        match &options.model {
             Model::Provider { base_url, .. } | Model::Bedrock { base_url, .. } => {
                 Ok(Self { base_url: base_url.clone(), recorder: None, _server: None })
             }
             Model::Mock(profile) => {
                 let recorder = Recorder::default();
-                let server = listen(address).await?.serve(mock_model::router(*profile, recorder.clone()));
+                let router = mock_model::router(*profile, recorder.clone(), options.mock_wires);
+                let server = listen(address).await?.serve(router);
                 let base_url = format!("{}/v1", server.url());
                 Ok(Self { base_url, recorder: Some(recorder), _server: Some(server) })
             }

@@ -37,7 +37,7 @@ pub(crate) struct Embedded {
 /// Decides on the answer.
 pub(crate) fn embed(profile: &Profile, memory: &Memory, headers: &HeaderMap, body: &Value) -> Embedded {
     let at_once = |answer| Embedded { delay: Duration::ZERO, texts: 0, answer: Some(answer) };
-    let inputs = match answer::authorize(profile, headers).and_then(|()| Inputs::read(body)) {
+    let inputs = match profile.authorize(headers).and_then(|()| Inputs::read(body)) {
         Ok(inputs) => inputs,
         Err(refusal) => return at_once(Err(refusal)),
     };

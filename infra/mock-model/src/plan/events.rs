@@ -10,7 +10,7 @@ use crate::reply::{Cut, Unit};
 
 /// One thing that happens on the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Emission {
+pub enum Emission {
     /// A whole event, as it is written.
     Event(Bytes),
     Pause(Duration),
@@ -23,7 +23,7 @@ const PLACE: [&str; 2] = ["output_index", "content_index"];
 
 /// The events so far.
 #[derive(Debug)]
-pub(crate) struct Events {
+pub struct Events {
     /// The next event's sequence number, where they have one.
     sequence: Option<u64>,
     /// True if only the stream's `event` field names the event's type.
@@ -33,7 +33,7 @@ pub(crate) struct Events {
 
 impl Events {
     /// No event yet.
-    pub(crate) fn framed(framing: Framing, untyped: bool) -> Self {
+    pub fn framed(framing: Framing, untyped: bool) -> Self {
         let mut events = Self { sequence: framing.placed.then_some(0), untyped, emissions: Vec::new() };
         if let Some(comment) = framing.comment {
             events.raw(comment);
@@ -42,17 +42,17 @@ impl Events {
     }
 
     /// No event yet, of a wire without sequence numbers.
-    pub(crate) fn bare() -> Self {
+    pub fn bare() -> Self {
         Self { sequence: None, untyped: false, emissions: Vec::new() }
     }
 
     /// Adds an event without a name.
-    pub(crate) fn data(&mut self, data: &Value) {
+    pub fn data(&mut self, data: &Value) {
         self.emissions.push(Emission::Event(format!("data: {data}\n\n").into()));
     }
 
     /// Adds an event with the next sequence number.
-    pub(crate) fn push<V: Into<Value>, const N: usize>(&mut self, kind: &str, members: [(&str, V); N]) {
+    pub fn push<V: Into<Value>, const N: usize>(&mut self, kind: &str, members: [(&str, V); N]) {
         let mut event = Map::new();
         if !self.untyped {
             event.insert("type".to_owned(), json!(kind));
@@ -71,25 +71,25 @@ impl Events {
     }
 
     /// Adds an event as it stands.
-    pub(crate) fn raw(&mut self, event: impl Into<Bytes>) {
+    pub fn raw(&mut self, event: impl Into<Bytes>) {
         self.emissions.push(Emission::Event(event.into()));
     }
 
     /// Takes the last event's blank line away, and its line end.
-    pub(crate) fn leave_unended(&mut self) {
+    pub fn leave_unended(&mut self) {
         if let Some(Emission::Event(text)) = self.emissions.last_mut() {
             text.truncate(text.trim_ascii_end().len());
         }
     }
 
-    pub(crate) fn pause(&mut self, pause: Duration) {
+    pub fn pause(&mut self, pause: Duration) {
         if !pause.is_zero() {
             self.emissions.push(Emission::Pause(pause));
         }
     }
 
     /// Returns the events of a stream that ends early.
-    pub(crate) fn cut(self, cut: Option<Cut>) -> Vec<Emission> {
+    pub fn cut(self, cut: Option<Cut>) -> Vec<Emission> {
         let Some(cut) = cut else {
             return self.emissions;
         };

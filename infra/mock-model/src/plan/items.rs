@@ -316,7 +316,7 @@ fn message(open: &Open, status: &str) -> Value {
 }
 
 /// Splits a text as it is streamed: by words, or by so many characters.
-pub(crate) fn deltas(text: &str, chunk: Option<usize>) -> Vec<String> {
+pub fn deltas(text: &str, chunk: Option<usize>) -> Vec<String> {
     match chunk {
         None => text.split_inclusive(' ').map(str::to_owned).collect(),
         Some(characters) => {

@@ -14,27 +14,27 @@ use crate::provider::Echo;
 use crate::reply::{End, Reply, Step, Usage};
 use crate::request::ModelRequest;
 
-pub(crate) use events::{Emission, Events};
-pub(crate) use items::deltas;
+pub use events::{Emission, Events};
+pub use items::deltas;
 
 /// A whole answer.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub struct Plan {
     /// The response as it is at its end.
-    pub(crate) response: Value,
+    pub response: Value,
     /// Events to stream, in order.
-    pub(crate) emissions: Vec<Emission>,
+    pub emissions: Vec<Emission>,
 }
 
 /// Number of function calls in the reply.
-pub(crate) fn calls(reply: &Reply) -> u8 {
+pub fn calls(reply: &Reply) -> u8 {
     let calls = reply.steps.iter();
     let calls = calls.filter(|step| matches!(step, Step::Call { .. }));
     u8::try_from(calls.count()).unwrap_or(u8::MAX)
 }
 
 /// Lays out the reply.
-pub(crate) fn lay_out(asked: &ModelRequest, reply: &Reply, issued: Issued, created_at: u64) -> Plan {
+pub fn lay_out(asked: &ModelRequest, reply: &Reply, issued: Issued, created_at: u64) -> Plan {
     let skeleton = skeleton(asked, issued, created_at);
     let framing = asked.profile.framing;
     let mut events = Events::framed(framing, reply.has(&Deviation::NoType));
@@ -69,7 +69,7 @@ pub(crate) fn lay_out(asked: &ModelRequest, reply: &Reply, issued: Issued, creat
 }
 
 /// Returns the duration of the reply if it is not streamed.
-pub(crate) fn duration(emissions: &[Emission]) -> Duration {
+pub fn duration(emissions: &[Emission]) -> Duration {
     let pause = |emission: &Emission| match emission {
         Emission::Pause(pause) => *pause,
         Emission::Event(_) | Emission::Reset => Duration::ZERO,
@@ -145,16 +145,16 @@ fn finished(mut response: Map<String, Value>, output: Vec<Value>, usage: Value, 
 
 /// The token counts of a reply.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Counts {
-    pub(crate) input: u64,
-    pub(crate) output: u64,
-    pub(crate) cached: u64,
-    pub(crate) written: u64,
-    pub(crate) reasoning: u64,
+pub struct Counts {
+    pub input: u64,
+    pub output: u64,
+    pub cached: u64,
+    pub written: u64,
+    pub reasoning: u64,
 }
 
 /// Counts the tokens of a reply with this output, unless the script states them. `None` if the script asks for no usage.
-pub(crate) fn counts(asked: &ModelRequest, output: &Value, stated: Usage) -> Option<Counts> {
+pub fn counts(asked: &ModelRequest, output: &Value, stated: Usage) -> Option<Counts> {
     match stated {
         Usage::None => None,
         Usage::Stated { input, output, cached, written, reasoning } => {
@@ -182,13 +182,13 @@ fn usage(asked: &ModelRequest, output: &[Value], stated: Usage) -> Value {
 }
 
 /// Returns the number of words in the request, a stand-in for its tokens.
-pub(crate) fn input_words(asked: &ModelRequest) -> u64 {
+pub fn input_words(asked: &ModelRequest) -> u64 {
     let parts = ["instructions", "input", "tools", "toolConfig", "system", "messages"].iter();
     parts.filter_map(|part| asked.body.get(*part)).map(words).sum()
 }
 
 /// Counts the words in the texts of a value.
-pub(crate) fn words(value: &Value) -> u64 {
+pub fn words(value: &Value) -> u64 {
     match value {
         Value::String(text) => u64::try_from(text.split_whitespace().count()).unwrap_or(u64::MAX),
         Value::Array(values) => values.iter().map(words).sum(),

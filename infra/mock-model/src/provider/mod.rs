@@ -9,7 +9,7 @@ mod profiles;
 use std::fmt;
 use std::str::FromStr;
 
-pub(crate) use profile::{Chain, Echo, ErrorTemplate, Framing, Key, Profile};
+pub use profile::{Chain, Echo, ErrorTemplate, Framing, Key, Profile};
 use profiles::PROFILES;
 
 /// A known provider of the Responses API.
@@ -33,7 +33,7 @@ impl Provider {
         self.0.name
     }
 
-    pub(crate) fn profile(self) -> &'static Profile {
+    pub fn profile(self) -> &'static Profile {
         self.0
     }
 }

@@ -1,38 +1,39 @@
 //! The differences that a profile can hold.
 
+use axum::http::{HeaderMap, header};
 use serde_json::{Map, Value};
 
 use crate::refusal::{Layout, Refusal};
 
 /// Differences of a provider from the published API.
 #[derive(Debug)]
-pub(crate) struct Profile {
-    pub(crate) name: &'static str,
+pub struct Profile {
+    pub name: &'static str,
     /// Location of the key.
-    pub(crate) key: Key,
+    pub key: Key,
     /// Support for continuing from a response.
-    pub(crate) chain: Chain,
+    pub chain: Chain,
     /// Members of a response about storage and chaining.
-    pub(crate) echo: Echo,
+    pub echo: Echo,
     /// Default layout of errors.
-    pub(crate) errors: Layout,
+    pub errors: Layout,
     /// Error for an input that exceeds the model's context. `None` if the provider truncates it silently.
-    pub(crate) overflow: Option<ErrorTemplate>,
+    pub overflow: Option<ErrorTemplate>,
     /// Error for an unknown model.
-    pub(crate) unknown_model: ErrorTemplate,
+    pub unknown_model: ErrorTemplate,
     /// Members that the published API accepts and this provider refuses.
-    pub(crate) refuses: &'static [(Feature, ErrorTemplate)],
+    pub refuses: &'static [(Feature, ErrorTemplate)],
     /// Members that are accepted and ignored.
-    pub(crate) ignores: &'static [&'static str],
+    pub ignores: &'static [&'static str],
     /// True if an output without its call, or a call without its output, is refused.
-    pub(crate) checks_calls: bool,
+    pub checks_calls: bool,
     /// Additions to the published stream events.
-    pub(crate) framing: Framing,
+    pub framing: Framing,
 }
 
 /// Location of a provider's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Key {
+pub enum Key {
     /// `Authorization: Bearer …`.
     Bearer,
     /// This header, or else `Authorization: Bearer …`.
@@ -43,7 +44,7 @@ pub(crate) enum Key {
 
 /// Support for continuing from a response.
 #[derive(Debug)]
-pub(crate) enum Chain {
+pub enum Chain {
     /// Supported while the response is stored; the error is for a response that is not.
     Supported(ErrorTemplate),
     /// Refused with this error.
@@ -54,7 +55,7 @@ pub(crate) enum Chain {
 
 /// Members of a response about storage and chaining.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Echo {
+pub enum Echo {
     /// The requested values.
     AsRequested,
     /// The requested chain, but `store: false`.
@@ -67,7 +68,7 @@ pub(crate) enum Echo {
 
 /// A feature of a request that a provider may refuse.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Feature {
+pub enum Feature {
     /// This reasoning effort.
     Effort(&'static str),
     /// A part of this type.
@@ -78,29 +79,29 @@ pub(crate) enum Feature {
 
 /// Template of an error message. `{id}` stands for the previous response, `{model}` for the model.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ErrorTemplate {
-    pub(crate) status: u16,
-    pub(crate) layout: Layout,
-    pub(crate) code: Option<&'static str>,
-    pub(crate) kind: &'static str,
-    pub(crate) param: Option<&'static str>,
-    pub(crate) message: &'static str,
+pub struct ErrorTemplate {
+    pub status: u16,
+    pub layout: Layout,
+    pub code: Option<&'static str>,
+    pub kind: &'static str,
+    pub param: Option<&'static str>,
+    pub message: &'static str,
 }
 
 /// Additions to the published stream events.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Framing {
+pub struct Framing {
     /// A comment before the first event.
-    pub(crate) comment: Option<&'static str>,
+    pub comment: Option<&'static str>,
     /// `data: [DONE]` after the last.
-    pub(crate) done: bool,
+    pub done: bool,
     /// True if events have a sequence number and positions.
-    pub(crate) placed: bool,
+    pub placed: bool,
 }
 
 impl ErrorTemplate {
     /// Creates the refusal for these ids.
-    pub(crate) fn refusal(self, id: &str, model: &str) -> Refusal {
+    pub fn refusal(self, id: &str, model: &str) -> Refusal {
         Refusal {
             status: self.status,
             kind: self.kind.into(),
@@ -115,8 +116,28 @@ impl ErrorTemplate {
 }
 
 impl Profile {
+    /// Refuses a key that is missing or begins with `invalid`, if the provider requires one.
+    pub fn authorize(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        let header_value = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        let bearer =
+            || header_value(header::AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "));
+        let key = match self.key {
+            Key::NotRequired => return Ok(()),
+            Key::Bearer => bearer(),
+            Key::Header(name) => header_value(name).or_else(bearer),
+        };
+        if key.is_some_and(|key| !key.is_empty() && !key.starts_with("invalid")) {
+            return Ok(());
+        }
+        Err(Refusal {
+            status: 401,
+            param: None,
+            ..Refusal::invalid("invalid_api_key", "", "The API key is missing or invalid.")
+        })
+    }
+
     /// Refuses features that the published schema allows and this provider does not.
-    pub(crate) fn check(&self, body: &Map<String, Value>) -> Result<(), Refusal> {
+    pub fn check(&self, body: &Map<String, Value>) -> Result<(), Refusal> {
         match self.refuses.iter().find(|(feature, _)| feature.is_in(body)) {
             None => Ok(()),
             Some((_, words)) => Err(words.refusal("", "")),
@@ -124,7 +145,7 @@ impl Profile {
     }
 
     /// Members that this provider reads.
-    pub(crate) fn read(&self, body: &Map<String, Value>) -> Map<String, Value> {
+    pub fn read(&self, body: &Map<String, Value>) -> Map<String, Value> {
         let seen = body.iter().filter(|(name, _)| !self.ignores.contains(&name.as_str()));
         seen.map(|(name, value)| (name.clone(), value.clone())).collect()
     }

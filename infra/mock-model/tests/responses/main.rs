@@ -8,13 +8,12 @@ mod faults;
 mod providers;
 mod refusals;
 mod replies;
-mod wires;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use axum::{Router, response::Response};
 use http_body_util::BodyExt;
-use mock_model::{Provider, Recorder, router};
+use mock_model::{Provider, Recorder, WIRES, router};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -31,7 +30,7 @@ impl Server {
 
     fn playing(provider: Provider) -> Self {
         let recorder = Recorder::default();
-        let router = router(provider, recorder.clone());
+        let router = router(provider, recorder.clone(), WIRES);
         Self { recorder, router }
     }
 

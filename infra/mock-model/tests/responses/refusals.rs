@@ -1,6 +1,9 @@
 //! Refusals of the published API.
 
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
 use serde_json::{Value, json};
+use tower::ServiceExt;
 
 use crate::{Server, asking, json_of};
 
@@ -166,4 +169,13 @@ async fn invalid_tools_and_calls_beyond_the_schema_are_refused() {
     let (status, error) = refused(&with("tool_choice", json!("required"))).await;
     assert_eq!((status, &error["param"]), (400, &json!("tool_choice")));
     assert_eq!(Server::new().send(&with("tool_choice", json!("auto"))).await.status(), 200);
+}
+
+#[tokio::test]
+async fn unknown_route_names_the_offered_ones() {
+    let request = Request::post("/v1/chat/completions").body(Body::empty()).unwrap();
+    let response = Server::new().router.oneshot(request).await.unwrap();
+    assert_eq!(response.status(), StatusCode::NOT_FOUND);
+    let message = "Unknown route POST /v1/chat/completions. This mock model offers POST /v1/responses.";
+    assert_eq!(json_of(response).await["error"]["message"], message);
 }

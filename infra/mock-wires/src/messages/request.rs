@@ -4,11 +4,12 @@ use axum::http::HeaderMap;
 use serde_json::{Map, Value};
 
 use crate::messages::validate;
-use crate::provider::{ErrorTemplate, Profile};
-use crate::refusal::{Layout, Refusal};
-use crate::request::{ModelRequest, read_message};
-use crate::schema;
-use crate::wire::Wire;
+use mock_model::provider::{ErrorTemplate, Profile};
+use mock_model::refusal::{Layout, Refusal};
+use mock_model::request::{ModelRequest, forced_tool, read_message};
+use mock_model::schema::{self, Schema};
+
+static SCHEMA: Schema = Schema::new(|| schema::compile(include_str!("../../schema/create-message.json")));
 
 const PUBLISHED: ErrorTemplate = ErrorTemplate {
     status: 400,
@@ -20,14 +21,14 @@ const PUBLISHED: ErrorTemplate = ErrorTemplate {
 };
 
 /// The error for an input that exceeds the model's context.
-pub(crate) const OVERFLOW: ErrorTemplate =
+pub(super) const OVERFLOW: ErrorTemplate =
     ErrorTemplate { message: "prompt is too long: 209000 tokens > 200000 maximum", ..PUBLISHED };
 
 const UNKNOWN_MODEL: ErrorTemplate =
     ErrorTemplate { status: 404, kind: "not_found_error", message: "model: {model}", ..PUBLISHED };
 
 /// Refuses a key that is missing or begins with `invalid`, and a request without a version.
-pub(crate) fn authorize(headers: &HeaderMap) -> Result<(), Refusal> {
+pub(super) fn authorize(_: &Profile, headers: &HeaderMap) -> Result<(), Refusal> {
     let value = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let key = value("x-api-key").or_else(|| value("authorization")?.strip_prefix("Bearer "));
     if !key.is_some_and(|key| !key.is_empty() && !key.starts_with("invalid")) {
@@ -47,8 +48,8 @@ pub(crate) fn authorize(headers: &HeaderMap) -> Result<(), Refusal> {
 }
 
 /// Reads a request and checks it as the provider does.
-pub(crate) fn read(profile: &'static Profile, body: &Value) -> Result<ModelRequest, Refusal> {
-    schema::check(Wire::Messages, body).map_err(Refusal::into_invalid_request)?;
+pub(super) fn read(profile: &'static Profile, body: &Value) -> Result<ModelRequest, Refusal> {
+    schema::check(&SCHEMA, body).map_err(Refusal::into_invalid_request)?;
     let Some(body) = body.as_object() else {
         let message = "The body has to be a JSON object.";
         return Err(Refusal::invalid("invalid_type", "body", message).into_invalid_request());
@@ -63,7 +64,6 @@ pub(crate) fn read(profile: &'static Profile, body: &Value) -> Result<ModelReque
     let earlier = parts.iter().find_map(|part| part.strip_prefix("[EARLIER_TURNS]")).unwrap_or_default();
     Ok(ModelRequest {
         profile,
-        wire: Wire::Messages,
         model,
         stream: body.get("stream").and_then(Value::as_bool).unwrap_or(false),
         store: false,
@@ -72,6 +72,7 @@ pub(crate) fn read(profile: &'static Profile, body: &Value) -> Result<ModelReque
         instruction,
         earlier: earlier.to_owned(),
         outputs,
+        forced_tool: forced_tool(body),
         body: body.clone(),
     })
 }

@@ -5,19 +5,19 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::frame;
-use crate::deviations::Deviation;
-use crate::echo;
-use crate::id::Issued;
-use crate::plan::{Counts, Events, Plan, counts, deltas};
-use crate::reply::{End, Reply, Step};
-use crate::request::ModelRequest;
 use crate::thinking::sign;
+use mock_model::deviations::Deviation;
+use mock_model::echo;
+use mock_model::id::Issued;
+use mock_model::plan::{Counts, Events, Plan, counts, deltas};
+use mock_model::reply::{End, Reply, Step};
+use mock_model::request::ModelRequest;
 
 /// The padding of events, which AWS adds in a random length.
 const PADDING: &str = "abcdefghijklm";
 
 /// Lays out the reply. The API has no response without a stream.
-pub(crate) fn lay_out(asked: &ModelRequest, reply: &Reply, issued: Issued) -> Plan {
+pub(super) fn lay_out(asked: &ModelRequest, reply: &Reply, issued: Issued) -> Plan {
     let mut writer = Writer {
         asked,
         reply,

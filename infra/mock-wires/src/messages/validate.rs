@@ -2,9 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use crate::earlier_calls::{self, EarlierCall};
-use crate::refusal::{Layout, Refusal};
 use crate::thinking::sign;
+use mock_model::{
+    earlier_calls::{self, EarlierCall},
+    refusal::{Layout, Refusal},
+};
 
 /// The most cache points of a request.
 const MAX_CACHE_POINTS: usize = 4;

@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::deviations::Deviation;
-use crate::echo;
-use crate::id::Issued;
-use crate::plan::{Counts, Events, Plan, counts, deltas};
-use crate::reply::{End, Reply, Step};
-use crate::request::ModelRequest;
+use mock_model::deviations::Deviation;
+use mock_model::echo;
+use mock_model::id::Issued;
+use mock_model::plan::{Counts, Events, Plan, counts, deltas};
+use mock_model::reply::{End, Reply, Step};
+use mock_model::request::ModelRequest;
+use mock_model::wire::now;
 
 /// Lays out the reply.
-pub(crate) fn lay_out(asked: &ModelRequest, reply: &Reply, issued: Issued, created: u64) -> Plan {
+pub(super) fn lay_out(asked: &ModelRequest, reply: &Reply, issued: Issued) -> Plan {
     let id = match reply.has(&Deviation::NoId) {
         true => Value::Null,
         false => json!(issued.response().replacen("resp_", "chatcmpl-", 1)),
@@ -25,7 +26,7 @@ pub(crate) fn lay_out(asked: &ModelRequest, reply: &Reply, issued: Issued, creat
         asked,
         reply,
         issued,
-        head: json!({ "id": id, "created": created, "model": named.unwrap_or(&asked.model) }),
+        head: json!({ "id": id, "created": now(), "model": named.unwrap_or(&asked.model) }),
         events: Events::bare(),
         pace: Duration::ZERO,
         chunk: None,

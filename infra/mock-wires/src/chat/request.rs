@@ -3,18 +3,20 @@
 use serde_json::{Map, Value};
 
 use crate::chat::validate;
-use crate::provider::Profile;
-use crate::refusal::Refusal;
-use crate::request::{ModelRequest, read_message, texts};
-use crate::schema;
-use crate::wire::Wire;
+use mock_model::provider::Profile;
+use mock_model::refusal::Refusal;
+use mock_model::request::{ModelRequest, forced_tool, read_message, texts};
+use mock_model::schema::{self, Schema};
+
+static SCHEMA: Schema =
+    Schema::new(|| schema::compile(include_str!("../../schema/create-chat-completion.json")));
 
 /// Members of an assistant message that some servers add to the published ones, and expect back.
 const ADDED: [&str; 2] = ["reasoning_content", "reasoning"];
 
 /// Reads a request and checks it as the provider does.
-pub(crate) fn read(profile: &'static Profile, body: &Value) -> Result<ModelRequest, Refusal> {
-    schema::check(Wire::Chat, &published(body)).map_err(Refusal::into_invalid_request)?;
+pub(super) fn read(profile: &'static Profile, body: &Value) -> Result<ModelRequest, Refusal> {
+    schema::check(&SCHEMA, &published(body)).map_err(Refusal::into_invalid_request)?;
     let Some(body) = body.as_object() else {
         let message = "The body has to be a JSON object.";
         return Err(Refusal::invalid("invalid_type", "body", message).into_invalid_request());
@@ -31,7 +33,6 @@ pub(crate) fn read(profile: &'static Profile, body: &Value) -> Result<ModelReque
     let earlier = parts.iter().find_map(|part| part.strip_prefix("[EARLIER_TURNS]")).unwrap_or_default();
     Ok(ModelRequest {
         profile,
-        wire: Wire::Chat,
         model,
         stream: body.get("stream").and_then(Value::as_bool).unwrap_or(false),
         store: false,
@@ -40,6 +41,7 @@ pub(crate) fn read(profile: &'static Profile, body: &Value) -> Result<ModelReque
         instruction,
         earlier: earlier.to_owned(),
         outputs,
+        forced_tool: forced_tool(body),
         body: body.clone(),
     })
 }

@@ -14,7 +14,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use sha2::{Digest, Sha256};
 
-use crate::refusal::Refusal;
+use mock_model::refusal::Refusal;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 const MAX_BODY_BYTES: usize = 32 << 20;

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::deviations::Deviation;
-use crate::echo;
-use crate::id::Issued;
-use crate::plan::{Counts, Events, Plan, counts, deltas};
-use crate::reply::{End, Reply, Step};
-use crate::request::ModelRequest;
 use crate::thinking::sign;
+use mock_model::deviations::Deviation;
+use mock_model::echo;
+use mock_model::id::Issued;
+use mock_model::plan::{Counts, Events, Plan, counts, deltas};
+use mock_model::reply::{End, Reply, Step};
+use mock_model::request::ModelRequest;
 
 /// Lays out the reply.
-pub(crate) fn lay_out(asked: &ModelRequest, reply: &Reply, issued: Issued) -> Plan {
+pub(super) fn lay_out(asked: &ModelRequest, reply: &Reply, issued: Issued) -> Plan {
     let id = match reply.has(&Deviation::NoId) {
         true => Value::Null,
         false => json!(issued.response().replacen("resp_", "msg_", 1)),

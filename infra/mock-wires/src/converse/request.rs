@@ -4,11 +4,12 @@ use axum::http::{HeaderMap, header};
 use serde_json::{Map, Value};
 
 use crate::converse::validate;
-use crate::provider::{ErrorTemplate, Profile};
-use crate::refusal::{Layout, Refusal};
-use crate::request::{ModelRequest, read_message};
-use crate::schema;
-use crate::wire::Wire;
+use mock_model::provider::{ErrorTemplate, Profile};
+use mock_model::refusal::{Layout, Refusal};
+use mock_model::request::{ModelRequest, read_message};
+use mock_model::schema::{self, Schema};
+
+static SCHEMA: Schema = Schema::new(|| schema::compile(include_str!("../../schema/converse-stream.json")));
 
 const PUBLISHED: ErrorTemplate = ErrorTemplate {
     status: 400,
@@ -20,7 +21,7 @@ const PUBLISHED: ErrorTemplate = ErrorTemplate {
 };
 
 /// The error for an input that exceeds the model's context.
-pub(crate) const OVERFLOW: ErrorTemplate =
+pub(super) const OVERFLOW: ErrorTemplate =
     ErrorTemplate { message: "Input is too long for requested model.", ..PUBLISHED };
 
 const UNKNOWN_MODEL: ErrorTemplate =
@@ -33,7 +34,7 @@ const UNAUTHENTICATED: ErrorTemplate = ErrorTemplate {
 };
 
 /// Refuses a Bedrock API key that is missing or begins with `invalid`.
-pub(crate) fn authorize(headers: &HeaderMap) -> Result<(), Refusal> {
+pub(super) fn authorize(_: &Profile, headers: &HeaderMap) -> Result<(), Refusal> {
     let key =
         headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
     match key.is_some_and(|key| !key.is_empty() && !key.starts_with("invalid")) {
@@ -43,8 +44,8 @@ pub(crate) fn authorize(headers: &HeaderMap) -> Result<(), Refusal> {
 }
 
 /// Reads the input of the operation and checks it as the provider does.
-pub(crate) fn read(profile: &'static Profile, body: &Value) -> Result<ModelRequest, Refusal> {
-    schema::check(Wire::Converse, body).map_err(Refusal::into_invalid_request)?;
+pub(super) fn read(profile: &'static Profile, body: &Value) -> Result<ModelRequest, Refusal> {
+    schema::check(&SCHEMA, body).map_err(Refusal::into_invalid_request)?;
     let Some(body) = body.as_object() else {
         let message = "The body has to be a JSON object.";
         return Err(Refusal::invalid("invalid_type", "body", message).into_invalid_request());
@@ -59,7 +60,6 @@ pub(crate) fn read(profile: &'static Profile, body: &Value) -> Result<ModelReque
     let earlier = parts.iter().find_map(|part| part.strip_prefix("[EARLIER_TURNS]")).unwrap_or_default();
     Ok(ModelRequest {
         profile,
-        wire: Wire::Converse,
         model,
         stream: true,
         store: false,
@@ -68,6 +68,9 @@ pub(crate) fn read(profile: &'static Profile, body: &Value) -> Result<ModelReque
         instruction,
         earlier: earlier.to_owned(),
         outputs,
+        forced_tool: body
+            .get("toolConfig")
+            .and_then(|config| config.pointer("/toolChoice/tool/name")?.as_str().map(str::to_owned)),
         body: body.clone(),
     })
 }

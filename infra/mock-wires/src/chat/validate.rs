@@ -2,8 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::earlier_calls::{self, EarlierCall};
-use crate::refusal::Refusal;
+use mock_model::{
+    earlier_calls::{self, EarlierCall},
+    refusal::Refusal,
+};
 
 /// The placeholder that Google publishes for a call without a signature.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";

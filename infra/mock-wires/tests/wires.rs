@@ -1,14 +1,35 @@
-//! The other APIs: Chat Completions, Anthropic's Messages, and Bedrock's Converse.
+//! The APIs besides Responses, as their clients see them: Chat Completions, Anthropic's Messages, and Bedrock's Converse.
+
+// The helpers are test code too, which clippy knows of functions marked as tests only.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use aws_smithy_eventstream::frame::read_message_from;
+use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use axum::response::Response;
 use http_body_util::BodyExt;
+use mock_model::{Provider, Recorder};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use crate::{Server, json_of};
+/// A server with its own memory.
+struct Server {
+    recorder: Recorder,
+    router: Router,
+}
+
+impl Server {
+    fn new() -> Self {
+        let recorder = Recorder::default();
+        Self { router: mock_wires::router(Provider::default(), recorder.clone()), recorder }
+    }
+}
+
+async fn json_of(response: Response) -> Value {
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    serde_json::from_slice(&bytes).unwrap()
+}
 
 /// The headers of a request to Anthropic's API.
 const VERSIONED: [(&str, &str); 2] = [("x-api-key", "key"), ("anthropic-version", "2023-06-01")];
@@ -250,7 +271,8 @@ async fn refusals_have_the_form_of_their_api() {
 #[tokio::test]
 async fn probe_of_every_wire_is_refused_and_not_recorded() {
     let server = Server::new();
-    let responses = server.send(&json!({ "model": "scripted", "input": 0, "max_output_tokens": 16 })).await;
+    let input = json!({ "model": "scripted", "input": 0, "max_output_tokens": 16 });
+    let responses = post(&server, "/v1/responses", &[("authorization", "Bearer key")], &input).await;
     let probe = json!({ "model": "scripted", "messages": 0, "max_tokens": 16 });
     for response in [responses, complete(&server, &probe).await, message(&server, &probe).await] {
         assert_eq!(response.status(), StatusCode::BAD_REQUEST);
