@@ -80,6 +80,35 @@ async fn signed_call_id_goes_back_whole_and_the_client_gets_ours() {
     wires.end().await;
 }
 
+/// The types of the blocks of the last reply in a request.
+fn block_types(request: &Value) -> Vec<String> {
+    let messages = request["messages"].as_array().unwrap().iter();
+    let reply = messages.rev().find(|message| message["role"] == "assistant").unwrap();
+    let kind = |block: &Value| match block["type"].as_str() {
+        Some(kind) => kind.to_owned(),
+        None => block.as_object().unwrap().keys().next().unwrap().clone(),
+    };
+    reply["content"].as_array().unwrap().iter().map(kind).collect()
+}
+
+#[tokio::test]
+async fn thinking_text_and_calls_are_replayed_in_their_order() {
+    let wires = Wires::start(json!({})).await;
+    let script = "Go [[script: think \"A.\"; say \"\\n\\n\"; think \"B.\"; say \"One.\"; call agent_list_modes {}; \
+                  say \"Two.\"; call agent_list_modes {}; then; say \"Done.\"]]";
+    for (wire, provider) in wires.each() {
+        assert_eq!(says(&wires.ada, &on(wire, script)).await, "Done.", "{}", wire.name);
+        let (thinking, call) = match wire.name {
+            "anthropic-messages" => ("thinking", "tool_use"),
+            "bedrock-converse" => ("reasoningContent", "toolUse"),
+            _ => continue,
+        };
+        let request = provider.calls().pop().unwrap();
+        assert_eq!(block_types(&request), [thinking, "text", thinking, "text", call, "text", call]);
+    }
+    wires.end().await;
+}
+
 /// The conversation of the last model call.
 fn request_text(system: &System) -> String {
     system.last_call()["input"].to_string()

@@ -73,6 +73,7 @@ mod tests {
             replaces_stream: false,
             reasoning: Vec::new(),
             hosted: Vec::new(),
+            text_parts: Vec::new(),
         };
         assert_eq!(title_from(&reply).as_deref(), Some("Leases"));
         reply.is_truncated = true;

@@ -75,6 +75,8 @@ pub(crate) struct ReplyText {
     pub(crate) emitted: String,
     /// Set if any output arrived.
     pub(crate) has_output: bool,
+    /// The place of each segment, and its start in the text.
+    pub(crate) segments: Vec<((u32, u32), usize)>,
     /// The place of the last delta.
     segment: Option<(u32, u32)>,
 }
@@ -102,6 +104,9 @@ impl ReplyText {
             return Ok(());
         }
         self.mark_piece(delta, observer);
+        if self.segment != Some(place) {
+            self.segments.push((place, self.emitted.len()));
+        }
         if self.segment.is_some_and(|segment| segment != place) {
             self.emit("\n\n", observer)?;
         }

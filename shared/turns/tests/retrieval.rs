@@ -61,6 +61,7 @@ impl Model for ScriptedModel {
             replaces_stream: false,
             reasoning: Vec::new(),
             hosted: Vec::new(),
+            text_parts: Vec::new(),
         })
     }
 }

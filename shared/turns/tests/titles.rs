@@ -51,6 +51,7 @@ impl Model for CountingModel {
             replaces_stream: false,
             reasoning: Vec::new(),
             hosted: Vec::new(),
+            text_parts: Vec::new(),
         })
     }
 }

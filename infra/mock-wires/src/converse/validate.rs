@@ -97,8 +97,14 @@ fn check_blocks(at: usize, message: &Value) -> Result<(), Refusal> {
     if blocks(message).next().is_none() {
         return invalid(&format!("The content field in the Message object at messages.{at} is empty."));
     }
-    for (number, block) in blocks(message).enumerate() {
-        if block.get("text").and_then(Value::as_str).is_some_and(|text| text.trim().is_empty()) {
+    let all: Vec<&Value> = blocks(message).collect();
+    let is_thinking =
+        |block: Option<&&Value>| block.is_some_and(|block| block.get("reasoningContent").is_some());
+    for (number, block) in all.iter().enumerate() {
+        let before = number.checked_sub(1).and_then(|before| all.get(before));
+        let separates = is_thinking(before) && is_thinking(all.get(number + 1));
+        if !separates && block.get("text").and_then(Value::as_str).is_some_and(|text| text.trim().is_empty())
+        {
             return invalid(&format!(
                 "The text field in the ContentBlock object at messages.{at}.content.{number} is blank."
             ));

@@ -50,10 +50,16 @@ pub(super) fn check(body: &Map<String, Value>) -> Result<(), Refusal> {
 }
 
 fn check_message(at: usize, message: &Value) -> Result<(), Refusal> {
-    for (number, block) in blocks(message).enumerate() {
+    let all: Vec<&Value> = blocks(message).collect();
+    let is_thinking = |block: Option<&&Value>| {
+        block.is_some_and(|block| is(block, "thinking") || is(block, "redacted_thinking"))
+    };
+    for (number, block) in all.iter().enumerate() {
+        let before = number.checked_sub(1).and_then(|before| all.get(before));
+        let separates = is_thinking(before) && is_thinking(all.get(number + 1));
         let member = |name: &str| block.get(name).and_then(Value::as_str).unwrap_or_default();
         match member("type") {
-            "text" if member("text").trim().is_empty() => {
+            "text" if member("text").trim().is_empty() && !separates => {
                 return invalid("messages: text content blocks must be non-empty");
             }
             "thinking" if member("signature") != sign(member("thinking")) => {

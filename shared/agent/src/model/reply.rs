@@ -21,10 +21,24 @@ pub struct Reply {
     pub is_truncated: bool,
     /// True if the text differs from the streamed text and replaces it.
     pub replaces_stream: bool,
+    /// The places of its texts among reasoning and calls, in order. Empty if the wire has no such order.
+    pub text_parts: Vec<TextPart>,
     /// The reasoning before its calls, if requested and returned.
     pub reasoning: Vec<Reasoning>,
     /// Calls of the provider's own tools.
     pub hosted: Vec<HostedCall>,
+}
+
+/// The place of one of a reply's texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct TextPart {
+    /// Number of the reply's function calls before it.
+    pub calls_before: usize,
+    /// Number of the reply's reasoning items before it.
+    pub reasoning_before: usize,
+    /// Start in the reply's text, in bytes. A blank line separates it from the text before it.
+    pub start: usize,
 }
 
 /// An item of a reply.

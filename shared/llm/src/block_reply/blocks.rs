@@ -1,6 +1,6 @@
 //! The blocks of a reply besides its text: thinking and calls.
 
-use agent::model::{Error, Reasoning};
+use agent::model::{Error, Reasoning, TextPart};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
@@ -140,6 +140,17 @@ impl Blocks {
             }),
         });
         collected.collect()
+    }
+
+    /// Returns the places of the text's segments among these blocks.
+    pub(crate) fn text_parts(&self, segments: &[((u32, u32), usize)]) -> Vec<TextPart> {
+        let part = |((place, _), start): &((u32, u32), usize)| {
+            let before = self.blocks.iter().filter(|(index, _)| index < place);
+            let (calls, thoughts): (Vec<_>, Vec<_>) =
+                before.partition(|(_, block)| matches!(block, Block::Call { .. }));
+            TextPart { calls_before: calls.len(), reasoning_before: thoughts.len(), start: *start }
+        };
+        segments.iter().map(part).collect()
     }
 
     fn start(&mut self, index: u32, block: Block) -> Result<(), Error> {

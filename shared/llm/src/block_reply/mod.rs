@@ -7,7 +7,7 @@
 mod blocks;
 mod usage;
 
-use agent::model::{Error, Observer, Reply};
+use agent::model::{Error, Observer, Reply, ReplyItem};
 use serde_json::{Value, json};
 
 use crate::accumulator::ReplyText;
@@ -18,6 +18,16 @@ use crate::{failure, wire_capture};
 pub(crate) use blocks::Blocks;
 pub use blocks::{REDACTED_THINKING, THINKING};
 pub(crate) use usage::Usage;
+
+/// True if the item of an earlier reply is between two blocks of thinking of these wires. Their provider refuses two blocks
+/// without the text between them.
+pub(crate) fn separates_reasoning(items: &[ReplyItem], at: usize) -> bool {
+    let is_thinking = |item: Option<&ReplyItem>| {
+        matches!(item, Some(ReplyItem::Reasoning(thought))
+            if [THINKING, REDACTED_THINKING].contains(&thought.id.as_str()) && !thought.encrypted.is_empty())
+    };
+    is_thinking(at.checked_sub(1).and_then(|before| items.get(before))) && is_thinking(items.get(at + 1))
+}
 
 /// The state of a reply under construction.
 #[derive(Debug, Default)]
@@ -101,6 +111,7 @@ impl BlockReply {
         let received: Vec<ReceivedCall> =
             if is_truncated { Vec::new() } else { self.blocks.calls().collect() };
         let ToolCalls { calls, has_unmatched: _ } = ToolCalls::collect(&received, self.nonce)?;
+        let text_parts = self.blocks.text_parts(&self.text.segments);
         Ok(Reply {
             is_stored: false,
             response_id: self.id.take().unwrap_or_else(|| format!("unnamed_{:016x}", self.nonce)),
@@ -111,6 +122,7 @@ impl BlockReply {
             replaces_stream: false,
             reasoning: self.blocks.reasoning(),
             hosted: Vec::new(),
+            text_parts,
         })
     }
 

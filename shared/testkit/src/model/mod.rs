@@ -175,6 +175,7 @@ impl MockModel {
             replaces_stream: false,
             reasoning: Vec::new(),
             hosted: Vec::new(),
+            text_parts: Vec::new(),
         })
     }
 

@@ -4,7 +4,7 @@ use contracts::FileAddress;
 use serde::{Deserialize, Serialize};
 
 use super::long_value::long_value_address;
-use crate::model::{HostedCall, Reasoning, Wire};
+use crate::model::{HostedCall, Reasoning, TextPart, Wire};
 
 /// A reply that called tools, apart from the calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +13,10 @@ pub struct AssistantMessage {
     /// The model's text.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub text: String,
+    /// The places of its texts among reasoning and calls. Empty if they were not recorded: the text is then after the
+    /// reasoning before the first call.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub text_parts: Vec<TextPart>,
     /// The file with the complete text if it is truncated here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text_file: Option<FileAddress>,
@@ -34,6 +38,20 @@ pub struct AssistantMessage {
 }
 
 impl AssistantMessage {
+    /// Returns its texts, each with its place: the calls and the reasoning before it.
+    pub(super) fn texts(&self) -> Vec<((usize, usize), &str)> {
+        if self.text_parts.is_empty() {
+            return vec![((0, usize::MAX), &self.text)];
+        }
+        let ends = self.text_parts.iter().skip(1).map(|next| next.start).chain([self.text.len()]);
+        let texts = self.text_parts.iter().zip(ends).filter_map(|(part, end)| {
+            let text = self.text.get(part.start..end)?;
+            let text = text.strip_prefix("\n\n").filter(|_| part.start > 0).unwrap_or(text);
+            Some(((part.calls_before, part.reasoning_before), text))
+        });
+        texts.collect()
+    }
+
     /// Returns the address of the file with its text, if the text is long.
     #[must_use]
     pub fn text_file_address(&self) -> Option<FileAddress> {

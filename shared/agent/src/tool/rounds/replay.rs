@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{AssistantMessage, Round, ToolCallRecord};
 use crate::{
-    model::{FunctionCall, HostedCall, Reasoning, ReplyItem, ToolOutput, Wire},
+    model::{FunctionCall, ReplyItem, ToolOutput, Wire},
     tool::check::{MAX_NAME_CHARS, is_valid_name},
 };
 
@@ -63,22 +63,21 @@ impl CallIds {
     /// Returns the reply and the outputs of a round for a request. Only the model that wrote reasoning can read it, and
     /// providers reject a call without an output.
     pub fn replay(&mut self, round: &Round, target: ReplayTarget<'_>) -> (Vec<ReplyItem>, Vec<ToolOutput>) {
-        let AssistantMessage { text, reasoning, hosted, model, .. } = &round.message;
         let is_author = target.is_author(&round.message);
-        let readable = target.includes_reasoning && is_author && model == target.model;
-        let answered = round.calls.iter().filter_map(|call| Some((call, call.outcome.clone()?)));
-        let outputs: Vec<_> = answered
-            .map(|(call, outcome)| ToolOutput { call: self.replay_call(call, is_author), outcome })
-            .collect();
-        let mut items = Vec::new();
-        for position in 0..=outputs.len() {
-            items.extend(interleave(reasoning, hosted, position).filter(|_| readable));
-            if position == 0 && !text.trim().is_empty() {
-                items.push(ReplyItem::Text(text.clone()));
-            }
-            items.extend(outputs.get(position).map(|output| ReplyItem::Call(output.call.clone())));
-        }
-        (items, outputs)
+        let is_readable = target.includes_reasoning && is_author && round.message.model == target.model;
+        let answered = round.calls.iter().enumerate().filter_map(|(at, call)| {
+            let outcome = call.outcome.clone()?;
+            Some((at, ToolOutput { call: self.replay_call(call, is_author), outcome }))
+        });
+        let answered: Vec<(usize, ToolOutput)> = answered.collect();
+        let calls = answered
+            .iter()
+            .map(|(at, output)| ((*at, usize::MAX, CALL), ReplyItem::Call(output.call.clone())));
+        let mut items: Vec<(Place, ReplyItem)> =
+            message_items(&round.message, is_readable).chain(calls).collect();
+        items.sort_by_key(|(place, _)| *place);
+        let items = items.into_iter().map(|(_, item)| item).collect();
+        (without_stray_blanks(items), answered.into_iter().map(|(_, output)| output).collect())
     }
 
     /// Returns a call for a request. Its author gets its own id back, unless it gave that id to an earlier call too.
@@ -141,21 +140,40 @@ fn levels(value: &Value) -> usize {
     deepest.unwrap_or(0) + 1
 }
 
-/// Returns the reasoning and the hosted calls that precede the call at this position, in order.
-fn interleave<'a>(
-    reasoning: &'a [Reasoning],
-    hosted: &'a [HostedCall],
-    position: usize,
-) -> impl Iterator<Item = ReplyItem> + 'a {
-    let after = move |thoughts: usize| {
-        let here =
-            move |call: &&HostedCall| call.calls_before == position && call.reasoning_before == thoughts;
-        hosted.iter().filter(here).cloned().map(ReplyItem::Hosted)
+/// The place of an item in its reply: the calls and the reasoning items before it, and its rank among items with the same.
+type Place = (usize, usize, u8);
+
+/// The ranks of items. A text or a hosted call after `n` reasoning items precedes the next one.
+const HOSTED: u8 = 0;
+const TEXT: u8 = 1;
+const REASONING: u8 = 2;
+const CALL: u8 = 3;
+
+/// Returns the items of a reply besides its calls. Without `reasoning`, only its texts.
+fn message_items(message: &AssistantMessage, reasoning: bool) -> impl Iterator<Item = (Place, ReplyItem)> {
+    let texts = message
+        .texts()
+        .into_iter()
+        .map(|((calls, reasoning), text)| ((calls, reasoning, TEXT), ReplyItem::Text(text.to_owned())));
+    let thoughts =
+        message.reasoning.iter().enumerate().map(|(at, thought)| {
+            ((thought.calls_before, at, REASONING), ReplyItem::Reasoning(thought.clone()))
+        });
+    let hosted = message
+        .hosted
+        .iter()
+        .map(|call| ((call.calls_before, call.reasoning_before, HOSTED), ReplyItem::Hosted(call.clone())));
+    texts.chain(thoughts.chain(hosted).filter(move |_| reasoning))
+}
+
+/// Drops blank texts, except between two reasoning items: without it, their provider takes them for one that was changed.
+fn without_stray_blanks(items: Vec<ReplyItem>) -> Vec<ReplyItem> {
+    let is_reasoning = |item: Option<&ReplyItem>| matches!(item, Some(ReplyItem::Reasoning(_)));
+    let is_stray = |at: usize, item: &ReplyItem| {
+        let neighbors = [at.checked_sub(1).and_then(|before| items.get(before)), items.get(at + 1)];
+        matches!(item, ReplyItem::Text(text) if text.trim().is_empty())
+            && !neighbors.into_iter().all(is_reasoning)
     };
-    let thoughts = reasoning.iter().enumerate().filter(move |(_, thought)| thought.calls_before == position);
-    let first = reasoning.iter().take_while(|thought| thought.calls_before < position).count();
-    let preceding = thoughts.flat_map(move |(at, thought)| {
-        std::iter::once(ReplyItem::Reasoning(thought.clone())).chain(after(at + 1))
-    });
-    after(first).chain(preceding)
+    let kept = items.iter().enumerate().filter(|(at, item)| !is_stray(*at, item));
+    kept.map(|(_, item)| item.clone()).collect()
 }

@@ -8,7 +8,7 @@ use contracts::{
 use protocol::id::{SessionKey, TurnKey};
 
 use super::*;
-use crate::model::{FunctionCall, HostedCall, Reasoning, ReplyItem, Wire};
+use crate::model::{FunctionCall, HostedCall, Reasoning, ReplyItem, TextPart, Wire};
 
 fn called(id: &str, result: &str) -> ToolCallRecord {
     ToolCallRecord {
@@ -198,8 +198,35 @@ fn truncated_arguments_are_valid_json() {
 }
 
 #[test]
+fn reply_items_keep_the_places_of_texts_and_of_a_blank_between_thoughts() {
+    let part = |calls_before, reasoning_before, start| TextPart { calls_before, reasoning_before, start };
+    let message = AssistantMessage {
+        text: "\n\n\n\nLook.\n\nThen.".to_owned(),
+        text_parts: vec![part(0, 1, 0), part(0, 2, 2), part(1, 2, 9)],
+        reasoning: vec![thought(0, "a"), thought(0, "b")],
+        model: "m".to_owned(),
+        provider: "p".to_owned(),
+        ..AssistantMessage::default()
+    };
+    let reply = Round { message, calls: vec![called("c1", "1"), called("c2", "2")], ..Round::default() };
+    let shown = |provider| {
+        let (items, _) = CallIds::default().replay(&reply, target(provider, Wire::AnthropicMessages));
+        let shown = items.into_iter().map(|item| match item {
+            ReplyItem::Text(text) => text,
+            ReplyItem::Reasoning(thought) => thought.id,
+            ReplyItem::Call(_) => "call".to_owned(),
+            ReplyItem::Hosted(_) => "hosted".to_owned(),
+        });
+        shown.collect::<Vec<_>>()
+    };
+    assert_eq!(shown("p"), ["a", "\n\n", "b", "Look.", "call", "Then.", "call"]);
+    assert_eq!(shown("q"), ["Look.", "call", "Then.", "call"]);
+}
+
+#[test]
 fn reply_items_keep_order_and_reasoning_goes_to_its_author() {
     let message = AssistantMessage {
+        text_parts: Vec::new(),
         text_file: None,
         text: "Let me look.".to_owned(),
         reasoning: vec![thought(0, "rs_1"), thought(1, "rs_2")],

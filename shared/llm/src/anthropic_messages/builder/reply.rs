@@ -5,16 +5,16 @@ use std::borrow::Cow;
 use agent::model::{Reasoning, ReplyItem};
 
 use crate::anthropic_messages::request::{Block, Content};
-use crate::block_reply::{REDACTED_THINKING, THINKING};
+use crate::block_reply::{REDACTED_THINKING, THINKING, separates_reasoning};
 use crate::prompt;
 use crate::tool_calls::input_object;
 
-/// Builds the blocks of a reply. Skips the reasoning and the hosted tools of other wires, and blank text.
+/// Builds the blocks of a reply. Skips the reasoning and the hosted tools of other wires, and blank
+/// text that isn't between two blocks of thinking.
 pub(super) fn blocks(items: &[ReplyItem]) -> Vec<Block<'_>> {
-    let content = items.iter().filter_map(|item| match item {
-        ReplyItem::Text(text) => {
-            prompt::non_blank(text).map(|text| Content::Text { text: Cow::Borrowed(text) })
-        }
+    let content = items.iter().enumerate().filter_map(|(at, item)| match item {
+        ReplyItem::Text(text) => (prompt::non_blank(text).is_some() || separates_reasoning(items, at))
+            .then_some(Content::Text { text: Cow::Borrowed(text) }),
         ReplyItem::Reasoning(reasoning) => thinking(reasoning),
         ReplyItem::Hosted(_) => None,
         ReplyItem::Call(call) => {

@@ -5,14 +5,16 @@ use std::borrow::Cow;
 use agent::model::{Reasoning, ReplyItem};
 
 use crate::bedrock_converse::request::{Content, ReasoningContent};
-use crate::block_reply::{REDACTED_THINKING, THINKING};
+use crate::block_reply::{REDACTED_THINKING, THINKING, separates_reasoning};
 use crate::prompt;
 use crate::tool_calls::input_object;
 
-/// Builds the blocks of a reply. Skips the reasoning and the hosted tools of other wires, and blank text.
+/// Builds the blocks of a reply. Skips the reasoning and the hosted tools of other wires, and blank
+/// text that isn't between two blocks of thinking.
 pub(super) fn blocks(items: &[ReplyItem]) -> impl Iterator<Item = Content<'_>> {
-    items.iter().filter_map(|item| match item {
-        ReplyItem::Text(text) => prompt::non_blank(text).map(|text| Content::Text(Cow::Borrowed(text))),
+    items.iter().enumerate().filter_map(|(at, item)| match item {
+        ReplyItem::Text(text) => (prompt::non_blank(text).is_some() || separates_reasoning(items, at))
+            .then_some(Content::Text(Cow::Borrowed(text))),
         ReplyItem::Reasoning(reasoning) => reasoning_content(reasoning).map(Content::ReasoningContent),
         ReplyItem::Hosted(_) => None,
         ReplyItem::Call(call) => {

@@ -147,6 +147,7 @@ impl Accumulator {
             replaces_stream: false,
             reasoning,
             hosted: Vec::new(),
+            text_parts: Vec::new(),
         })
     }
 

@@ -1,6 +1,6 @@
 //! Extracts the text, calls and reasoning from the items of a response.
 
-use agent::model::{Error, HostedCall, Reasoning};
+use agent::model::{Error, HostedCall, Reasoning, TextPart};
 
 use super::citations::{self, Citation};
 use crate::responses::item::Item;
@@ -19,6 +19,33 @@ pub(super) fn text(items: &[Item]) -> String {
     let citations: Vec<Citation> =
         messages().flat_map(|(_, annotations)| annotations).filter_map(Citation::from_annotation).collect();
     citations::append(texts.join("\n\n"), &citations)
+}
+
+/// Returns the places of the messages' texts in the reply's text. None if that differs from them.
+pub(super) fn text_parts(items: &[Item], text: &str) -> Vec<TextPart> {
+    let (mut parts, mut calls_before, mut reasoning_before, mut end) = (Vec::new(), 0, 0, 0);
+    for item in items {
+        match item {
+            Item::FunctionCall(call) => calls_before += usize::from(!call.is_empty()),
+            Item::Reasoning(_) => reasoning_before += 1,
+            Item::Message(texts, _) => {
+                let texts: Vec<&str> =
+                    texts.iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
+                let (start, separator) = (end, if end == 0 { "" } else { "\n\n" });
+                let written = format!("{separator}{}", texts.join("\n\n"));
+                if texts.is_empty() {
+                    continue;
+                }
+                if !text.get(start..).is_some_and(|rest| rest.starts_with(&written)) {
+                    return Vec::new();
+                }
+                parts.push(TextPart { calls_before, reasoning_before, start });
+                end += written.len();
+            }
+            Item::Hosted(_) | Item::Other => {}
+        }
+    }
+    parts
 }
 
 /// Returns the size of the texts and calls, in bytes.

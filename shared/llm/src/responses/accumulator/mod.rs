@@ -170,6 +170,7 @@ impl Accumulator {
             return Err(Error::Incomplete);
         }
         let id = response.id.filter(|id| !id.is_empty());
+        let text_parts = items::text_parts(&items, &self.text.emitted);
         Ok(Reply {
             is_stored: self.state.store && confirmed && answerable && id.is_some(),
             response_id: id.unwrap_or_else(|| format!("unnamed_{:016x}", self.nonce)),
@@ -180,6 +181,7 @@ impl Accumulator {
             replaces_stream,
             reasoning: items::reasoning(&items),
             hosted: items::hosted(&items),
+            text_parts,
         })
     }
 

@@ -298,6 +298,7 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
         }
         let message = AssistantMessage {
             text: reply.text.clone(),
+            text_parts: reply.text_parts,
             text_file: None,
             reasoning: reply.reasoning,
             hosted: reply.hosted,
