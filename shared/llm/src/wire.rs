@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use agent::model::{Error, Request, Wire};
+use agent::model::{Error, Request, Wire, model_settings::ModelSettings};
 use bytes::Bytes;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -14,6 +14,13 @@ use crate::{anthropic_messages, bedrock_converse, chat_completions, responses};
 
 /// The version of Anthropic's API, unless the provider's `Headers` name another.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
+
+/// The first version of Anthropic's API whose requests have no `temperature` and `top_p`. Versions are dates, so they
+/// compare as text.
+const ANTHROPIC_WITHOUT_SAMPLING: &str = "2026-10-21";
+
+/// The header with the version of Anthropic's API.
+const ANTHROPIC_VERSION_HEADER: HeaderName = HeaderName::from_static("anthropic-version");
 
 /// The characters of a model id that are encoded in a path: all but the unreserved ones, as in the AWS SDKs. The server
 /// verifies the signature over this form.
@@ -43,10 +50,9 @@ pub(crate) fn media_type(wire: Wire) -> &'static str {
 pub(crate) fn headers(wire: Wire) -> HeaderMap {
     match wire {
         Wire::Responses | Wire::ChatCompletions | Wire::BedrockConverse => HeaderMap::new(),
-        Wire::AnthropicMessages => HeaderMap::from_iter([(
-            HeaderName::from_static("anthropic-version"),
-            HeaderValue::from_static(ANTHROPIC_VERSION),
-        )]),
+        Wire::AnthropicMessages => {
+            HeaderMap::from_iter([(ANTHROPIC_VERSION_HEADER, HeaderValue::from_static(ANTHROPIC_VERSION))])
+        }
     }
 }
 
@@ -60,7 +66,11 @@ pub(crate) fn body(config: &Config, request: &Request, asks_for_usage: bool) -> 
     if let Some(feature) = wire.unsupported_setting(&request.settings) {
         return Err(Error::UnsupportedFeature { feature });
     }
-    for setting in omitted_settings(wire, request) {
+    let omits_sampling = omits_sampling(config);
+    let ModelSettings { temperature, top_p, .. } = &request.settings;
+    let sampling = [("Temperature", temperature.is_some()), ("TopP", top_p.is_some())];
+    let sampling = sampling.into_iter().filter(|(_, is_set)| omits_sampling && *is_set).map(|(name, _)| name);
+    for setting in omitted_settings(wire, request).into_iter().chain(sampling) {
         tracing::warn!(setting, "{}", contracts::log::MODEL_SETTING_OMITTED);
     }
     let body = match wire {
@@ -77,13 +87,24 @@ pub(crate) fn body(config: &Config, request: &Request, asks_for_usage: bool) -> 
             serde_json::to_vec(&body)
         }
         Wire::AnthropicMessages => {
-            serde_json::to_vec(&anthropic_messages::builder::build(request, send_identifiers))
+            let mut body = anthropic_messages::builder::build(request, send_identifiers);
+            if omits_sampling {
+                (body.temperature, body.top_p) = (None, None);
+            }
+            serde_json::to_vec(&body)
         }
         Wire::BedrockConverse => {
             serde_json::to_vec(&bedrock_converse::builder::build(request, send_identifiers))
         }
     };
     body.map(Bytes::from).map_err(|_| Error::Malformed)
+}
+
+/// True if the version of the provider's API has no sampling settings.
+fn omits_sampling(config: &Config) -> bool {
+    let version = config.headers.get(ANTHROPIC_VERSION_HEADER).and_then(|version| version.to_str().ok());
+    config.wire == Wire::AnthropicMessages
+        && version.is_some_and(|version| version >= ANTHROPIC_WITHOUT_SAMPLING)
 }
 
 /// Returns the names of the settings that the wire has no member for. They are hints, and are not sent.
@@ -120,6 +141,22 @@ pub(crate) fn accumulator(wire: Wire, state: StateOptions, nonce: u64) -> Box<dy
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sampling_is_sent_to_anthropic_versions_that_have_it() {
+        let config = |wire, version: Option<&'static str>| {
+            let header = version.map(|version| (ANTHROPIC_VERSION_HEADER, HeaderValue::from_static(version)));
+            Config { wire, headers: header.into_iter().collect(), ..Config::default() }
+        };
+        for (wire, version, expected) in [
+            (Wire::AnthropicMessages, None, false),
+            (Wire::AnthropicMessages, Some("2023-06-01"), false),
+            (Wire::AnthropicMessages, Some("2026-10-21"), true),
+            (Wire::Responses, Some("2026-10-21"), false),
+        ] {
+            assert_eq!(omits_sampling(&config(wire, version)), expected, "{wire:?} {version:?}");
+        }
+    }
 
     #[test]
     fn model_id_is_encoded_in_the_operation() {

@@ -101,7 +101,8 @@ impl BlockReply {
                 return Err(Error::ContentFiltered);
             }
             Some("malformed_model_output" | "malformed_tool_use") => return Err(Error::Malformed),
-            Some("max_tokens" | "model_context_window_exceeded") => true,
+            // The API paused or compacted a long reply, which ends here: no request continues it.
+            Some("max_tokens" | "model_context_window_exceeded" | "pause_turn" | "compaction") => true,
             _ => false,
         };
         if is_truncated && self.text.is_blank() {
