@@ -15,7 +15,6 @@ pub(super) fn classify_code(code: &str, retry_after: Option<Duration>) -> Option
             Error::RateLimited { retry_after }
         }
         "context_length_exceeded"
-        | "string_above_max_length"
         | "request_too_large"
         | "exceed_context_size_error"
         | "model_context_window_exceeded" => Error::ContextTooLong,

@@ -74,6 +74,9 @@ pub fn classify_incomplete(reason: Option<&str>) -> Error {
 /// Classifies an error by its members, the most specific first.
 fn classify_error(error: &ErrorObject, retry_after: Option<Duration>) -> Option<Error> {
     let code = error.code.as_deref().and_then(|code| code::classify_code(code, retry_after));
+    // Only the conversation can be shortened, and not the id of a call or the name of a tool.
+    let is_too_long = error.code.as_deref() == Some("string_above_max_length");
+    let too_long = || (is_too_long && parameter::is_content(error)).then_some(Error::ContextTooLong);
     let message = || error.message.as_deref().and_then(message::classify);
     let kind = || error.kind.as_deref().and_then(|kind| code::classify_code(kind, retry_after));
     let names_unknown_model = |message: &str| message::names_unknown_model(message, error.kind.as_deref());
@@ -87,6 +90,7 @@ fn classify_error(error: &ErrorObject, retry_after: Option<Duration>) -> Option<
     let validation =
         || error.kind.as_deref().is_some_and(is_validation).then_some(Error::Rejected { status: 400 });
     code.or_else(|| classify_param(error))
+        .or_else(too_long)
         .or_else(message)
         .or_else(kind)
         .or_else(model)

@@ -36,6 +36,24 @@ pub(super) fn is_named(error: &ErrorObject) -> bool {
     }
 }
 
+/// True if the error is about a text of the conversation: the input or a part of its content, or the instructions.
+pub(super) fn is_content(error: &ErrorObject) -> bool {
+    let mut names = error.param.as_deref().unwrap_or_default().split(['.', '[', ']']);
+    let root = names.next().unwrap_or_default();
+    let is_member = |name: &&str| !name.is_empty() && !name.bytes().all(|byte| byte.is_ascii_digit());
+    let members: Vec<&str> = names.filter(is_member).collect();
+    match root {
+        "instructions" | "system" => true,
+        "input" | "messages" => {
+            matches!(
+                members.as_slice(),
+                [] | ["content" | "output" | "arguments"] | ["content" | "output", "text"]
+            )
+        }
+        _ => false,
+    }
+}
+
 /// True for the name of a parameter. Some servers put other words there.
 fn is_identifier(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')

@@ -335,3 +335,29 @@ fn errors_of_other_wires_are_recognized() {
         assert_eq!(classify_body(status, false, &body), expected, "{body}");
     }
 }
+
+#[test]
+fn text_above_the_length_is_an_overflow_of_the_conversation_alone() {
+    let long = |param: Value| classify(400, json!({ "code": "string_above_max_length", "param": param }));
+    for param in [
+        "input",
+        "instructions",
+        "input[0].content",
+        "input[3].content[1].text",
+        "input.3.content.1.text",
+        "input[4].output",
+        "messages[2].content",
+        "messages.[2].content",
+    ] {
+        assert_eq!(long(json!(param)), Error::ContextTooLong, "{param}");
+    }
+    for param in ["tools[0].name", "safety_identifier", "text.format.name", "metadata.user_id"] {
+        assert_eq!(long(json!(param)), Error::ParameterRejected { status: 400 }, "{param}");
+    }
+    for param in
+        [json!("input[3].call_id"), json!("input[3].id"), json!("messages[1].name"), json!(null), json!("")]
+    {
+        assert_eq!(long(param.clone()), Error::Rejected { status: 400 }, "{param}");
+    }
+    assert_eq!(long(json!("input[0].content[1].image_url")), Error::AttachmentRefused);
+}
