@@ -66,7 +66,7 @@
 //! | `chunk 7` | deltas of so many characters from here on, instead of words |
 //! | `hang 5s` | a pause at this place in the stream |
 //! | `unknown event` | an event and an output item of types that no client knows |
-//! | `malformed` | an event whose data is not JSON |
+//! | `malformed` | an event whose data is not JSON; no terminal event of the Responses API repeats it |
 //! | `then` | ends this reply; the rest answers the request that brings the tool results |
 //!
 //! Options of the reply, anywhere in it:

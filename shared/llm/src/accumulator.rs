@@ -8,6 +8,7 @@ use std::fmt::Debug;
 use agent::model::{Chain, Error, Observer, Reply, Request};
 
 use crate::error_object::ErrorObject;
+use crate::json;
 
 /// The most bytes of a reply's text.
 pub(crate) const MAX_TEXT: usize = 8 << 20;
@@ -79,6 +80,8 @@ pub(crate) struct ReplyText {
     pub(crate) segments: Vec<((u32, u32), usize)>,
     /// The place of the last delta.
     segment: Option<(u32, u32)>,
+    /// The first half of a character at the end of the last delta.
+    open_half: String,
 }
 
 impl ReplyText {
@@ -105,13 +108,25 @@ impl ReplyText {
         }
         self.mark_piece(delta, observer);
         if self.segment != Some(place) {
+            self.end_segment(observer)?;
             self.segments.push((place, self.emitted.len()));
+            if self.segment.replace(place).is_some() {
+                self.emit("\n\n", observer)?;
+            }
         }
-        if self.segment.is_some_and(|segment| segment != place) {
-            self.emit("\n\n", observer)?;
+        if self.open_half.is_empty() && !json::has_half(delta) {
+            return self.emit(delta, observer);
         }
-        self.segment = Some(place);
-        self.emit(delta, observer)
+        let joined = std::mem::take(&mut self.open_half) + delta;
+        let (piece, open_half) = json::split_open_half(&joined);
+        self.open_half.push_str(open_half);
+        self.emit(&json::whole_characters(piece), observer)
+    }
+
+    /// Emits the half of a character that is left at the end of a segment.
+    pub(crate) fn end_segment(&mut self, observer: &mut Observer<'_>) -> Result<(), Error> {
+        let open_half = std::mem::take(&mut self.open_half);
+        self.emit(&json::whole_characters(&open_half), observer)
     }
 
     /// Emits a piece of text.
@@ -119,8 +134,10 @@ impl ReplyText {
         if self.emitted.len().saturating_add(piece.len()) > MAX_TEXT {
             return Err(Error::Malformed);
         }
-        self.emitted.push_str(piece);
-        observer.push_text(piece);
+        if !piece.is_empty() {
+            self.emitted.push_str(piece);
+            observer.push_text(piece);
+        }
         Ok(())
     }
 

@@ -6,7 +6,7 @@
 use agent::model::{Error, Observer, Reply, Wire};
 use bytes::Bytes;
 use contracts::error::causes;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Response, Url};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,6 +15,7 @@ use tokio::time::{Instant, timeout};
 use crate::accumulator::{Progress, StateOptions};
 use crate::auth::authenticate;
 use crate::clock::{Clock, SystemClock};
+use crate::compression::content_encoding;
 use crate::config::Config;
 use crate::error_info::ErrorInfo;
 use crate::error_response::ErrorResponse;
@@ -147,7 +148,8 @@ impl<K: KeySource, W: Clock> Endpoint<K, W> {
         }
         let info = ErrorInfo::from_headers(response.headers());
         let nonce = self.clock.jitter().to_bits();
-        let mut reader = Reader::new(self.config.limits, self.config.wire, call.state, nonce);
+        let mut reader = Reader::new(self.config.limits, self.config.wire, call.state, nonce)
+            .with_content_encoding(content_encoding(response.headers()));
         let usage_before = observer.usage;
         let reply = self.read(&mut reader, response, observer).await;
         match reader.error() {
@@ -173,8 +175,7 @@ impl<K: KeySource, W: Clock> Endpoint<K, W> {
         mut response: Response,
         observer: &mut Observer<'_>,
     ) -> Result<Reply, Error> {
-        let is_stream = !is_json(response.headers());
-        let (mut body, mut interval) = (Vec::new(), YieldInterval::start());
+        let mut interval = YieldInterval::start();
         loop {
             let limit = match reader.has_text() {
                 true => self.config.timeouts.idle,
@@ -182,31 +183,23 @@ impl<K: KeySource, W: Clock> Endpoint<K, W> {
             };
             let piece = timeout(limit, response.chunk()).await;
             let piece = piece.map_err(|_| Error::TimedOut)?;
-            let piece = piece.map_err(|error| {
-                tracing::warn!(error = %causes(&error.without_url()), "{}", contracts::log::REPLY_INTERRUPTED);
-                Error::Malformed
-            })?;
-            let Some(piece) = piece else { break };
+            let piece = match piece {
+                Ok(piece) => piece,
+                Err(error) => {
+                    tracing::warn!(error = %causes(&error.without_url()), "{}", contracts::log::REPLY_INTERRUPTED);
+                    // If the model has stopped, nothing of the reply is missing.
+                    None
+                }
+            };
+            let Some(piece) = piece else { return reader.finish(observer) };
             // A stream that is always ready must not starve other work in the task, such as the lease renewal.
             interval.tick().await;
-            if !is_stream {
-                if body.len().saturating_add(piece.len()) > self.config.limits.event {
-                    return Err(Error::Malformed);
-                }
-                body.extend_from_slice(&piece);
-            } else if let Progress::Complete(reply) = reader.push(&piece, observer)? {
+            if let Progress::Complete(reply) = reader.push(&piece, observer)? {
                 _ = timeout(STREAM_END, response.chunk()).await;
                 return Ok(reply);
             }
         }
-        if is_stream { reader.finish(observer) } else { reader.read_buffered(&body, observer) }
     }
-}
-
-/// True if the server sent a JSON response instead of a stream.
-fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("application/json"))
 }
 
 fn is_empty(reply: &Reply) -> bool {

@@ -1,8 +1,9 @@
 //! Error objects, in the layouts of all providers.
 
-use contracts::json_bytes;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
+
+use crate::json;
 
 /// An error object. Its `message` is only used for classification and goes nowhere else (I14).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,10 +21,12 @@ pub struct ErrorObject {
 }
 
 impl ErrorObject {
-    /// Parses an error body: `{"error": {…}}`, `{"error": "…"}`, the members themselves, or a list of one of these.
-    /// Returns an empty error if the body is invalid, so that the status still counts.
+    /// Parses an error body: `{"error": {…}}`, `{"error": "…"}`, the members themselves, or a list of one of these, also
+    /// as an event. Returns an empty error if the body is invalid, so that the status still counts.
     pub fn from_body(body: &[u8]) -> Self {
-        json_bytes::from_slice(body).map(|body| Self::from_value(&body)).unwrap_or_default()
+        let text = String::from_utf8_lossy(body);
+        let in_event = || text.lines().find_map(|line| json::parse(line.strip_prefix("data:")?));
+        json::parse(&text).or_else(in_event).map(|body| Self::from_value(&body)).unwrap_or_default()
     }
 
     /// Reads an error from parsed JSON.

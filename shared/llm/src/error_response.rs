@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use reqwest::Response;
 use tokio::time::timeout;
 
+use crate::compression::Body;
 use crate::error_info::ErrorInfo;
 use crate::error_object::ErrorObject;
 use crate::failure::{self, FailedResponse};
@@ -70,13 +71,11 @@ fn plain_text(body: &[u8]) -> Option<String> {
 
 /// Reads the start of the body. Ignores a broken connection.
 async fn error_body(mut response: Response) -> Vec<u8> {
-    let mut body = Vec::new();
-    while let Ok(Some(piece)) = response.chunk().await {
-        let remaining = failure::MAX_BODY_BYTES - body.len();
-        body.extend_from_slice(piece.get(..remaining).unwrap_or(&piece));
-        if body.len() == failure::MAX_BODY_BYTES {
+    let mut body = Body::new(response.headers(), failure::MAX_BODY_BYTES);
+    while let Ok(Some(chunk)) = response.chunk().await {
+        if body.push(&chunk).is_err() {
             break;
         }
     }
-    body
+    body.finish()
 }

@@ -7,6 +7,7 @@ use aws_smithy_eventstream::frame::read_message_from;
 use bytes::BytesMut;
 use serde_json::{Map, Value, json};
 
+use crate::json;
 use crate::sse::Event;
 
 /// The kind of an event that reports an exception. Its data has the name as `type`, and the `message`.
@@ -70,7 +71,7 @@ fn event<'a>(header: impl Fn(&str) -> Option<&'a str>, payload: &[u8]) -> Option
             Some(Event { kind: header(":event-type")?.to_owned(), data })
         }
         "exception" => {
-            let members = serde_json::from_slice(payload).unwrap_or_default();
+            let members = json::parse_object(&String::from_utf8_lossy(payload)).unwrap_or_default();
             Some(exception(members, header(":exception-type")?))
         }
         // An error that the API doesn't declare.

@@ -2,7 +2,7 @@
 //!
 //! Each wire has a folder: [`responses`], [`chat_completions`], [`anthropic_messages`] and [`bedrock_converse`]. Their
 //! decisions are pure: a `builder` builds a request, and an `accumulator` turns events into one reply. The rest is common
-//! to all wires: [`prompt`] has the texts of a request, [`sse`] and [`event_stream`] decode a stream, [`block_reply`]
+//! to all wires: [`prompt`] has the texts of a request, [`reader`] decompresses a response and tells its form, [`sse`] and [`event_stream`] decode a stream, [`block_reply`]
 //! collects a reply that comes in blocks, and [`failure`] classifies errors. [`retry`] decides whether to retry, and [`breaker`] whether to call at all. [`Client`] is the thin I/O layer around them.
 //! [`embeddings`] requests vectors from an OpenAI-compatible provider, with the same retries.
 //!
@@ -22,6 +22,7 @@ mod call;
 pub mod chat_completions;
 pub mod client;
 pub mod clock;
+mod compression;
 pub mod config;
 pub mod embeddings;
 pub mod error_info;
@@ -29,6 +30,7 @@ pub mod error_object;
 mod error_response;
 pub mod event_stream;
 pub mod failure;
+mod json;
 pub mod key;
 pub mod model_list;
 pub mod probe;

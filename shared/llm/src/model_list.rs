@@ -7,6 +7,7 @@ use serde::Deserialize;
 use tokio::time::timeout;
 
 use crate::auth::authenticate;
+use crate::compression::Body;
 use crate::config::Config;
 use crate::key::{ApiKey, KeySource};
 use crate::wire;
@@ -46,9 +47,15 @@ async fn request(config: &Config, key: &ApiKey) -> Result<Option<Vec<u8>>, Error
     let http = config.http_client().map_err(|_| Error::UNAVAILABLE)?;
     let request = http.get(url).headers(wire::headers(config.wire)).headers(config.headers(key)?);
     let request = authenticate(request.header(ACCEPT, "application/json"), key, &config.key_location)?;
-    let response = http.execute(request).await.map_err(|_| Error::UNAVAILABLE)?;
+    let mut response = http.execute(request).await.map_err(|_| Error::UNAVAILABLE)?;
     if !response.status().is_success() {
         return Ok(None);
     }
-    response.bytes().await.map(|body| Some(body.to_vec())).map_err(|_| Error::UNAVAILABLE)
+    let mut body = Body::new(response.headers(), config.limits.event);
+    while let Some(piece) = response.chunk().await.map_err(|_| Error::UNAVAILABLE)? {
+        if body.push(&piece).is_err() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(body.finish()))
 }

@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::auth::authenticate;
 use crate::clock::SystemClock;
+use crate::compression::Body;
 use crate::config::{Config, ConfigError};
 use crate::error_response::ErrorResponse;
 use crate::key::{ApiKey, KeySource};
@@ -102,14 +103,11 @@ impl<K: KeySource> StoredResponses<K> {
 
     /// Reads a body of bounded size.
     async fn read(&self, mut response: Response) -> Result<Vec<u8>, Error> {
-        let mut body = Vec::new();
+        let mut body = Body::new(response.headers(), self.config.limits.event);
         while let Some(piece) = response.chunk().await.map_err(|_| Error::UNAVAILABLE)? {
-            if body.len().saturating_add(piece.len()) > self.config.limits.event {
-                return Err(Error::Malformed);
-            }
-            body.extend_from_slice(&piece);
+            body.push(&piece).map_err(|_| Error::Malformed)?;
         }
-        Ok(body)
+        Ok(body.finish())
     }
 
     /// Returns the URL of a response, or `None` if the id can't be a path segment.

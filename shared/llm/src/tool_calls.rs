@@ -4,6 +4,8 @@ use agent::model::{Error, FunctionCall};
 use contracts::ContentHash;
 use serde_json::{Value, json};
 
+use crate::json::whole_characters;
+
 /// The most calls of a reply.
 pub(crate) const MAX_CALLS: usize = 128;
 
@@ -58,11 +60,51 @@ impl ToolCalls {
             let generated = || generated_id(nonce, collected.calls.len());
             collected.calls.push(FunctionCall {
                 call_id: provided.or(item_id).cloned().unwrap_or_else(generated),
-                name: call.name.clone(),
-                arguments: call.arguments.clone(),
+                name: whole_characters(&call.name).into_owned(),
+                arguments: whole_characters(&call.arguments).into_owned(),
             });
         }
         Ok(collected)
+    }
+}
+
+/// Drops calls that came before, with the same id, name and arguments: a client would act twice.
+pub(crate) fn drop_repeats<T>(items: &mut Vec<T>, call: impl Fn(&T) -> Option<&ReceivedCall>) {
+    let mut at = 0;
+    while let Some((earlier, rest)) = items.split_at_checked(at).filter(|(_, rest)| !rest.is_empty()) {
+        let this = rest.first().and_then(&call);
+        let is_repeat =
+            this.is_some_and(|this| earlier.iter().filter_map(&call).any(|it| it.is_repeated_by(this)));
+        if is_repeat {
+            items.remove(at);
+        } else {
+            at += 1;
+        }
+    }
+}
+
+/// Adds a piece to the arguments of a call. An empty object before the arguments counts for nothing, and neither do whole
+/// arguments that come again.
+pub(crate) fn push_arguments(arguments: &mut String, piece: &str) {
+    let (before, added) = (arguments.trim(), piece.trim());
+    if before == "{}" && !added.is_empty() {
+        arguments.clear();
+    } else if before == added && before.starts_with('{') && before.ends_with('}') {
+        return;
+    }
+    arguments.push_str(piece);
+}
+
+impl ReceivedCall {
+    /// True if `later` is the same call, however its arguments are formatted, or its start without any.
+    fn is_repeated_by(&self, later: &Self) -> bool {
+        let parsed = |call: &Self| serde_json::from_str::<Value>(&call.arguments).ok();
+        self.call_id.is_some()
+            && self.call_id == later.call_id
+            && self.name == later.name
+            && (later.arguments.trim().is_empty()
+                || self.arguments == later.arguments
+                || parsed(self).is_some_and(|arguments| Some(arguments) == parsed(later)))
     }
 }
 

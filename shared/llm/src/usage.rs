@@ -3,6 +3,8 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::json::number;
+
 /// JSON Pointers to the tokens written to the cache: first the published one, then those of servers that pass on the
 /// usage of Anthropic's models.
 const CACHE_WRITES: [&str; 4] = [
@@ -44,7 +46,7 @@ impl Usage {
 }
 
 fn read(usage: &Value) -> contracts::Usage {
-    let count = |pointer: &str| usage.pointer(pointer).and_then(count);
+    let count = |pointer: &str| usage.pointer(pointer).and_then(number);
     let input = count("/input_tokens").or_else(|| count("/prompt_tokens"));
     let output = count("/output_tokens").or_else(|| count("/completion_tokens"));
     let (prompt_tokens, completion_tokens) = (input.unwrap_or(0), output.unwrap_or(0));
@@ -56,13 +58,4 @@ fn read(usage: &Value) -> contracts::Usage {
         cache_write_tokens: CACHE_WRITES.iter().find_map(|pointer| count(pointer)),
         reasoning_tokens: REASONING.iter().find_map(|pointer| count(pointer)),
     }
-}
-
-/// Reads a count. Some servers send floating-point numbers.
-pub(crate) fn count(value: &Value) -> Option<u64> {
-    value.as_u64().or_else(|| {
-        let rounded = value.as_f64()?.round();
-        // A larger number is no plausible count. Below this, rounding is exact.
-        (0.0..1e15).contains(&rounded).then(|| format!("{rounded:.0}").parse().ok())?
-    })
 }

@@ -45,7 +45,10 @@ pub fn lay_out(asked: &ModelRequest, reply: &Reply, issued: Issued, created_at: 
     let usage = usage(asked, &output, reply.usage);
     let mut response = finished(skeleton, output, usage, &reply.end);
     reply.deviations.iter().for_each(|deviation| deviation.apply(&mut response));
+    // A terminal event would repeat what the malformed one lost.
+    let is_broken = reply.steps.contains(&Step::Malformed);
     match &reply.end {
+        _ if is_broken => {}
         End::Complete => events.push("response.completed", [("response", response.clone())]),
         End::Fail(_) => events.push("response.failed", [("response", response.clone())]),
         End::Incomplete(_) => events.push("response.incomplete", [("response", response.clone())]),

@@ -5,7 +5,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
 use crate::accumulator::MAX_TEXT;
-use crate::tool_calls::ReceivedCall;
+use crate::json::{make_whole, string_or_json, whole_characters};
+use crate::tool_calls::{ReceivedCall, drop_repeats, push_arguments};
 
 /// The name of reasoning that is signed.
 pub const THINKING: &str = "thinking";
@@ -50,7 +51,8 @@ impl Blocks {
         name: &str,
         input: Option<&Value>,
     ) -> Result<(), Error> {
-        let start = input.cloned().unwrap_or_default();
+        let mut start = input.cloned().unwrap_or_default();
+        make_whole(&mut start);
         self.take_room(id.len() + name.len() + start.to_string().len())?;
         let id = Some(id.to_owned()).filter(|id| !id.is_empty());
         self.start(index, Block::Call { id, name: name.to_owned(), start, pieces: String::new() })
@@ -60,7 +62,7 @@ impl Blocks {
     pub(crate) fn push_input(&mut self, index: u32, piece: &str) -> Result<(), Error> {
         self.take_room(piece.len())?;
         if let Some(Block::Call { pieces, .. }) = self.block(index) {
-            pieces.push_str(piece);
+            push_arguments(pieces, piece);
         }
         Ok(())
     }
@@ -101,21 +103,17 @@ impl Blocks {
         Ok(())
     }
 
+    /// Drops calls that came before.
+    pub(crate) fn drop_repeated_calls(&mut self) {
+        let mut blocks: Vec<_> =
+            self.blocks.drain(..).map(|(index, block)| (block.call(), (index, block))).collect();
+        drop_repeats(&mut blocks, |(call, _)| call.as_ref());
+        self.blocks = blocks.into_iter().map(|(_, block)| block).collect();
+    }
+
     /// Returns the calls.
     pub(crate) fn calls(&self) -> impl Iterator<Item = ReceivedCall> {
-        self.blocks.iter().filter_map(|(_, block)| match block {
-            Block::Call { id, name, start, pieces } => Some(ReceivedCall {
-                call_id: id.clone(),
-                id: None,
-                name: name.clone(),
-                arguments: match (pieces.trim(), start) {
-                    ("", Value::Object(_)) => start.to_string(),
-                    ("", _) => "{}".to_owned(),
-                    _ => pieces.clone(),
-                },
-            }),
-            Block::Thinking { .. } | Block::Redacted(_) => None,
-        })
+        self.blocks.iter().filter_map(|(_, block)| block.call())
     }
 
     /// Returns the thinking, each block with the number of calls before it.
@@ -129,7 +127,7 @@ impl Blocks {
             Block::Thinking { text, signature } => Some(Reasoning {
                 calls_before,
                 id: THINKING.to_owned(),
-                summary: vec![json!({ "type": "thinking", "thinking": text })],
+                summary: vec![json!({ "type": "thinking", "thinking": whole_characters(text) })],
                 encrypted: signature.clone(),
             }),
             Block::Redacted(pieces) => Some(Reasoning {
@@ -168,6 +166,23 @@ impl Blocks {
     fn take_room(&mut self, bytes: usize) -> Result<(), Error> {
         self.bytes = self.bytes.saturating_add(bytes);
         (self.bytes <= MAX_TEXT).then_some(()).ok_or(Error::Malformed)
+    }
+}
+
+impl Block {
+    /// Returns the call, if it is one. Its input may stand in its start, in pieces, or in both.
+    fn call(&self) -> Option<ReceivedCall> {
+        let Self::Call { id, name, start, pieces } = self else { return None };
+        let start = match start {
+            Value::String(_) | Value::Object(_) => string_or_json(start),
+            _ => String::new(),
+        };
+        let arguments = match (pieces.trim(), start.trim()) {
+            ("" | "{}", "") | ("", "{}") => "{}".to_owned(),
+            ("" | "{}", _) => start,
+            _ => pieces.clone(),
+        };
+        Some(ReceivedCall { call_id: id.clone(), id: None, name: name.clone(), arguments })
     }
 }
 

@@ -92,6 +92,8 @@ impl BlockReply {
     ///
     /// The error that the stop reason stands for.
     pub(crate) fn complete(&mut self, observer: &mut Observer<'_>) -> Result<Reply, Error> {
+        self.text.end_segment(observer)?;
+        self.blocks.drop_repeated_calls();
         observer.add_usage(self.usage.counts());
         if observer.raw.is_some() {
             wire_capture::capture_response(observer, &self.assembled().to_string());

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::usage::count;
+use crate::json::number;
 
 /// The counts so far. Later events repeat and correct them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,14 +20,14 @@ pub(crate) struct Usage {
 impl Usage {
     /// Updates the counts that the event has.
     pub(crate) fn update(&mut self, usage: Option<&Value>) {
-        let new = |names: [&str; 2]| names.iter().find_map(|name| count(usage?.get(*name)?));
+        let new = |names: [&str; 2]| names.iter().find_map(|name| number(usage?.get(*name)?));
         self.input = new(["input_tokens", "inputTokens"]).or(self.input);
         self.cache_reads = new(["cache_read_input_tokens", "cacheReadInputTokens"]).or(self.cache_reads);
         self.cache_writes =
             new(["cache_creation_input_tokens", "cacheWriteInputTokens"]).or(self.cache_writes);
         self.output = new(["output_tokens", "outputTokens"]).or(self.output);
         let thinking = usage.and_then(|usage| usage.pointer("/output_tokens_details/thinking_tokens"));
-        self.thinking = thinking.and_then(count).or(self.thinking);
+        self.thinking = thinking.and_then(number).or(self.thinking);
     }
 
     /// Returns the counts, if there are any.

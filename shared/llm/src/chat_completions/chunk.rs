@@ -2,9 +2,10 @@
 //!
 //! Parsed leniently, since a reply is billed even if a detail is malformed: an invalid member counts as absent.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::error_object::ErrorObject;
+use crate::json;
 use crate::usage::Usage;
 
 /// A chunk.
@@ -14,6 +15,8 @@ pub(super) struct Chunk {
     pub(super) id: Option<String>,
     /// The model that answered.
     pub(super) model: Option<String>,
+    /// True for a whole completion.
+    pub(super) is_whole: bool,
     /// The text.
     pub(super) content: String,
     /// The refusal.
@@ -46,48 +49,44 @@ pub(super) struct CallPiece {
 }
 
 impl Chunk {
-    /// Parses the data of an event.
-    ///
-    /// # Errors
-    ///
-    /// If the data is not a JSON object.
-    pub(super) fn read(
-        kind: &str,
-        data: &str,
-        reasoning_members: &[&'static str],
-    ) -> serde_json::Result<Self> {
-        let data: serde_json::Map<String, Value> = serde_json::from_str(data)?;
+    /// Reads the data of an event.
+    pub(super) fn read(kind: &str, data: Map<String, Value>, reasoning_members: &[&'static str]) -> Self {
         let is_error = |error: &&Value| !error.is_null();
         if let Some(error) = data.get("error").filter(is_error) {
-            return Ok(Self { error: Some(ErrorObject::from_value(error)), ..Self::default() });
+            return Self { error: Some(ErrorObject::from_value(error)), ..Self::default() };
         }
         if kind == "error" || data.get("object").is_some_and(|object| object == "error") {
             let error = Some(ErrorObject::from_value(&Value::Object(data)));
-            return Ok(Self { error, ..Self::default() });
+            return Self { error, ..Self::default() };
         }
         let choices = data.get("choices").and_then(Value::as_array);
-        let choice = choices
-            .into_iter()
-            .flatten()
-            .find(|choice| choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0);
+        let choice =
+            choices.into_iter().flatten().find(|choice| json::index(choice.get("index")).unwrap_or(0) == 0);
         // A whole completion has a message in the place of a delta.
-        let delta = choice.and_then(|choice| choice.get("delta").or_else(|| choice.get("message")));
-        let member = |name: &str| delta.and_then(|delta| delta.get(name));
-        let calls = member("tool_calls").and_then(Value::as_array);
+        let of_choice = |name: &str| choice.and_then(|choice| choice.get(name).filter(|it| it.is_object()));
+        let delta = of_choice("delta");
+        let message = delta.is_none().then(|| of_choice("message")).flatten();
+        let member = |name: &str| delta.or(message).and_then(|delta| delta.get(name));
+        let calls = match member("tool_calls") {
+            Some(Value::Array(calls)) => calls.as_slice(),
+            Some(call @ Value::Object(_)) => std::slice::from_ref(call),
+            _ => &[],
+        };
         let reasoning = reasoning_members.iter().find_map(|&name| Some((name, non_empty(member(name)?)?)));
         let usage = data.get("usage").filter(|usage| usage.is_object());
         let groq = || data.get("x_groq").and_then(|groq| groq.get("usage"));
-        Ok(Self {
+        Self {
             id: data.get("id").and_then(non_empty),
             model: data.get("model").and_then(non_empty),
+            is_whole: message.is_some(),
             content: member("content").map(text).unwrap_or_default(),
             refusal: member("refusal").and_then(non_empty).unwrap_or_default(),
             reasoning,
-            calls: calls.into_iter().flatten().map(CallPiece::read).collect(),
+            calls: calls.iter().map(CallPiece::read).collect(),
             finish_reason: choice.and_then(|choice| non_empty(choice.get("finish_reason")?)),
             usage: usage.or_else(groq).map(Usage::from_value).unwrap_or_default(),
             error: None,
-        })
+        }
     }
 }
 
@@ -95,14 +94,10 @@ impl CallPiece {
     fn read(piece: &Value) -> Self {
         let function = |name: &str| piece.get("function")?.get(name);
         Self {
-            index: piece.get("index").and_then(Value::as_u64),
+            index: piece.get("index").and_then(json::number),
             id: piece.get("id").and_then(non_empty),
             name: function("name").and_then(non_empty),
-            arguments: match function("arguments") {
-                Some(Value::String(text)) => text.clone(),
-                Some(arguments @ Value::Object(_)) => arguments.to_string(),
-                _ => String::new(),
-            },
+            arguments: function("arguments").map(json::string_or_json).unwrap_or_default(),
             signature: piece.pointer("/extra_content/google/thought_signature").and_then(non_empty),
         }
     }

@@ -19,6 +19,7 @@ use contracts::error::causes;
 
 use crate::auth::authenticate;
 use crate::clock::{Clock, SystemClock};
+use crate::compression::Body;
 use crate::config::{Config, ConfigError};
 use crate::error_response::ErrorResponse;
 use crate::key::{ApiKey, KeySource};
@@ -142,18 +143,15 @@ impl<K: KeySource, W: Clock> Embeddings<K, W> {
     }
 
     async fn read_body(&self, mut response: Response, max: usize) -> Result<Vec<u8>, Error> {
-        let mut body = Vec::new();
+        let mut body = Body::new(response.headers(), max);
         loop {
             let piece = timeout(self.config.timeouts.idle, response.chunk()).await;
             let piece = piece.map_err(|_| Error::TimedOut)?.map_err(|error| {
                 tracing::warn!(error = %causes(&error.without_url()), "{}", contracts::log::EMBEDDINGS_INTERRUPTED);
                 Error::Malformed
             })?;
-            let Some(piece) = piece else { return Ok(body) };
-            if body.len().saturating_add(piece.len()) > max {
-                return Err(Error::Malformed);
-            }
-            body.extend_from_slice(&piece);
+            let Some(piece) = piece else { return Ok(body.finish()) };
+            body.push(&piece).map_err(|_| Error::Malformed)?;
         }
     }
 }

@@ -8,7 +8,11 @@ use serde_json::Value;
 
 use super::item::Item;
 use crate::error_object::ErrorObject;
+use crate::json;
 use crate::usage::Usage;
+
+/// The most bytes in which the type of an event is searched that can't be read.
+const KIND_BYTES: usize = 1_024;
 
 /// An event, distinguished by the `type` of its data.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -23,17 +27,32 @@ pub enum Event {
     },
     /// An item begins.
     #[serde(rename = "response.output_item.added")]
-    ItemAdded,
-    /// A piece of text.
-    #[serde(rename = "response.output_text.delta")]
+    ItemAdded {
+        /// The index of the item.
+        #[serde(default, deserialize_with = "index")]
+        output_index: Option<u32>,
+        /// The item, without its content.
+        #[serde(default)]
+        item: Item,
+    },
+    /// A part of a message begins.
+    #[serde(rename = "response.content_part.added")]
+    PartAdded(Delta),
+    /// A piece of text, or of a refusal.
+    #[serde(rename = "response.output_text.delta", alias = "response.refusal.delta")]
     TextDelta(Delta),
-    /// A piece of a refusal.
-    #[serde(rename = "response.refusal.delta")]
-    RefusalDelta(Delta),
-    /// A piece of output that isn't text: arguments of a call, or reasoning.
+    /// The whole text of a part.
+    #[serde(rename = "response.output_text.done", alias = "response.refusal.done")]
+    TextDone(Delta),
+    /// A piece of the arguments of a call.
+    #[serde(rename = "response.function_call_arguments.delta")]
+    ArgumentsDelta(Delta),
+    /// The whole arguments of a call.
+    #[serde(rename = "response.function_call_arguments.done")]
+    ArgumentsDone(Delta),
+    /// Any other piece of output, such as reasoning.
     #[serde(
-        rename = "response.function_call_arguments.delta",
-        alias = "response.custom_tool_call_input.delta",
+        rename = "response.custom_tool_call_input.delta",
         alias = "response.mcp_call_arguments.delta",
         alias = "response.code_interpreter_call_code.delta",
         alias = "response.reasoning_text.delta",
@@ -43,6 +62,9 @@ pub enum Event {
     /// An item is complete.
     #[serde(rename = "response.output_item.done")]
     ItemDone {
+        /// The index of the item.
+        #[serde(default, deserialize_with = "index")]
+        output_index: Option<u32>,
         /// The item.
         #[serde(default)]
         item: Item,
@@ -51,18 +73,21 @@ pub enum Event {
     #[serde(rename = "response.completed")]
     Completed {
         /// The complete response.
+        #[serde(default, deserialize_with = "lenient")]
         response: Response,
     },
     /// The response failed.
     #[serde(rename = "response.failed")]
     Failed {
         /// The partial response, with the error.
+        #[serde(default, deserialize_with = "lenient")]
         response: Response,
     },
     /// The response stopped early.
     #[serde(rename = "response.incomplete")]
     Incomplete {
         /// The partial response, with the reason.
+        #[serde(default, deserialize_with = "lenient")]
         response: Response,
     },
     /// The stream failed. The published shape is flat; some servers nest it.
@@ -75,18 +100,25 @@ pub enum Event {
 
 impl Event {
     /// Parses the data of an event. If it has no `type`, the stream's `event` field decides, or else the shape of the
-    /// data: either an error, or a complete response from a server without streaming.
-    ///
-    /// # Errors
-    ///
-    /// If the data is not a JSON object.
-    pub fn read(kind: &str, data: &str) -> serde_json::Result<Self> {
-        if let Ok(TextDelta { kind: "response.output_text.delta", output_index, content_index, delta }) =
-            serde_json::from_str(data)
+    /// data: either an error, or a complete response from a server without streaming. `None` if it can't be read.
+    pub fn read(kind: &str, data: &str) -> Option<Self> {
+        if let Ok(TextDelta {
+            kind: "response.output_text.delta",
+            item_id,
+            output_index,
+            content_index,
+            delta,
+        }) = serde_json::from_str(data)
         {
-            return Ok(Self::TextDelta(Delta { output_index, content_index, delta }));
+            return Some(Self::TextDelta(Delta {
+                item_id: item_id.map(str::to_owned),
+                output_index: Some(output_index),
+                content_index: Some(content_index),
+                delta,
+                ..Delta::default()
+            }));
         }
-        let mut data: serde_json::Map<String, Value> = serde_json::from_str(data)?;
+        let mut data = json::parse_object(data)?;
         if !data.get("type").is_some_and(Value::is_string) {
             let kind = match kind {
                 "" | "message" => infer_kind(&data),
@@ -97,8 +129,25 @@ impl Event {
             }
             data.insert("type".to_owned(), kind.into());
         }
-        serde_json::from_value(Value::Object(data))
+        let mut data = Value::Object(data);
+        // The next delta may have the other half of a character.
+        let is_delta = data.get("type").and_then(Value::as_str).is_some_and(|kind| kind.ends_with(".delta"));
+        if !is_delta {
+            json::make_whole(&mut data);
+        }
+        serde_json::from_value(data).ok()
     }
+}
+
+/// Returns the type of an event that can't be read: the stream's `event` field, or else the start of the data.
+pub fn unreadable_kind<'a>(kind: &'a str, data: &'a str) -> &'a str {
+    if !matches!(kind, "" | "message") {
+        return kind;
+    }
+    let start = data.get(..data.floor_char_boundary(KIND_BYTES)).unwrap_or_default();
+    let value = start.split_once("\"type\"").and_then(|(_, rest)| rest.trim_start().strip_prefix(':'));
+    let quoted = value.and_then(|value| value.trim_start().strip_prefix('"')?.split_once('"'));
+    quoted.map_or("", |(kind, _)| kind)
 }
 
 fn infer_kind(data: &serde_json::Map<String, Value>) -> &'static str {
@@ -120,23 +169,40 @@ fn infer_kind(data: &serde_json::Map<String, Value>) -> &'static str {
 struct TextDelta<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
+    #[serde(default)]
+    item_id: Option<&'a str>,
     output_index: u32,
     content_index: u32,
     delta: String,
 }
 
-/// A piece of the text of a part.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+/// A piece of an item, or the whole of what came in pieces.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Delta {
+    /// The id of the item.
+    #[serde(default, deserialize_with = "lenient")]
+    pub item_id: Option<String>,
     /// The index of the item.
-    #[serde(default, deserialize_with = "lenient")]
-    pub output_index: u32,
+    #[serde(default, deserialize_with = "index")]
+    pub output_index: Option<u32>,
     /// The index of the part within the item.
-    #[serde(default, deserialize_with = "lenient")]
-    pub content_index: u32,
-    /// The text.
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "index")]
+    pub content_index: Option<u32>,
+    /// The piece.
+    #[serde(default, deserialize_with = "string_or_json")]
     pub delta: String,
+    /// The whole text.
+    #[serde(default, deserialize_with = "lenient")]
+    pub text: String,
+    /// The whole refusal.
+    #[serde(default, deserialize_with = "lenient")]
+    pub refusal: String,
+    /// The name of the function.
+    #[serde(default, deserialize_with = "lenient")]
+    pub name: String,
+    /// The whole arguments.
+    #[serde(default, deserialize_with = "string_or_json")]
+    pub arguments: String,
 }
 
 /// The response in its first event.
@@ -145,6 +211,9 @@ pub struct CreatedResponse {
     /// The id.
     #[serde(default, deserialize_with = "lenient")]
     pub id: Option<String>,
+    /// The model that answers.
+    #[serde(default, deserialize_with = "lenient")]
+    pub model: Option<String>,
     /// False if the response isn't stored after all.
     #[serde(default, deserialize_with = "lenient")]
     pub store: Option<bool>,
@@ -198,6 +267,16 @@ fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(deserialize
     Ok(serde_json::from_value(Value::deserialize(deserializer)?).unwrap_or_default())
 }
 
+/// Deserializes an index, or `None` if it is none.
+fn index<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    Ok(json::index(Some(&Value::deserialize(deserializer)?)))
+}
+
+/// Deserializes a string, or any other value as JSON text.
+fn string_or_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Ok(json::string_or_json(&Value::deserialize(deserializer)?))
+}
+
 /// Deserializes a nullable member: `Some(None)` for null, and `None` if it is absent or invalid.
 fn nullable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
@@ -211,23 +290,48 @@ fn nullable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<
 mod tests {
     use super::*;
 
-    fn delta(output_index: u32, content_index: u32, delta: &str) -> Event {
-        Event::TextDelta(Delta { output_index, content_index, delta: delta.to_owned() })
+    fn delta(output_index: Option<u32>, content_index: Option<u32>, delta: &str) -> Event {
+        let item_id = content_index.map(|_| "m".to_owned());
+        Event::TextDelta(Delta {
+            item_id,
+            output_index,
+            content_index,
+            delta: delta.to_owned(),
+            ..Delta::default()
+        })
     }
 
     #[test]
     fn fast_and_lenient_paths_read_the_same_delta() {
         let event = r#"{"type":"response.output_text.delta","sequence_number":4,"item_id":"m","output_index":1,"content_index":2,"delta":"a\"\u00e9","logprobs":[{"a":1}]}"#;
         let read = |data: &str| Event::read("", data).unwrap();
-        assert_eq!(read(event), delta(1, 2, "a\"é"));
-        // An escaped type, a duplicate member, invalid numbers, missing members.
-        assert_eq!(read(&event.replace("output_text", "output\\u005ftext")), delta(1, 2, "a\"é"));
-        assert_eq!(read(&event.replace("\"logprobs\"", "\"delta\":\"b\",\"logprobs\"")), delta(1, 2, "b"));
-        assert_eq!(read(&event.replace(":1,", ":\"1\",")), delta(0, 2, "a\"é"));
-        assert_eq!(read(r#"{"type":"response.output_text.delta"}"#), delta(0, 0, ""));
-        assert_eq!(read(&event.replace("output_text.delta", "output_text.done")), Event::Other);
+        let expected = delta(Some(1), Some(2), "a\"é");
+        assert_eq!(read(event), expected);
+        // An escaped type, a duplicate member, invalid numbers, unused values that are no JSON, missing members.
+        assert_eq!(read(&event.replace("output_text", "output\\u005ftext")), expected);
+        assert_eq!(
+            read(&event.replace("\"logprobs\"", "\"delta\":\"b\",\"logprobs\"")),
+            delta(Some(1), Some(2), "b")
+        );
+        assert_eq!(read(&event.replace(":1,", ":\"1\",")), expected);
+        assert_eq!(read(&event.replace(":1,", ":null,")), delta(None, Some(2), "a\"é"));
+        assert_eq!(read(&event.replace("[{\"a\":1}]", "NaN")), expected);
+        assert_eq!(read(r#"{"type":"response.output_text.delta"}"#), delta(None, None, ""));
+        assert_eq!(read(&event.replace("output_text.delta", "output_text.new")), Event::Other);
         let named = Event::read("response.output_text.delta", r#"{"delta":"a"}"#).unwrap();
-        assert_eq!(named, delta(0, 0, "a"));
-        assert!(Event::read("", &format!("{event}}}")).is_err() && Event::read("", "[]").is_err());
+        assert_eq!(named, delta(None, None, "a"));
+        assert!(Event::read("", &format!("{event}}}")).is_none() && Event::read("", "[]").is_none());
+    }
+
+    #[test]
+    fn kind_of_an_unreadable_event_is_in_its_field_or_at_its_start() {
+        for (kind, data, expected) in [
+            ("response.completed", "{", "response.completed"),
+            ("message", r#"{"type" : "response.completed", "response": {"#, "response.completed"),
+            ("", r#"{"a":"ü"#, ""),
+            ("", "", ""),
+        ] {
+            assert_eq!(unreadable_kind(kind, data), expected, "{data}");
+        }
     }
 }

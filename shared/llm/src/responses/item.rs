@@ -12,8 +12,8 @@ const HOSTED: [&str; 5] =
 /// An item of the output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Item {
-    /// A message: its texts and refusals, in order, and their annotations.
-    Message(Vec<String>, Vec<Value>),
+    /// A message.
+    Message(Message),
     /// A function call.
     FunctionCall(ReceivedCall),
     /// Reasoning that can be replayed.
@@ -23,6 +23,17 @@ pub enum Item {
     /// Any other type, including future ones.
     #[default]
     Other,
+}
+
+/// A message.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Message {
+    /// The id.
+    pub id: Option<String>,
+    /// Its texts and refusals, in order.
+    pub texts: Vec<String>,
+    /// Their annotations.
+    pub annotations: Vec<Value>,
 }
 
 /// Reasoning, encrypted by its provider.
@@ -46,19 +57,36 @@ impl<'de> Deserialize<'de> for Item {
 }
 
 impl Item {
+    /// Returns the item's id, if it has one.
+    pub fn id(&self) -> Option<&str> {
+        match self {
+            Self::Message(message) => message.id.as_deref(),
+            Self::FunctionCall(call) => call.id.as_deref(),
+            Self::Reasoning(reasoning) => Some(&reasoning.id),
+            Self::Hosted(item) => item.get("id")?.as_str(),
+            Self::Other => None,
+        }
+    }
+
     fn from_members(members: &Map<String, Value>) -> Self {
         match members.get("type").and_then(Value::as_str) {
-            Some("message") => match members.get("content") {
-                Some(Value::String(text)) => Self::Message(vec![text.clone()], Vec::new()),
-                Some(Value::Array(parts)) => {
-                    let annotations = parts.iter().filter_map(|part| part.get("annotations")?.as_array());
-                    Self::Message(
-                        parts.iter().filter_map(part_text).map(str::to_owned).collect(),
-                        annotations.flatten().cloned().collect(),
-                    )
-                }
-                _ => Self::Message(Vec::new(), Vec::new()),
-            },
+            Some("message") => {
+                let id = text(members, "id");
+                Self::Message(match members.get("content") {
+                    Some(Value::String(text)) => {
+                        Message { id, texts: vec![text.clone()], annotations: Vec::new() }
+                    }
+                    Some(Value::Array(parts)) => {
+                        let annotations = parts.iter().filter_map(|part| part.get("annotations")?.as_array());
+                        Message {
+                            id,
+                            texts: parts.iter().filter_map(part_text).map(str::to_owned).collect(),
+                            annotations: annotations.flatten().cloned().collect(),
+                        }
+                    }
+                    _ => Message { id, ..Message::default() },
+                })
+            }
             Some(kind) if HOSTED.contains(&kind) && text(members, "id").is_some() => {
                 Self::Hosted(Value::Object(members.clone()))
             }

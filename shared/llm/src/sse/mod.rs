@@ -1,9 +1,12 @@
 //! Decodes an event stream as specified by the WHATWG HTML standard, in chunks of any size.
 //!
 //! Written here for its limits. The established crates buffer a line or an event without a limit, and one with a limit
-//! silently drops longer events. This adapter must fail instead: a missing event could be half an answer.
+//! silently drops longer events. Here the start of a longer event is passed on: its reader knows whether it needs the rest,
+//! since a missing event could be half an answer.
 //!
-//! Ignores `id` and `retry`, since the stream of a response can't be resumed. Doesn't interpret the data.
+//! Departs from the standard where servers do: JSON documents that one line end separates are an event each.
+//!
+//! Ignores `id` and `retry`, since the stream of a response can't be resumed. Doesn't interpret the data otherwise.
 
 use std::borrow::Cow;
 
@@ -30,20 +33,15 @@ impl Default for Limits {
 pub struct Event {
     /// The `event` field. `message` if absent.
     pub kind: String,
-    /// The `data` lines, joined with LF.
+    /// The `data` lines, joined with LF. Only their start, if a line or the event exceeds the limits.
     pub data: String,
 }
-
-/// A line or an event exceeds the limits. The stream can't be read further.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a line or an event of the stream exceeds the size limit")]
-pub struct TooLong;
 
 /// The decoder of a stream.
 #[derive(Debug)]
 pub struct Decoder {
     limits: Limits,
-    /// The start of an unfinished line.
+    /// The start of an unfinished line, up to its limit.
     line: Vec<u8>,
     /// Set if the last chunk ended with CR. A following LF belongs to it.
     after_cr: bool,
@@ -51,53 +49,54 @@ pub struct Decoder {
     first_line: bool,
     kind: String,
     data: Option<String>,
+    /// The `event` field after the data. It is the next event's if more data follows.
+    next_kind: Option<String>,
 }
 
 impl Decoder {
     /// Creates a decoder for a new stream.
     pub fn new(limits: Limits) -> Self {
-        Self { limits, line: Vec::new(), after_cr: false, first_line: true, kind: String::new(), data: None }
+        Self {
+            limits,
+            line: Vec::new(),
+            after_cr: false,
+            first_line: true,
+            kind: String::new(),
+            data: None,
+            next_kind: None,
+        }
     }
 
     /// Reads a chunk and passes each completed event to `sink`. An event that is unfinished at the end of the stream is
     /// never emitted.
-    ///
-    /// # Errors
-    ///
-    /// [`TooLong`], after passing on the events before it.
-    pub fn push(&mut self, mut chunk: &[u8], sink: &mut impl FnMut(Event)) -> Result<(), TooLong> {
+    pub fn push(&mut self, mut chunk: &[u8], sink: &mut impl FnMut(Event)) {
         while let Some(first) = chunk.first() {
             if std::mem::take(&mut self.after_cr) && *first == b'\n' {
                 chunk = chunk.get(1..).unwrap_or_default();
                 continue;
             }
-            let end = memchr2(b'\r', b'\n', chunk);
-            let (part, rest) = chunk.split_at_checked(end.unwrap_or(chunk.len())).ok_or(TooLong)?;
-            if self.line.len().saturating_add(part.len()) > self.limits.line {
-                return Err(TooLong);
-            }
-            self.line.extend_from_slice(part);
-            let Some((end, rest)) = rest.split_first() else {
-                return Ok(());
-            };
+            let end = memchr2(b'\r', b'\n', chunk).unwrap_or(chunk.len());
+            let (part, rest) = chunk.split_at_checked(end).unwrap_or((chunk, b""));
+            let room = self.limits.line.saturating_sub(self.line.len());
+            self.line.extend_from_slice(part.get(..room).unwrap_or(part));
+            let Some((end, rest)) = rest.split_first() else { return };
             self.after_cr = *end == b'\r';
             chunk = rest;
             let line = std::mem::take(&mut self.line);
-            self.read_line(&line, sink)?;
+            self.read_line(&line, sink);
             self.line = line;
             self.line.clear();
         }
-        Ok(())
     }
 
-    fn read_line(&mut self, line: &[u8], sink: &mut impl FnMut(Event)) -> Result<(), TooLong> {
+    fn read_line(&mut self, line: &[u8], sink: &mut impl FnMut(Event)) {
         let mut line = line;
         if std::mem::take(&mut self.first_line) {
             line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
         }
         if line.is_empty() {
-            self.dispatch(sink);
-            return Ok(());
+            self.kind = self.next_kind.take().unwrap_or_else(|| std::mem::take(&mut self.kind));
+            return self.dispatch(sink);
         }
         let mut halves = line.splitn(2, |byte| *byte == b':');
         let field = halves.next().unwrap_or_default();
@@ -107,26 +106,31 @@ impl Decoder {
         // whole stream.
         let value = str::from_utf8(value).map_or_else(|_| String::from_utf8_lossy(value), Cow::Borrowed);
         match field {
+            b"event" if self.data.is_some() => self.next_kind = Some(value.into_owned()),
             b"event" => value.as_ref().clone_into(&mut self.kind),
-            b"data" => self.append(&value)?,
+            b"data" => {
+                if self.data.as_deref().is_some_and(|data| is_separate(data, &value)) {
+                    let next_kind = self.next_kind.take();
+                    self.dispatch(sink);
+                    self.kind = next_kind.unwrap_or_default();
+                }
+                self.append(&value);
+            }
             _ => {}
         }
-        Ok(())
     }
 
-    fn append(&mut self, value: &str) -> Result<(), TooLong> {
-        let length = self.data.as_ref().map_or(0, |data| data.len() + 1);
-        if length.saturating_add(value.len()) > self.limits.event {
-            return Err(TooLong);
-        }
-        match &mut self.data {
-            None => self.data = Some(value.to_owned()),
+    fn append(&mut self, value: &str) {
+        let data = match &mut self.data {
+            None => self.data.insert(String::new()),
             Some(data) => {
                 data.push('\n');
-                data.push_str(value);
+                data
             }
-        }
-        Ok(())
+        };
+        let room = self.limits.event.saturating_sub(data.len());
+        data.push_str(value.get(..value.floor_char_boundary(room)).unwrap_or(value));
+        data.truncate(data.floor_char_boundary(self.limits.event));
     }
 
     fn dispatch(&mut self, sink: &mut impl FnMut(Event)) {
@@ -136,6 +140,15 @@ impl Decoder {
             sink(Event { kind, data });
         }
     }
+}
+
+/// True if the next `data` line starts another event, although no blank line is between them: it starts a JSON object, or
+/// is the last line of some APIs, and the data so far isn't the start of a document.
+fn is_separate(data: &str, next: &str) -> bool {
+    let data = data.trim();
+    let starts_event = next.starts_with('{') || next.trim() == "[DONE]";
+    let is_whole = data.ends_with('}') || !data.starts_with(['{', '[']);
+    starts_event && is_whole && !data.is_empty()
 }
 
 #[cfg(test)]

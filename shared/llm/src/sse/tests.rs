@@ -2,23 +2,18 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Decodes these chunks. Returns the events, and true if a size limit was exceeded.
-fn decoded<'a>(limits: Limits, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<(String, String)>, bool) {
+/// Decodes these chunks.
+fn decoded<'a>(limits: Limits, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<(String, String)> {
     let mut decoder = Decoder::new(limits);
     let mut events = Vec::new();
     for piece in pieces {
-        let mut sink = |event: Event| events.push((event.kind, event.data));
-        if decoder.push(piece, &mut sink).is_err() {
-            return (events, true);
-        }
+        decoder.push(piece, &mut |event: Event| events.push((event.kind, event.data)));
     }
-    (events, false)
+    events
 }
 
 fn data(stream: &str) -> Vec<String> {
-    let (events, too_long) = decoded(Limits::default(), [stream.as_bytes()]);
-    assert!(!too_long);
-    events.into_iter().map(|(_, data)| data).collect()
+    decoded(Limits::default(), [stream.as_bytes()]).into_iter().map(|(_, data)| data).collect()
 }
 
 #[test]
@@ -36,7 +31,7 @@ fn every_line_ending_is_accepted() {
 #[test]
 fn crlf_split_across_chunks_is_one_line_ending() {
     let pieces = ["data: a\r", "\ndata: b\r", "\n\r", "\ndata: c\n\n"];
-    let (events, _) = decoded(Limits::default(), pieces.map(str::as_bytes));
+    let events = decoded(Limits::default(), pieces.map(str::as_bytes));
     let data: Vec<&str> = events.iter().map(|(_, data)| data.as_str()).collect();
     assert_eq!(data, ["a\nb", "c"]);
 }
@@ -55,7 +50,7 @@ fn empty_data_is_an_event_and_missing_data_is_not() {
 #[test]
 fn event_field_applies_to_one_event() {
     let stream = b"event: a\nevent: b\ndata: 1\n\ndata: 2\n\nevent: c\n\ndata: 3\n\n";
-    let (events, _) = decoded(Limits::default(), [stream.as_slice()]);
+    let events = decoded(Limits::default(), [stream.as_slice()]);
     let kinds: Vec<&str> = events.iter().map(|(kind, _)| kind.as_str()).collect();
     assert_eq!(kinds, ["b", "message", "message"]);
 }
@@ -69,7 +64,7 @@ fn comments_and_unknown_fields_are_skipped() {
 fn byte_order_mark_is_skipped_only_at_the_start() {
     assert_eq!(data("\u{feff}data: a\n\n\u{feff}data: b\n\n"), ["a"]);
     let pieces: [&[u8]; 3] = [b"\xEF", b"\xBB", b"\xBFdata: a\n\n"];
-    assert_eq!(decoded(Limits::default(), pieces).0.len(), 1);
+    assert_eq!(decoded(Limits::default(), pieces).len(), 1);
 }
 
 #[test]
@@ -79,20 +74,40 @@ fn unfinished_event_is_not_emitted() {
 
 #[test]
 fn invalid_utf_8_is_replaced() {
-    let (events, _) = decoded(Limits::default(), [b"data: a\xFFb\n\n".as_slice()]);
+    let events = decoded(Limits::default(), [b"data: a\xFFb\n\n".as_slice()]);
     assert_eq!(events[0].1, "a\u{fffd}b");
 }
 
 #[test]
-fn line_and_event_size_are_limited() {
+fn event_beyond_a_limit_is_cut_and_the_next_is_read() {
     let limits = Limits { line: 10, event: 8 };
-    let at = |stream: &str| decoded(limits, [stream.as_bytes()]);
-    assert_eq!(at("data: 1234\n\n").0.len(), 1);
-    assert!(at("data: 12345\n\n").1);
-    assert!(at(": unfinished comment").1);
-    assert_eq!(at("data: 1234\ndata: 567\n\n").0.len(), 1);
-    assert!(at("data: 1234\ndata: 5678\n\n").1);
-    assert_eq!(at("data: 1\n\ndata: 12345").0.len(), 1);
+    for (stream, expected) in [
+        ("data: 1234\n\n", &["1234"] as &[_]),
+        ("data: 12345\n\ndata: 6\n\n", &["1234", "6"]),
+        (": an unfinished comment\ndata: 1\n\n", &["1"]),
+        ("data: 1234\ndata: 567\n\n", &["1234\n567"]),
+        ("data: 1234\ndata: 5678\n\ndata: 9\n\n", &["1234\n567", "9"]),
+        ("data: 1\n\ndata: 12345", &["1"]),
+        ("data: 123\ndata: 567\ndata: é\n\n", &["123\n567\n"]),
+    ] {
+        let events = decoded(limits, [stream.as_bytes()]);
+        assert_eq!(events.iter().map(|(_, data)| data).collect::<Vec<_>>(), expected, "{stream:?}");
+    }
+}
+
+#[test]
+fn documents_need_no_blank_line_between_them() {
+    let events = |stream: &str| decoded(Limits::default(), [stream.as_bytes()]);
+    let kinds = |stream: &str| events(stream).into_iter().map(|(kind, _)| kind).collect::<Vec<_>>();
+    assert_eq!(
+        data("data: {\"a\":1}\ndata: {\"b\":2}\ndata: [DONE]\n\n"),
+        ["{\"a\":1}", "{\"b\":2}", "[DONE]"]
+    );
+    assert_eq!(kinds("event: a\ndata: {}\nevent: b\ndata: {}\n\n"), ["a", "b"]);
+    assert_eq!(data("data: ping\ndata: {}\n\n"), ["ping", "{}"]);
+    // A document in several lines, and the standard's order of fields.
+    assert_eq!(data("data: {\ndata: \"a\":{\ndata: }}\n\n"), ["{\n\"a\":{\n}}"]);
+    assert_eq!(events("data: {\nevent: x\ndata: }\n\n"), [("x".to_owned(), "{\n}".to_owned())]);
 }
 
 /// Covers the standard's rules for each field, the colon and the space after it.
@@ -138,7 +153,7 @@ fn id_and_retry_fields_are_ignored() {
 #[test]
 fn empty_event_field_means_message() {
     for stream in ["event\ndata: a\n\n", "event:\ndata: a\n\n", "event: x\nevent:\ndata: a\n\n"] {
-        let (events, _) = decoded(Limits::default(), [stream.as_bytes()]);
+        let events = decoded(Limits::default(), [stream.as_bytes()]);
         assert_eq!(events, [("message".to_owned(), "a".to_owned())], "{stream:?}");
     }
 }
@@ -206,7 +221,7 @@ proptest! {
             stream.push_str(":\n\n");
             expected.push(delta);
         }
-        let (events, _) = decoded(Limits::default(), stream.as_bytes().chunks(size));
+        let events = decoded(Limits::default(), stream.as_bytes().chunks(size));
         let read: Vec<Delta> =
             events.iter().map(|(_, data)| serde_json::from_str(data).unwrap()).collect();
         prop_assert!(events.iter().all(|(kind, _)| kind == "delta"));

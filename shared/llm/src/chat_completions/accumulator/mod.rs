@@ -14,7 +14,7 @@ use crate::chat_completions::chunk::Chunk;
 use crate::error_object::ErrorObject;
 use crate::tool_calls::ToolCalls;
 use crate::usage::Usage;
-use crate::{failure, wire_capture};
+use crate::{failure, json, wire_capture};
 
 use calls::CallPieces;
 
@@ -54,7 +54,12 @@ impl Accumulate for Accumulator {
             "[DONE]" => return self.complete(observer).map(Progress::Complete),
             _ => {}
         }
-        let chunk = Chunk::read(kind, data, &REASONING_MEMBERS).map_err(|_| Error::Malformed)?;
+        let Some(members) = json::parse_object(data) else {
+            // Words that keep a connection alive aren't needed, and neither is anything after the end. A chunk is.
+            let is_needed = data.trim_start().starts_with(['{', '[']) && self.finish_reason.is_none();
+            return if is_needed { Err(Error::Malformed) } else { Ok(Progress::Pending) };
+        };
+        let mut chunk = Chunk::read(kind, members, &REASONING_MEMBERS);
         if let Some(error) = chunk.error {
             observer.add_partial_usage(self.usage.counts);
             wire_capture::capture_response(observer, data);
@@ -65,6 +70,13 @@ impl Accumulate for Accumulator {
         if let Some(counts) = chunk.usage.counts {
             self.usage = chunk.usage;
             observer.meter.tell(counts);
+        }
+        if chunk.is_whole && self.has_output() {
+            // The end of a stream, which repeats the whole completion.
+            let rest = chunk.content.strip_prefix(self.text.emitted.as_str()).unwrap_or_default();
+            chunk.content = rest.to_owned();
+            chunk.refusal.retain(|_| self.text.emitted.is_empty());
+            chunk.reasoning = chunk.reasoning.filter(|_| self.reasoning.is_none());
         }
         self.text.push(TEXT, &chunk.content, observer)?;
         self.text.push(REFUSAL, &chunk.refusal, observer)?;
@@ -120,6 +132,7 @@ impl Accumulator {
 
     /// Returns the reply. Unless the reply is complete, its calls are dropped.
     fn complete(&mut self, observer: &mut Observer<'_>) -> Result<Reply, Error> {
+        self.text.end_segment(observer)?;
         observer.add_usage(self.usage.counts);
         if observer.raw.is_some() {
             wire_capture::capture_response(observer, &self.assembled().to_string());
@@ -159,13 +172,11 @@ impl Accumulator {
             summary: Vec::new(),
             encrypted,
         };
-        let text = self.reasoning.take().map(|(member, text)| item(0, member, text));
-        let signatures = self.calls.signatures();
-        text.into_iter()
-            .chain(
-                signatures.map(|(calls_before, text)| item(calls_before, THOUGHT_SIGNATURE, text.to_owned())),
-            )
-            .collect()
+        let text = self.reasoning.take();
+        let text = text.map(|(member, text)| item(0, member, json::whole_characters(&text).into_owned()));
+        let signatures = self.calls.signatures().into_iter();
+        let signatures = signatures.map(|(calls_before, text)| item(calls_before, THOUGHT_SIGNATURE, text));
+        text.into_iter().chain(signatures).collect()
     }
 
     /// Assembles the completion as a server without streaming would send it.

@@ -48,10 +48,10 @@ fn truncated_stream_yields_no_reply_or_the_full_one() {
 }
 
 #[test]
-fn last_event_needs_no_blank_line() {
+fn last_event_needs_no_end_after_the_text() {
     for stream in [TEXT_AND_CALLS, REFUSAL] {
         let expected = read([stream]).0;
-        for (cut, ends) in [(1, true), (2, true), (3, false), (100, false)] {
+        for (cut, ends) in [(1, true), (2, true), (3, true), (100, true), (2_000, false)] {
             let (start, _) = stream.split_at(stream.len() - cut);
             let mut reader = Reader::new(sse::Limits::default(), Wire::Responses, StateOptions::default(), 7);
             let mut ignore = |_: &str| {};
@@ -89,9 +89,14 @@ fn data_after_the_terminal_event_is_ignored() {
 }
 
 #[test]
-fn unterminated_line_is_malformed() {
-    let mut reader =
-        Reader::new(sse::Limits { line: 100, event: 100 }, Wire::Responses, StateOptions::default(), 7);
-    let piece = b"data: ".repeat(20);
-    assert_eq!(reader.push(&piece, &mut Observer::new(&mut |_| {})), Err(Error::Malformed));
+fn cut_event_that_is_needed_is_malformed() {
+    let limits = sse::Limits { line: 100, event: 100 };
+    for wire in [Wire::Responses, Wire::ChatCompletions, Wire::AnthropicMessages] {
+        let mut reader = Reader::new(limits, wire, StateOptions::default(), 7);
+        let mut ignore = |_: &str| {};
+        let mut observer = Observer::new(&mut ignore);
+        let line = format!("data: {{\"type\":\"content_block_delta\",\"choices\":\"{}", "x".repeat(200));
+        assert_eq!(reader.push(line.as_bytes(), &mut observer), Ok(Progress::Pending));
+        assert_eq!(reader.finish(&mut observer), Err(Error::Malformed), "{wire:?}");
+    }
 }

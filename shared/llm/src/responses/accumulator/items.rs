@@ -1,5 +1,7 @@
 //! Extracts the text, calls and reasoning from the items of a response.
 
+use std::collections::BTreeSet;
+
 use agent::model::{Error, HostedCall, Reasoning, TextPart};
 
 use super::citations::{self, Citation};
@@ -10,14 +12,14 @@ use crate::tool_calls::ToolCalls;
 pub(super) fn text(items: &[Item]) -> String {
     let messages = || {
         items.iter().filter_map(|item| match item {
-            Item::Message(texts, annotations) => Some((texts, annotations)),
+            Item::Message(message) => Some(message),
             Item::FunctionCall(_) | Item::Reasoning(_) | Item::Hosted(_) | Item::Other => None,
         })
     };
-    let texts = messages().flat_map(|(texts, _)| texts);
+    let texts = messages().flat_map(|message| &message.texts);
     let texts: Vec<&str> = texts.map(String::as_str).filter(|text| !text.is_empty()).collect();
     let citations: Vec<Citation> =
-        messages().flat_map(|(_, annotations)| annotations).filter_map(Citation::from_annotation).collect();
+        messages().flat_map(|message| &message.annotations).filter_map(Citation::from_annotation).collect();
     citations::append(texts.join("\n\n"), &citations)
 }
 
@@ -28,9 +30,9 @@ pub(super) fn text_parts(items: &[Item], text: &str) -> Vec<TextPart> {
         match item {
             Item::FunctionCall(call) => calls_before += usize::from(!call.is_empty()),
             Item::Reasoning(_) => reasoning_before += 1,
-            Item::Message(texts, _) => {
+            Item::Message(message) => {
                 let texts: Vec<&str> =
-                    texts.iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
+                    message.texts.iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
                 let (start, separator) = (end, if end == 0 { "" } else { "\n\n" });
                 let written = format!("{separator}{}", texts.join("\n\n"));
                 if texts.is_empty() {
@@ -51,18 +53,27 @@ pub(super) fn text_parts(items: &[Item], text: &str) -> Vec<TextPart> {
 /// Returns the size of the texts and calls, in bytes.
 pub(super) fn size(items: &[Item]) -> usize {
     let sizes = items.iter().map(|item| match item {
-        Item::Message(texts, _) => texts.iter().map(String::len).sum(),
+        Item::Message(message) => message.texts.iter().map(String::len).sum(),
         Item::FunctionCall(call) => call.name.len().saturating_add(call.arguments.len()),
         Item::Reasoning(_) | Item::Hosted(_) | Item::Other => 0,
     });
     sizes.fold(0, usize::saturating_add)
 }
 
+/// Returns the ids of the calls.
+pub(super) fn call_ids(items: &[Item]) -> BTreeSet<Option<String>> {
+    let ids = items.iter().filter_map(|item| match item {
+        Item::FunctionCall(call) => Some(call.call_id.clone()),
+        Item::Message(_) | Item::Reasoning(_) | Item::Hosted(_) | Item::Other => None,
+    });
+    ids.collect()
+}
+
 /// Collects the calls, each with a unique id.
 pub(super) fn calls(items: &[Item], nonce: u64) -> Result<ToolCalls, Error> {
     let received = items.iter().filter_map(|item| match item {
         Item::FunctionCall(call) => Some(call),
-        Item::Message(..) | Item::Reasoning(_) | Item::Hosted(_) | Item::Other => None,
+        Item::Message(_) | Item::Reasoning(_) | Item::Hosted(_) | Item::Other => None,
     });
     ToolCalls::collect(received, nonce)
 }
@@ -81,7 +92,7 @@ pub(super) fn reasoning(items: &[Item]) -> Vec<Reasoning> {
             summary: reasoning.summary.clone(),
             encrypted: reasoning.encrypted.clone(),
         }),
-        Item::Message(..) | Item::Hosted(_) | Item::Other => None,
+        Item::Message(_) | Item::Hosted(_) | Item::Other => None,
     });
     collected.collect()
 }
@@ -99,7 +110,7 @@ pub(super) fn hosted(items: &[Item]) -> Vec<HostedCall> {
             None
         }
         Item::Hosted(item) => Some(HostedCall { calls_before, reasoning_before, item: item.clone() }),
-        Item::Message(..) | Item::Other => None,
+        Item::Message(_) | Item::Other => None,
     });
     collected.collect()
 }

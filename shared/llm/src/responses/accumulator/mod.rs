@@ -1,8 +1,9 @@
 //! Accumulates the events of a stream into one reply.
 //!
-//! Pure. The reply's text is the concatenation of the emitted deltas, unless the terminal event has a different text,
-//! which then takes precedence. Citations are appended to the text. Segments (parts of messages) are joined by a blank
-//! line, and a refusal counts as text. A stream without a terminal event has no reply.
+//! Pure. The reply's text is the concatenation of the emitted deltas, unless the terminal event has a different text that
+//! isn't shorter, which then takes precedence. Citations are appended to the text. Segments (items and their parts) are
+//! joined by a blank line, and a refusal counts as text. What the terminal event lacks is taken from the stream. A stream
+//! without a terminal event has no reply.
 
 use agent::model::{Error, Observer, Reply};
 use contracts::Usage;
@@ -11,12 +12,15 @@ use serde_json::value::RawValue;
 
 use crate::accumulator::{Accumulate, MAX_TEXT, Progress, ReplyText, StateOptions};
 use crate::error_object::ErrorObject;
-use crate::responses::event::{CreatedResponse, Delta, Event, Response};
+use crate::responses::event::{self, CreatedResponse, Delta, Event, Response};
 use crate::responses::item::Item;
 use crate::{failure, wire_capture};
 
 mod citations;
 mod items;
+mod streamed;
+
+use streamed::StreamedItems;
 
 /// The most items of a reply. A broken stream must not fill the memory.
 const MAX_ITEMS: usize = 1_024;
@@ -29,8 +33,14 @@ pub struct Accumulator {
     nonce: u64,
     /// The text. Its places are items and parts.
     text: ReplyText,
-    /// The completed items, for servers whose terminal event omits them.
-    items: Vec<Item>,
+    /// The items, for servers whose terminal event omits them.
+    items: StreamedItems,
+    /// The response in the first event, in case that the last one can't be read.
+    created: CreatedResponse,
+    /// True if an event couldn't be read that may have a part of the reply.
+    has_gap: bool,
+    /// True if the final output lacks a call or its id, so that the provider may not have stored it.
+    has_unlisted_call: bool,
     /// The error that an event reported.
     error: Option<ErrorObject>,
 }
@@ -48,27 +58,47 @@ impl Accumulate for Accumulator {
         if matches!(data.trim(), "" | "[DONE]") {
             return Ok(Progress::Pending);
         }
-        match Event::read(kind, data).map_err(|_| Error::Malformed)? {
+        let Some(event) = Event::read(kind, data) else { return self.skip(kind, data, observer) };
+        match event {
             // Nothing is written yet, so the request can be repeated with the full history.
             Event::Created { response }
                 if self.state.is_chain_lost(response.previous_response_id.as_ref()) =>
             {
                 return Err(Error::ChainLost);
             }
-            Event::Created { response: CreatedResponse { id: Some(id), store, .. } } => {
-                if self.state.store && store != Some(false) {
-                    observer.meter.identify(id);
+            Event::Created { response } => {
+                if let Some(id) = &response.id
+                    && self.state.store
+                    && response.store != Some(false)
+                {
+                    observer.meter.identify(id.clone());
+                }
+                self.created = response;
+            }
+            Event::ItemAdded { output_index, item } => {
+                self.text.mark_output(observer);
+                self.items.begin(output_index, item)?;
+            }
+            Event::PartAdded(delta) => self.items.begin_part(&delta),
+            Event::TextDelta(delta) => self.push_delta(&delta, observer)?,
+            Event::TextDone(delta) => {
+                let whole = if delta.text.is_empty() { &delta.refusal } else { &delta.text };
+                if let Some(rest) = self.items.missing_text(&delta, whole) {
+                    self.push_delta(&Delta { delta: rest.to_owned(), ..delta.clone() }, observer)?;
                 }
             }
-            Event::ItemAdded => self.text.mark_output(observer),
-            Event::TextDelta(delta) | Event::RefusalDelta(delta) => self.push_delta(&delta, observer)?,
-            Event::OutputDelta(delta) => self.text.mark_piece(&delta.delta, observer),
-            Event::ItemDone { item } => {
+            Event::ArgumentsDelta(delta) => {
+                self.text.mark_piece(&delta.delta, observer);
+                self.items.add_arguments(&delta)?;
+            }
+            Event::ArgumentsDone(delta) => {
                 self.text.mark_output(observer);
-                if self.items.len() == MAX_ITEMS {
-                    return Err(Error::Malformed);
-                }
-                self.items.push(item);
+                self.items.set_arguments(&delta)?;
+            }
+            Event::OutputDelta(delta) => self.text.mark_piece(&delta.delta, observer),
+            Event::ItemDone { output_index, item } => {
+                self.text.mark_output(observer);
+                self.items.end(output_index, item)?;
             }
             Event::Completed { response } => return self.terminate("completed", data, response, observer),
             Event::Incomplete { response } => return self.terminate("incomplete", data, response, observer),
@@ -77,7 +107,7 @@ impl Accumulate for Accumulator {
                 record_terminal(data, None, observer);
                 return Err(self.fail(Some(error)));
             }
-            Event::Created { .. } | Event::Other => {}
+            Event::Other => {}
         }
         Ok(Progress::Pending)
     }
@@ -101,20 +131,49 @@ impl Accumulate for Accumulator {
 }
 
 impl Accumulator {
+    /// Handles an event that can't be read, or of which only the start was. Words that keep a connection alive aren't
+    /// needed. A lost piece may be in the final output. If the final output is lost itself, the stream has it all.
+    fn skip(&mut self, kind: &str, data: &str, observer: &mut Observer<'_>) -> Result<Progress, Error> {
+        let kind = event::unreadable_kind(kind, data);
+        match kind {
+            "response.completed" | "response.incomplete" | "response.failed" => {
+                let CreatedResponse { id, model, store, previous_response_id } =
+                    std::mem::take(&mut self.created);
+                let response = Response { id, model, store, previous_response_id, ..Response::default() };
+                if !self.text.has_output {
+                    return Err(Error::Malformed);
+                }
+                return self.terminate(kind.trim_start_matches("response."), "{}", response, observer);
+            }
+            "error" => return Err(Error::Malformed),
+            _ if kind.ends_with(".delta") || kind.ends_with(".done") || kind.ends_with(".added") => {
+                self.has_gap = true;
+            }
+            "" => self.has_gap |= data.trim_start().starts_with(['{', '[']),
+            _ => {}
+        }
+        Ok(Progress::Pending)
+    }
+
     /// Handles the terminal event `name`. The response's own status takes precedence over the name.
     fn terminate(
         &mut self,
         name: &str,
         data: &str,
-        response: Response,
+        mut response: Response,
         observer: &mut Observer<'_>,
     ) -> Result<Progress, Error> {
-        let output = if response.output.is_empty() { &self.items } else { &response.output };
-        observer.meter.receive_whole(items::size(output));
-        record_terminal(data, response.usage.counts, observer);
         if !response.output.is_empty() {
             self.text.mark_output(observer);
         }
+        let is_content = |item: &Item| matches!(item, Item::Message(_) | Item::FunctionCall(_));
+        let is_lost = self.has_gap && !response.output.iter().any(is_content);
+        let listed = items::call_ids(&response.output);
+        let has_output = !response.output.is_empty();
+        response.output = self.items.take_merged(response.output);
+        self.has_unlisted_call = has_output && items::call_ids(&response.output) != listed;
+        observer.meter.receive_whole(items::size(&response.output));
+        record_terminal(data, response.usage.counts, observer);
         let outcome = match response.status.as_deref() {
             Some(status @ ("failed" | "cancelled" | "incomplete")) if name == "completed" => status,
             _ => name,
@@ -124,6 +183,7 @@ impl Accumulator {
                 observer.failed_response_id = response.id.filter(|id| !id.is_empty());
                 Err(self.fail(response.error))
             }
+            _ if is_lost => Err(Error::Malformed),
             outcome => {
                 let (id, is_truncated) = (response.id.clone(), outcome == "incomplete");
                 let reply = self.complete(response, is_truncated, observer);
@@ -141,7 +201,11 @@ impl Accumulator {
     }
 
     fn push_delta(&mut self, delta: &Delta, observer: &mut Observer<'_>) -> Result<(), Error> {
-        self.text.push((delta.output_index, delta.content_index), &delta.delta, observer)
+        if delta.delta.is_empty() {
+            return Ok(());
+        }
+        let place = self.items.add_text(delta)?;
+        self.text.push(place, &delta.delta, observer)
     }
 
     fn complete(
@@ -155,16 +219,16 @@ impl Accumulator {
         if is_truncated && reason == Error::ContentFiltered {
             return Err(reason);
         }
-        let items = match response.output {
-            output if output.is_empty() => std::mem::take(&mut self.items),
-            output => output,
-        };
+        self.text.end_segment(observer)?;
+        let items = response.output;
         let replaces_stream = self.reconcile_text(&items::text(&items), observer)?;
         let tool_calls = items::calls(&items, self.nonce)?;
         let confirmed = response.store != Some(false)
             && !self.state.is_chain_lost(response.previous_response_id.as_ref());
-        // The provider accepts no outputs for truncated calls, or for calls whose ids were generated here.
-        let answerable = !(tool_calls.has_unmatched || is_truncated && !tool_calls.calls.is_empty());
+        // The provider accepts no outputs for truncated calls, for calls whose ids were generated here, or for unknown ones.
+        let answerable = !(tool_calls.has_unmatched
+            || self.has_unlisted_call
+            || is_truncated && !tool_calls.calls.is_empty());
         let calls = if is_truncated { Vec::new() } else { tool_calls.calls };
         if is_truncated && self.text.is_blank() {
             return Err(Error::Incomplete);

@@ -374,13 +374,19 @@ fn failure_events_map_to_errors() {
 }
 
 #[test]
-fn unreadable_event_is_malformed() {
-    for data in ["{", "[]", "7", r#"{"type":"response.completed"}"#] {
-        assert_eq!(
-            Accumulator::default().push("", data, &mut Observer::new(&mut |_| {})),
-            Err(Error::Malformed),
-            "{data}"
-        );
+fn unreadable_event_is_skipped_if_the_end_has_the_reply() {
+    for (data, is_needed) in
+        [("{", true), ("[]", true), ("7", false), ("ping", false), ("{\"type\":\"x.delta\"", true)]
+    {
+        let ended = |output: Value| {
+            let mut accumulator = Accumulator::default();
+            let mut ignore = |_: &str| {};
+            let mut observer = Observer::new(&mut ignore);
+            assert_eq!(accumulator.push("", data, &mut observer), Ok(Progress::Pending), "{data}");
+            accumulator.push("", &completed(output).to_string(), &mut observer)
+        };
+        assert!(matches!(ended(json!([message(&["Hi."])])), Ok(Progress::Complete(_))), "{data}");
+        assert_eq!(ended(json!([])).is_err(), is_needed, "{data}");
     }
 }
 
