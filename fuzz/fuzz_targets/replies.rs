@@ -23,7 +23,7 @@ fuzz_target!(|data: &[u8]| {
     let wires = Wire::ALL;
     let wire = wires[usize::from(*wire) % wires.len()];
     let size = usize::from(*size).max(1);
-    let Recording { text, calls, mut stream, .. } = record(wire, &mut Choices(choices));
+    let Recording { text, calls, mut stream } = record(wire, &mut Choices(choices));
     let (ended, emitted) = read(wire, &stream, size);
     let (reply_text, replaces_stream, reply_calls) = ended.expect("a reply");
     assert_eq!(reply_text, text);

@@ -62,6 +62,7 @@ mod interrupted_usage;
 mod key_rotation;
 mod local_access;
 mod logs;
+mod misbehaving_servers;
 mod modes;
 mod named_providers;
 mod not_found;

@@ -5,11 +5,11 @@ use llm::Wire;
 use serde_json::{Value, json};
 
 /// Decisions, taken from bytes. Without bytes left, the first choice, which is the published form.
-pub struct Choices<'a>(pub &'a [u8]);
+pub(crate) struct Choices<'a>(pub(crate) &'a [u8]);
 
 impl Choices<'_> {
     /// Picks one of `count` choices.
-    pub fn pick(&mut self, count: usize) -> usize {
+    pub(crate) fn pick(&mut self, count: usize) -> usize {
         match self.0.split_first() {
             Some((first, rest)) => {
                 self.0 = rest;
@@ -20,19 +20,18 @@ impl Choices<'_> {
     }
 
     /// Decides on a departure.
-    pub fn departs(&mut self) -> bool {
+    pub(crate) fn departs(&mut self) -> bool {
         self.pick(3) == 1
     }
 }
 
 /// A reply, and its stream.
-pub struct Recording {
-    pub wire: Wire,
-    pub text: String,
+pub(crate) struct Recording {
+    pub(crate) text: String,
     /// Names and arguments.
-    pub calls: Vec<(String, Value)>,
+    pub(crate) calls: Vec<(String, Value)>,
     /// The bytes of the response.
-    pub stream: Vec<u8>,
+    pub(crate) stream: Vec<u8>,
 }
 
 /// Texts of a reply, in deltas.
@@ -58,7 +57,7 @@ fn calls(choices: &mut Choices<'_>) -> Vec<(String, Value)> {
 }
 
 /// Records a reply on this wire.
-pub fn record(wire: Wire, choices: &mut Choices<'_>) -> Recording {
+pub(crate) fn record(wire: Wire, choices: &mut Choices<'_>) -> Recording {
     let text = TEXTS[choices.pick(TEXTS.len())];
     let calls = calls(choices);
     let mut events = match wire {
@@ -71,7 +70,7 @@ pub fn record(wire: Wire, choices: &mut Choices<'_>) -> Recording {
         insert_noise(&mut events, choices);
     }
     let stream = frame(wire, &events, choices);
-    Recording { wire, text: text.concat(), calls, stream }
+    Recording { text: text.concat(), calls, stream }
 }
 
 /// A named event, and its data.
@@ -278,7 +277,7 @@ fn chat_completions(text: &[&str], calls: &[(String, Value)], choices: &mut Choi
                 pieces.enumerate().map(|(piece, text)| (named(piece), text)).collect()
             }
         };
-        if start > 0 && matches!(departure, 0 | 1 | 2) {
+        if start > 0 && departure <= 2 {
             if let Some((first, _)) = parts.first_mut() {
                 *first = Value::Null;
             }

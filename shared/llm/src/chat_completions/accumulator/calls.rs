@@ -31,8 +31,8 @@ struct PartialCall {
     has_odd_ids: bool,
 }
 
-/// The place of a piece.
-enum Place {
+/// The position of a piece among the calls.
+enum Position {
     Starts,
     Continues(usize),
     /// It repeats what is known.
@@ -46,11 +46,11 @@ impl CallPieces {
         if self.bytes > MAX_TEXT {
             return Err(Error::Malformed);
         }
-        let at = match self.place(&piece) {
-            Place::Repeats => return Ok(()),
-            Place::Continues(at) => at,
-            Place::Starts if self.calls.len() == MAX_CALLS => return Err(Error::Malformed),
-            Place::Starts => {
+        let at = match self.position(&piece) {
+            Position::Repeats => return Ok(()),
+            Position::Continues(at) => at,
+            Position::Starts if self.calls.len() == MAX_CALLS => return Err(Error::Malformed),
+            Position::Starts => {
                 self.calls.push(PartialCall { index: piece.index, ..PartialCall::default() });
                 self.calls.len() - 1
             }
@@ -60,9 +60,9 @@ impl CallPieces {
     }
 
     /// Decides whether a piece continues a call. Its own id or index names a call, or else it is the newest one's.
-    fn place(&self, piece: &CallPiece) -> Place {
-        let Some(at) = self.candidate(piece) else { return Place::Starts };
-        let Some(partial) = self.calls.get(at) else { return Place::Starts };
+    fn position(&self, piece: &CallPiece) -> Position {
+        let Some(at) = self.candidate(piece) else { return Position::Starts };
+        let Some(partial) = self.calls.get(at) else { return Position::Starts };
         let has_other_id = partial.has_other_id(piece) && !partial.has_odd_ids;
         let has_other_name = piece.name.as_ref().is_some_and(|name| *name != partial.call.name);
         let arguments = piece.arguments.trim();
@@ -72,22 +72,22 @@ impl CallPieces {
                 piece.index.is_some() && partial.index.is_some_and(|at| Some(at) != piece.index);
             let is_same = !has_other_id && !has_other_name && !has_other_index;
             return match piece.name {
-                None if arguments.is_empty() && !has_other_id => Place::Continues(at),
-                None if arguments.is_empty() || arguments == before => Place::Repeats,
+                None if arguments.is_empty() && !has_other_id => Position::Continues(at),
+                None if arguments.is_empty() || arguments == before => Position::Repeats,
                 // Some servers send an empty object before the arguments.
-                None if before == "{}" => Place::Continues(at),
-                Some(_) if before == "{}" && is_same && piece.id.is_some() => Place::Continues(at),
+                None if before == "{}" => Position::Continues(at),
+                Some(_) if before == "{}" && is_same && piece.id.is_some() => Position::Continues(at),
                 // No value follows an object.
-                None if !has_other_id => Place::Repeats,
-                Some(_) if is_same && (arguments.is_empty() || arguments == before) => Place::Repeats,
-                _ => Place::Starts,
+                None if !has_other_id => Position::Repeats,
+                Some(_) if is_same && (arguments.is_empty() || arguments == before) => Position::Repeats,
+                _ => Position::Starts,
             };
         }
         // A name may come in pieces, or with each piece.
         let is_unrelated = has_other_id || piece.index.is_none() && piece.id.is_none();
         match has_other_name && !partial.call.name.is_empty() && is_unrelated {
-            true => Place::Starts,
-            false => Place::Continues(at),
+            true => Position::Starts,
+            false => Position::Continues(at),
         }
     }
 
