@@ -29,6 +29,17 @@ impl ErrorObject {
         json::parse(&text).or_else(in_event).map(|body| Self::from_value(&body)).unwrap_or_default()
     }
 
+    /// True if a member `error` reports one. Some servers send an empty one with each event.
+    pub(crate) fn is_reported(error: &Value) -> bool {
+        match error {
+            Value::Null | Value::Bool(false) => false,
+            Value::String(text) => !text.is_empty(),
+            Value::Array(list) => !list.is_empty(),
+            Value::Object(members) => !members.is_empty(),
+            _ => true,
+        }
+    }
+
     /// Reads an error from parsed JSON.
     pub fn from_value(value: &Value) -> Self {
         match value {

@@ -2,8 +2,10 @@
 //!
 //! Each wire has a folder: [`responses`], [`chat_completions`], [`anthropic_messages`] and [`bedrock_converse`]. Their
 //! decisions are pure: a `builder` builds a request, and an `accumulator` turns events into one reply. The rest is common
-//! to all wires: [`prompt`] has the texts of a request, [`reader`] decompresses a response and tells its form, [`sse`] and [`event_stream`] decode a stream, [`block_reply`]
-//! collects a reply that comes in blocks, and [`failure`] classifies errors. [`retry`] decides whether to retry, and [`breaker`] whether to call at all. [`Client`] is the thin I/O layer around them.
+//! to all wires: [`prompt`] has the texts of a request, [`reader`] decompresses a response and tells its form, [`sse`] and
+//! [`event_stream`] decode a stream, [`block_reply`] collects a reply that comes in blocks, and [`failure`] classifies
+//! errors. [`retry`] decides whether to retry, and [`breaker`] whether to call at all. [`Client`] is the thin I/O layer
+//! around them.
 //! [`embeddings`] requests vectors from an OpenAI-compatible provider, with the same retries.
 //!
 //! Out of scope: how a turn reacts to an error, rebuilding a lost chain, payload storage, and any provider's client

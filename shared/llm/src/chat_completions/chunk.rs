@@ -51,8 +51,7 @@ pub(super) struct CallPiece {
 impl Chunk {
     /// Reads the data of an event.
     pub(super) fn read(kind: &str, data: Map<String, Value>, reasoning_members: &[&'static str]) -> Self {
-        let is_error = |error: &&Value| !error.is_null();
-        if let Some(error) = data.get("error").filter(is_error) {
+        if let Some(error) = data.get("error").filter(|error| ErrorObject::is_reported(error)) {
             return Self { error: Some(ErrorObject::from_value(error)), ..Self::default() };
         }
         if kind == "error" || data.get("object").is_some_and(|object| object == "error") {

@@ -158,7 +158,7 @@ fn infer_kind(data: &serde_json::Map<String, Value>) -> &'static str {
         (Some("response"), Some("in_progress" | "queued")) => "",
         (Some("response"), _) => "response.completed",
         (Some("error"), _) => "error",
-        _ if data.get("error").is_some_and(|error| !error.is_null()) => "error",
+        _ if data.get("error").is_some_and(ErrorObject::is_reported) => "error",
         _ => "",
     }
 }

@@ -169,7 +169,7 @@ fn event_kind<'a>(kind: &'a str, event: &'a Map<String, Value>) -> &'a str {
         Some(kind) => kind,
         None if !matches!(kind, "" | "message") => kind,
         None if event.get("content").is_some_and(Value::is_array) => "message",
-        None if event.get("error").is_some_and(|error| !error.is_null()) => "error",
+        None if event.get("error").is_some_and(ErrorObject::is_reported) => "error",
         None => "",
     }
 }

@@ -155,3 +155,32 @@ fn size_and_calls_of_a_reply_are_limited() {
     let many: Vec<Value> = (0..=128).map(|n| piece(n, Some(&n.to_string()), Some("look"), "{}")).collect();
     assert_eq!(read(&many, true).0, Err(Error::Malformed));
 }
+
+#[test]
+fn empty_error_in_a_chunk_is_none() {
+    for error in [json!(null), json!(false), json!(""), json!({}), json!([])] {
+        let mut chunk = delta(json!({ "content": "Yes." }));
+        chunk["error"] = error.clone();
+        let (reply, ..) = read(&[chunk, finish("stop")], true);
+        assert_eq!(reply.map(|reply| reply.text).as_deref(), Ok("Yes."), "{error}");
+    }
+}
+
+#[test]
+fn completion_at_the_end_of_its_stream_adds_nothing() {
+    let message = json!({
+        "content": "Yes.", "reasoning_content": "Hm.",
+        "tool_calls": [{ "id": "a", "function": { "name": "look", "arguments": { "at": 1 } } }],
+    });
+    let chunks = [
+        delta(json!({ "reasoning_content": "Hm." })),
+        delta(json!({ "content": "Ye" })),
+        piece(0, Some("a"), Some("look"), "{\"at\":1}"),
+        json!({ "choices": [{ "index": 0, "message": message, "finish_reason": "stop" }] }),
+    ];
+    let (reply, text, _) = read(&chunks, true);
+    let reply = reply.unwrap();
+    assert_eq!((text.as_str(), calls(&reply).as_slice()), ("Yes.", &[("a", "look", "{\"at\":1}")][..]));
+    assert_eq!(reply.reasoning.len(), 1);
+    assert_eq!(reply.reasoning[0].encrypted, "Hm.");
+}
