@@ -14,6 +14,7 @@ pub mod attempt;
 pub mod context;
 pub mod fault;
 pub mod history;
+mod members;
 pub mod mode;
 pub mod model;
 pub mod outcome;

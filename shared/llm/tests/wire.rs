@@ -6,7 +6,9 @@
 use std::time::Duration;
 
 use agent::model::Identifiers;
-use agent::model::hosted_tools::{HostedTool, MemoryLimit, SearchContextSize};
+use agent::model::hosted_tools::{
+    CodeInterpreter, FileSearch, HostedTool, Mcp, MemoryLimit, SearchContextSize, WebSearch,
+};
 use agent::model::model_settings::{Effort, Guardrail, ModelSettings, ServiceTier, TextFormat, Verbosity};
 use agent::model::{
     Attachment, Chain, FunctionCall, HistoryItem, HostedCall, Instruction, Message, Model, Observer,
@@ -55,24 +57,24 @@ fn full() -> Request {
             unfenced_json: false,
             guardrail: None,
             hosted_tools: vec![
-                HostedTool::WebSearch {
+                HostedTool::WebSearch(WebSearch {
                     search_context_size: Some(SearchContextSize::Low),
                     allowed_domains: vec!["docs.rs".to_owned()],
-                },
-                HostedTool::FileSearch {
+                }),
+                HostedTool::FileSearch(FileSearch {
                     vector_store_ids: vec!["vs_1".to_owned()],
                     max_num_results: Some(5),
-                },
-                HostedTool::CodeInterpreter {
+                }),
+                HostedTool::CodeInterpreter(CodeInterpreter {
                     file_ids: vec!["file-1".to_owned()],
                     memory_limit: Some(MemoryLimit::G4),
-                },
-                HostedTool::Mcp {
+                }),
+                HostedTool::Mcp(Mcp {
                     server_label: "docs".to_owned(),
                     server_url: "https://mcp.example.com".to_owned(),
                     server_description: Some("d".to_owned()),
                     allowed_tools: vec!["ask".to_owned()],
-                },
+                }),
             ],
         },
         identifiers: Some(Identifiers { session: "a session".to_owned(), user: "a user".to_owned() }),

@@ -1,22 +1,25 @@
 //! Fallbacks: models to call when one is overloaded, unavailable or too small.
 
-use serde::{Deserialize, Serialize};
+use super::limits::MAX_MODEL_NAME_CHARS;
+use crate::{
+    members::{line, table},
+    model::{price::Prices, price_list::list_price, route::Route},
+};
 
-use crate::model::{price::Prices, price_list::list_price, route::Route};
-
-/// A model in a context's `Fallbacks`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-pub struct Fallback {
-    /// A provider of the deployment. Absent: the context's.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub provider: Option<String>,
-    /// The provider's model id. Absent: the context's.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub model_name: Option<String>,
-    /// The model's prices. Absent: the context's, or else its list price.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub prices: Option<Prices>,
+table! {
+    /// A model to call when the one before it fails.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Fallback as "Fallback" {
+        /// A provider of the deployment. Absent: the context's.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub provider: Option<String>,
+        /// The provider's model id. Absent: the context's.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub model_name: Option<String> = line(MAX_MODEL_NAME_CHARS),
+        /// The model's prices. Absent: the context's, or else its list price.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub prices: Option<Prices>,
+    }
 }
 
 impl Fallback {

@@ -1,12 +1,8 @@
 //! Checks of the providers and fallbacks that a conversation context names.
 
-use super::{
-    ConversationContext, Fallback, check,
-    limits::{MAX_FALLBACKS, MAX_MODEL_NAME_CHARS},
-};
+use super::{ConversationContext, Fallback};
 use crate::{
     fault::FaultCollector,
-    mode::string_check::check_line,
     model::{price::Prices, providers::DeclaredProvider},
 };
 
@@ -19,20 +15,11 @@ pub(super) fn check(
 ) {
     check_provider(context.provider.as_ref(), providers, at, faults);
     check_settings(context, providers, at, faults);
-    let count = context.fallbacks.len();
-    faults.require(
-        count <= MAX_FALLBACKS,
-        format!("{at}.Fallbacks"),
-        format_args!("must be at most {MAX_FALLBACKS}, not {count}"),
-    );
     let mut earlier = vec![(context.provider.as_ref(), context.model_name.as_ref())];
     for (number, fallback) in context.fallbacks.iter().enumerate() {
         let at = format!("{at}.Fallbacks[{number}]");
         let Fallback { provider, model_name, prices } = fallback;
         check_provider(provider.as_ref(), providers, &at, faults);
-        if let Some(model) = model_name {
-            check_line(model, MAX_MODEL_NAME_CHARS, &format!("{at}.ModelName"), faults);
-        }
         let target = (
             provider.as_ref().or(context.provider.as_ref()),
             model_name.as_ref().or(context.model_name.as_ref()),
@@ -92,7 +79,6 @@ fn check_settings(
 /// Checks a fallback's prices against the context's. They share a currency, since a turn's cost is the sum over its
 /// models.
 fn check_fallback_prices(prices: &Prices, first: Option<&Prices>, at: &str, faults: &mut FaultCollector) {
-    check::check_prices(prices, at, faults);
     match first {
         None => faults.add(at, "needs Prices of the context too, since a turn has one cost"),
         Some(first) => faults.require(

@@ -27,6 +27,8 @@ pub(super) const MAX_OUTPUT_TOKENS: RangeInclusive<u32> = 16..=1_000_000;
 pub(super) const TOOL_DEADLINE_SECONDS: RangeInclusive<u32> = 60..=7 * 24 * 60 * 60;
 /// `RetentionDays`: from none at all to ten years.
 pub(super) const RETENTION_DAYS: RangeInclusive<u32> = 0..=3_650;
+/// `HostedTools`.
+pub(super) const MAX_HOSTED_TOOLS: usize = 8;
 /// `Fallbacks`.
 pub(super) const MAX_FALLBACKS: usize = 4;
 /// `MaxRounds`.

@@ -12,7 +12,6 @@ mod defaults;
 mod document;
 mod fallback;
 mod fallback_check;
-mod guardrail_check;
 mod hosted_check;
 mod id;
 mod limits;

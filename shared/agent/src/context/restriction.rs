@@ -224,7 +224,10 @@ mod tests {
     use protocol::chain::ConversationStatePolicy;
 
     use super::*;
-    use crate::{context::defaults, model::hosted_tools::HostedTool};
+    use crate::{
+        context::defaults,
+        model::hosted_tools::{HostedTool, WebSearch},
+    };
 
     fn settings(body: &str) -> OrgSettings {
         OrgSettings::parse(body.as_bytes()).unwrap()
@@ -286,7 +289,7 @@ mod tests {
         let settings = settings(r#"{"Policy":{"Tools":["publish_file"]}}"#);
         let mut context = resolved();
         assert_eq!(context.check(&settings, &providers()), Ok(()));
-        let search = HostedTool::WebSearch { search_context_size: None, allowed_domains: Vec::new() };
+        let search = HostedTool::WebSearch(WebSearch::default());
         context.settings.hosted_tools = vec![search];
         let refused = Err(Restriction::Tool("web_search".to_owned()));
         assert_eq!(context.check(&settings, &providers()), refused);

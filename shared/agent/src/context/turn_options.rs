@@ -10,8 +10,9 @@ use super::{
 };
 use crate::{
     fault::{FaultCollector, Faults},
+    members::{INVALID_NAME, MAX_TOOL_DESCRIPTION_CHARS, is_valid_name},
     model::model_settings::{ModelSettings, TextFormat},
-    tool::{self, Definition, ExecutedBy, client_tool_check::MAX_TOOL_DESCRIPTION_CHARS},
+    tool::{self, Definition, ExecutedBy},
 };
 
 /// The most tools that a turn's options may declare. Those of contexts, modes and the server come on top.
@@ -44,7 +45,7 @@ pub fn check_options(options: &TurnOptions) -> Result<(), Faults> {
         faults.require(is_offered, "tool_choice", "must name one of the tools");
     }
     if let Some(JsonFormat { name, schema, strict, .. }) = text_format {
-        faults.require(tool::is_valid_name(name), "text.format.name", tool::DefinitionFault::InvalidName);
+        faults.require(is_valid_name(name), "text.format.name", INVALID_NAME);
         for fault in tool::schema_faults(schema, *strict) {
             faults.add("text.format.schema", fault);
         }

@@ -1,26 +1,12 @@
-//! Checks that go beyond a catalog's JSON shape.
+//! Checks of modes beyond the rules of their members.
 
 use std::{collections::HashSet, sync::Arc};
 
-use super::{
-    Mode, Status,
-    definition::ID_DIGITS,
-    string_check::{check_deprecated, check_line, check_snake_case, check_text},
-};
-use crate::{fault::FaultCollector, tool::client_tool_check};
+use super::{Mode, Status};
+use crate::{fault::FaultCollector, members::Members, tool::client_tool_check};
 
 /// The maximum number of modes in a catalog. With the limits below it bounds the catalog block (I13).
 pub const MAX_MODES: usize = 32;
-/// The maximum length of `Key`.
-pub(crate) const MAX_KEY_CHARS: usize = 64;
-/// The maximum length of `DisplayName`.
-pub(super) const MAX_DISPLAY_NAME_CHARS: usize = 80;
-/// The maximum length of `WhenToUse`.
-pub(super) const MAX_WHEN_TO_USE_CHARS: usize = 400;
-const MAX_VERSION_CHARS: usize = 32;
-const MAX_DESCRIPTION_CHARS: usize = 2_000;
-const MAX_LIST_ITEMS: usize = 64;
-const MAX_ITEM_CHARS: usize = 2_000;
 const MAX_INSTRUCTION_CHARS: usize = 16_000;
 
 /// Checks a catalog: each mode, and the rules across modes.
@@ -89,36 +75,11 @@ pub(super) fn check_own_mode(
 
 /// Checks one mode on its own.
 fn check_mode(mode: &Mode, known_tools: &[&str], at: &str, faults: &mut FaultCollector) {
-    let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-    let id_fits = mode.id.len() == ID_DIGITS && mode.id.bytes().all(hex);
-    faults.require(id_fits, format!("{at}.Id"), "must be 32 lowercase hex digits");
-    check_snake_case(mode.key.as_str(), MAX_KEY_CHARS, &format!("{at}.Key"), faults);
-    check_line(&mode.display_name, MAX_DISPLAY_NAME_CHARS, &format!("{at}.DisplayName"), faults);
-    check_text(&mode.description, MAX_DESCRIPTION_CHARS, &format!("{at}.Description"), faults);
-    check_line(&mode.when_to_use, MAX_WHEN_TO_USE_CHARS, &format!("{at}.WhenToUse"), faults);
-    check_line(&mode.version, MAX_VERSION_CHARS, &format!("{at}.Version"), faults);
-    check_deprecated(mode.deprecated.as_deref(), at, faults);
+    mode.check_members(at, faults);
     faults.require(
         mode.deprecated.is_none() || mode.status == Status::Deprecated,
         format!("{at}.Deprecated"),
         "needs the Status deprecated",
-    );
-    for (name, items) in [
-        ("ModeInstructions", &mode.mode_instructions),
-        ("BehaviorHints", &mode.behavior_hints),
-        ("HumanRoleHints", &mode.human_role_hints),
-        ("ExampleUtterances", &mode.example_utterances),
-        ("AssociatedToolIds", &mode.associated_tool_ids),
-        ("ToolGroupHints", &mode.tool_group_hints),
-        ("StrongSignals", &mode.strong_signals),
-        ("WeakSignals", &mode.weak_signals),
-    ] {
-        check_list(items, &format!("{at}.{name}"), faults);
-    }
-    faults.require(
-        mode.rag_scope_hints.len() <= MAX_LIST_ITEMS,
-        format!("{at}.RagScopeHints"),
-        format_args!("must hold at most {MAX_LIST_ITEMS} items"),
     );
     let prompt_items = [&mode.mode_instructions, &mode.behavior_hints, &mode.human_role_hints];
     let prompt_chars: usize = prompt_items.into_iter().flatten().map(|item| item.chars().count()).sum();
@@ -129,17 +90,6 @@ fn check_mode(mode: &Mode, known_tools: &[&str], at: &str, faults: &mut FaultCol
     );
     check_tool_ids(&mode.associated_tool_ids, known_tools, &format!("{at}.AssociatedToolIds"), faults);
     client_tool_check::check_mode_tools(&mode.client_tools, known_tools, at, faults);
-}
-
-fn check_list(items: &[String], at: &str, faults: &mut FaultCollector) {
-    faults.require(
-        items.len() <= MAX_LIST_ITEMS,
-        at,
-        format_args!("must hold at most {MAX_LIST_ITEMS} items"),
-    );
-    for (n, item) in items.iter().enumerate() {
-        check_text(item, MAX_ITEM_CHARS, &format!("{at}[{n}]"), faults);
-    }
 }
 
 fn check_tool_ids(ids: &[String], known_tools: &[&str], at: &str, faults: &mut FaultCollector) {

@@ -10,12 +10,10 @@ mod key;
 pub(crate) mod parse;
 mod prompt;
 mod rag_hint;
-pub(crate) mod string_check;
 #[cfg(test)]
 mod tests;
 
 pub use catalog::{Catalog, built_in_modes};
-pub(crate) use check::MAX_KEY_CHARS;
 pub use check::MAX_MODES;
 pub use definition::{Mode, Status};
 pub use key::{GENERAL, display_name};

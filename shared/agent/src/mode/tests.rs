@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Catalog, GENERAL, Mode, check, display_name};
+use super::{Catalog, GENERAL, Mode, check, definition, display_name};
 use crate::{
     fault::FaultCollector,
     tool::{Registry, built_in},
@@ -186,9 +186,9 @@ fn catalog_block_lists_selectable_modes() {
 fn largest_catalog_block_is_bounded() {
     let modes: Vec<Value> = (1..=32)
         .map(|n| {
-            let key = format!("m{n:0>width$}", width = check::MAX_KEY_CHARS - 1);
-            let mode = with(mode(n, &key), "DisplayName", "d".repeat(check::MAX_DISPLAY_NAME_CHARS));
-            with(mode, "WhenToUse", "w".repeat(check::MAX_WHEN_TO_USE_CHARS))
+            let key = format!("m{n:0>width$}", width = definition::MAX_KEY_CHARS - 1);
+            let mode = with(mode(n, &key), "DisplayName", "d".repeat(definition::MAX_DISPLAY_NAME_CHARS));
+            with(mode, "WhenToUse", "w".repeat(definition::MAX_WHEN_TO_USE_CHARS))
         })
         .collect();
     assert_eq!(modes.len(), check::MAX_MODES);

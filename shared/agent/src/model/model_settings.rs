@@ -1,9 +1,13 @@
 //! Settings of a model call, apart from its input.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::{model::hosted_tools::HostedTool, output_filter::AnswerFormat};
+use crate::{
+    members::{Fits, MAX_TOOL_DESCRIPTION_CHARS, PROVIDER_NAME, table, text, words},
+    model::hosted_tools::HostedTool,
+    output_filter::AnswerFormat,
+};
 
 /// Sampling and output settings. Only those that are set are sent, because some models reject them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -101,28 +105,61 @@ pub enum ServiceTier {
     Priority,
 }
 
-/// The JSON that an answer must be (`text.format`).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-pub struct TextFormat {
-    /// Name for the model: letters, digits, `_` and `-`, at most 64.
-    pub name: String,
-    /// Description for the model.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub description: Option<String>,
-    /// The JSON Schema: an object.
-    pub schema: Value,
-    /// Set if the provider must enforce the schema.
-    #[serde(default)]
-    pub strict: bool,
+words!(Effort, Verbosity, ServiceTier);
+
+table! {
+    /// The JSON format that answers must have.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct TextFormat as "TextFormat" {
+        /// Its name.
+        pub name: String = PROVIDER_NAME,
+        /// Its purpose, for the model.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub description: Option<String> = text(MAX_TOOL_DESCRIPTION_CHARS),
+        /// The JSON Schema: an object.
+        pub schema: Value,
+        /// Set if the provider must hold the model to the schema.
+        #[serde(default)]
+        pub strict: bool,
+    }
 }
 
-/// A guardrail that the provider applies to input and output.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase", deny_unknown_fields)]
-pub struct Guardrail {
-    /// The provider's id, or the ARN.
-    pub id: String,
-    /// The version: a number, or `DRAFT`.
-    pub version: String,
+/// The maximum number of characters of a guardrail's id or ARN.
+const MAX_GUARDRAIL_CHARS: usize = 2_048;
+/// The maximum number of digits of a guardrail's version.
+const MAX_VERSION_DIGITS: usize = 8;
+
+table! {
+    /// The guardrail that the provider applies to input and output.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Guardrail as "Guardrail" {
+        /// The guardrail's id, or its ARN.
+        pub id: String = GUARDRAIL_ID,
+        /// Its version.
+        pub version: String = GUARDRAIL_VERSION,
+    }
 }
+
+const GUARDRAIL_ID: Fits = Fits {
+    schema: || json!({ "maxLength": MAX_GUARDRAIL_CHARS }),
+    fits: |id| {
+        let is_plain =
+            !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+        let is_arn = id.starts_with("arn:aws")
+            && id.contains(":guardrail/")
+            && id.bytes().all(|b| b.is_ascii_graphic());
+        id.len() <= MAX_GUARDRAIL_CHARS && (is_plain || is_arn)
+    },
+    fault: || "must be the id of a guardrail, of lower-case letters and digits, or its ARN".to_owned(),
+};
+
+const GUARDRAIL_VERSION: Fits = Fits {
+    schema: || json!({ "pattern": "^([1-9][0-9]{0,7}|DRAFT)$" }),
+    fits: |version| {
+        let is_number = (1..=MAX_VERSION_DIGITS).contains(&version.len())
+            && !version.starts_with('0')
+            && version.bytes().all(|byte| byte.is_ascii_digit());
+        is_number || version == "DRAFT"
+    },
+    fault: || "must be a version number or DRAFT".to_owned(),
+};

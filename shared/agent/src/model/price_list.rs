@@ -3,9 +3,36 @@
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
+use protocol::cost::Amount;
 use serde::Deserialize;
+use serde_json::json;
 
 use super::price::Prices;
+use crate::members::{Fits, table};
+
+table! {
+    /// Token prices per million, as decimal numbers.
+    impl Prices as "Prices" {
+        /// Input tokens.
+        prompt_per_million: Amount,
+        /// Input tokens read from the provider's cache. Absent: the price of other input tokens.
+        #[serde(default)]
+        cached_prompt_per_million: Option<Amount>,
+        /// Input tokens written to that cache. Absent: the price of other input tokens.
+        #[serde(default)]
+        cache_write_per_million: Option<Amount>,
+        /// Output tokens, including reasoning tokens.
+        completion_per_million: Amount,
+        /// Its ISO 4217 code.
+        currency: String = CURRENCY,
+    }
+}
+
+const CURRENCY: Fits = Fits {
+    schema: || json!({ "pattern": "^[A-Z]{3}$" }),
+    fits: |code| code.len() == 3 && code.bytes().all(|b| b.is_ascii_uppercase()),
+    fault: || "must be an ISO 4217 code such as USD".to_owned(),
+};
 
 /// The lists: publisher, source, date, currency, and prices by model.
 const LISTS: &str = include_str!("../../data/prices.json");

@@ -74,7 +74,10 @@ impl Wire {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{hosted_tools::HostedTool, model_settings::Guardrail};
+    use crate::model::{
+        hosted_tools::{HostedTool, WebSearch},
+        model_settings::Guardrail,
+    };
 
     #[test]
     fn names_are_those_of_the_settings() {
@@ -89,8 +92,7 @@ mod tests {
     fn settings_that_a_wire_cannot_carry_are_named() {
         let mut settings = ModelSettings::default();
         assert!(Wire::ALL.iter().all(|wire| wire.unsupported_setting(&settings).is_none()));
-        settings.hosted_tools =
-            vec![HostedTool::WebSearch { search_context_size: None, allowed_domains: Vec::new() }];
+        settings.hosted_tools = vec![HostedTool::WebSearch(WebSearch::default())];
         let named = |settings: &ModelSettings| Wire::ALL.map(|wire| wire.unsupported_setting(settings));
         assert_eq!(named(&settings), [None, Some("HostedTools"), Some("HostedTools"), Some("HostedTools")]);
         settings.hosted_tools.clear();

@@ -6,15 +6,13 @@
 use serde_json::Value;
 
 use super::{Definition, schema::Schema};
-
-/// The maximum length of a tool's name.
-pub(super) const MAX_NAME_CHARS: usize = 64;
+use crate::members::{INVALID_NAME, is_valid_name};
 
 /// A fault in a tool definition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DefinitionFault {
     /// The provider doesn't accept the name.
-    #[error("needs a name of 1 to {MAX_NAME_CHARS} ASCII letters, digits, `_` and `-`")]
+    #[error("{INVALID_NAME}")]
     InvalidName,
     /// The description is blank, so a model can't choose the tool.
     #[error("needs a description")]
@@ -109,13 +107,6 @@ pub fn schema_faults(schema: &Value, strict: bool) -> Vec<DefinitionFault> {
 
 fn compile_fault(schema: &Value) -> Option<DefinitionFault> {
     Schema::compile(schema).err().map(DefinitionFault::InvalidSchema)
-}
-
-/// Returns true if providers accept it as the name of a tool or a format.
-#[must_use]
-pub fn is_valid_name(name: &str) -> bool {
-    (1..=MAX_NAME_CHARS).contains(&name.len())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
 /// Keywords that no provider accepts at the top of a function's parameters.

@@ -1,16 +1,12 @@
-//! Checks of the client tools that a context or a mode declares.
+//! Checks of the client tools that a context or a mode declares, beyond the rules of their members.
 
 use std::collections::HashSet;
 
-use super::{Definition, ExecutedBy, MAX_TOOLS, check};
+use super::{Definition, MAX_TOOLS, check};
 use crate::fault::FaultCollector;
 
 /// The maximum number of client tools in a mode.
 const MAX_MODE_TOOLS: usize = 16;
-/// The maximum length of a tool's `Description`.
-pub(crate) const MAX_TOOL_DESCRIPTION_CHARS: usize = 4_000;
-/// The maximum length of a tool's `Usage`.
-const MAX_TOOL_USAGE_CHARS: usize = 8_000;
 
 /// Checks `ClientTools` of a context that also declares `hosted` tools of the provider.
 pub(crate) fn check_context_tools(
@@ -62,26 +58,8 @@ fn check_tools(
             format!("{at}.Name"),
             format_args!("another tool is called {name:?} too"),
         );
-        check_tool(tool, &at, faults);
-    }
-}
-
-/// Checks one tool: the rules for every definition, and those for client tools.
-fn check_tool(tool: &Definition, at: &str, faults: &mut FaultCollector) {
-    for fault in check::check(tool) {
-        faults.add(at, fault);
-    }
-    faults.require(
-        tool.executed_by == ExecutedBy::Client,
-        format!("{at}.ExecutedBy"),
-        "must be client: server tools come with the service",
-    );
-    let usage = tool.usage.as_deref().unwrap_or_default();
-    for (name, text, max) in [
-        ("Description", tool.description.as_str(), MAX_TOOL_DESCRIPTION_CHARS),
-        ("Usage", usage, MAX_TOOL_USAGE_CHARS),
-    ] {
-        let fits = text.chars().nth(max).is_none();
-        faults.require(fits, format!("{at}.{name}"), format_args!("must have at most {max} characters"));
+        for fault in check::check(tool) {
+            faults.add(at.as_str(), fault);
+        }
     }
 }

@@ -27,7 +27,7 @@ mod server_tool;
 pub mod timer;
 
 pub use built_in::{AGENT_CHANGE_MODE, SEARCH_CONTEXT, built_in};
-pub use check::{DefinitionFault, check, is_valid_name, schema_faults};
+pub use check::{DefinitionFault, check, schema_faults};
 pub use definition::{Definition, ExecutedBy};
 pub use effect_limits::{MAX_MODE_CHANGES, MAX_SEARCHES, mode_change_limit_message, search_limit_message};
 pub use limits::Limits;

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use super::{AssistantMessage, Round, ToolCallRecord};
 use crate::{
+    members::{MAX_PROVIDER_NAME_CHARS, is_valid_name},
     model::{FunctionCall, ReplyItem, ToolOutput, Wire},
-    tool::check::{MAX_NAME_CHARS, is_valid_name},
 };
 
 /// The length of our call ids. Mistral accepts only nine letters and digits.
@@ -117,7 +117,7 @@ fn replayed_name(name: &str) -> String {
     }
     let is_allowed = |character: char| character.is_ascii_alphanumeric() || character == '-';
     let allowed = name.chars().map(|character| if is_allowed(character) { character } else { '_' });
-    let start: String = allowed.take(MAX_NAME_CHARS - NAME_HASH_CHARS - 1).collect();
+    let start: String = allowed.take(MAX_PROVIDER_NAME_CHARS - NAME_HASH_CHARS - 1).collect();
     format!("{start}_{}", hash(name, NAME_HASH_CHARS))
 }
 
