@@ -19,6 +19,13 @@ pub(crate) const INVALID_NAME: &str = "needs a name of 1 to 64 ASCII letters, di
 /// The maximum length of `Deprecated`.
 const MAX_DEPRECATED_CHARS: usize = 400;
 
+/// Sets a keyword of a schema.
+fn set(schema: &mut Value, keyword: &str, value: impl Into<Value>) {
+    if let Value::Object(keywords) = schema {
+        keywords.insert(keyword.to_owned(), value.into());
+    }
+}
+
 /// The length of a string, and its form.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Text {
@@ -49,7 +56,7 @@ pub(crate) const fn deprecation() -> Text {
 
 impl Rule<String> for Text {
     fn bound(&self, schema: &mut Value) {
-        schema["maxLength"] = self.max_chars.into();
+        set(schema, "maxLength", self.max_chars);
     }
 
     fn check(&self, value: &String, at: &str, faults: &mut FaultCollector) {
@@ -72,7 +79,7 @@ pub(crate) struct Pattern(pub(crate) &'static str);
 
 impl Rule<String> for Pattern {
     fn bound(&self, schema: &mut Value) {
-        schema["pattern"] = self.0.into();
+        set(schema, "pattern", self.0);
     }
 
     fn check(&self, _: &String, _: &str, _: &mut FaultCollector) {}
@@ -139,8 +146,8 @@ macro_rules! ranges {
     ($($number:ty),+) => {$(
         impl Rule<$number> for RangeInclusive<$number> {
             fn bound(&self, schema: &mut Value) {
-                schema["minimum"] = (*self.start()).into();
-                schema["maximum"] = (*self.end()).into();
+                set(schema, "minimum", *self.start());
+                set(schema, "maximum", *self.end());
             }
 
             fn check(&self, value: &$number, at: &str, faults: &mut FaultCollector) {
@@ -159,7 +166,7 @@ pub(crate) struct Count(pub(crate) usize, pub(crate) &'static str);
 
 impl<T> Rule<Vec<T>> for Count {
     fn bound(&self, schema: &mut Value) {
-        schema["maxItems"] = self.0.into();
+        set(schema, "maxItems", self.0);
     }
 
     fn check(&self, value: &Vec<T>, at: &str, faults: &mut FaultCollector) {
