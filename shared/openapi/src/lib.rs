@@ -27,7 +27,6 @@ use contracts::{
     AgentExecuteRequest, AgentExecuteResponse, ContentHash, ErrorCode, FileAddress,
     operations::{self, Body, ResponseKind},
     read::PayloadAnswer,
-    request,
     schema::{NamedSchema, Schema as ContractSchema},
     stream,
 };
@@ -78,7 +77,6 @@ pub fn schemas() -> Vec<NamedSchema> {
         (request.collect)(request.name, &mut all);
     }
     all.push(("ContextContent".to_owned(), Schema::from(context_content()).into()));
-    all.iter_mut().for_each(|(name, schema)| request::set_bounds(name, schema));
     all.sort_by(|(one, _), (other, _)| one.cmp(other));
     all.dedup_by(|(one, _), (other, _)| one == other);
     closed_schemas::close_response_kinds(&mut all);

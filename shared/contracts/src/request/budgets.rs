@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::schemas;
 use super::{
     body::{json_request, parse_body, validate},
-    field_table::{Field, Scenario, read_object, slot},
+    field_table::{Field, Scenario, read_object, slot, table},
     json::Json,
-    kind::{Kind, Shape, Words, line, word},
+    kind::{Kind, Shape, Words, integer, line, word},
     limits::{
         MAX_BUDGET_ID_CHARS, MAX_BUDGETS, MAX_CONCURRENT_TURNS, MAX_ENTITY_TAG_CHARS, MAX_SAFE_INTEGER,
     },
@@ -21,47 +21,47 @@ use crate::{
     schema::Schema,
 };
 
-/// The budgets of an org.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "PascalCase")]
-#[non_exhaustive]
-pub struct Budgets {
-    /// Entity tag of the budgets. A write may leave it out; otherwise it must be the stored one.
-    #[serde(rename = "ETag", skip_serializing_if = "Option::is_none", default)]
-    pub etag: Option<String>,
-    /// ISO 4217 code of the currency of budgets with the unit `money`. Costs in other currencies can't be counted.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub currency: Option<String>,
-    /// Budgets. The first one that is used up refuses a turn.
-    #[serde(default)]
-    pub budgets: Vec<Budget>,
+table! {
+    /// The budgets of an org.
+    #[derive(Debug, Clone, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct Budgets as "Budgets", Draft {
+        /// Entity tag of the budgets. A write may leave it out; otherwise it must be the stored one.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        optional "ETag" etag: Option<String> = line(MAX_ENTITY_TAG_CHARS),
+        /// ISO 4217 code of the currency of budgets with the unit `money`. Costs in other currencies can't be counted.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        optional "Currency" currency: Option<String> = CURRENCY,
+        /// Budgets. The first one that is used up refuses a turn.
+        #[serde(default)]
+        required "Budgets" budgets: Vec<Budget> = BUDGETS,
+    }
 }
 
-/// A limit on what turns may consume.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "PascalCase")]
-pub struct Budget {
-    /// Name of the budget, unique in the org. Errors and warnings show it.
-    pub id: String,
-    /// Turns that share the limit: all of the org, or those of each user, agent or session.
-    pub scope: BudgetScope,
-    /// Id of the only user, agent or session that the budget is for. Absent: every one has a limit of its own.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub subject: Option<String>,
-    /// Time in which the limit holds, in UTC.
-    pub window: BudgetWindow,
-    /// Unit of the limit.
-    pub unit: BudgetUnit,
-    /// Limit: a number of tokens or turns, or of millionths of the currency.
-    pub limit: u64,
-    /// What happens at the limit.
-    #[serde(default)]
-    pub action: BudgetAction,
-    /// What happens to turns of a model without a price in `Currency`. For money only.
-    #[serde(default, skip_serializing_if = "BudgetUnpriced::is_refuse")]
-    pub unpriced: BudgetUnpriced,
+table! {
+    /// A limit on what turns may consume.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Budget as "Budget", BudgetDraft {
+        /// Name of the budget, unique in the org. Errors and warnings show it.
+        required "Id" id: String = line(MAX_BUDGET_ID_CHARS),
+        /// Turns that share the limit: all of the org, or those of each user, agent or session.
+        required "Scope" scope: BudgetScope = SCOPE,
+        /// Id of the only user, agent or session that the budget is for. Absent: every one has a limit of its own.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        optional "Subject" subject: Option<String> = line(MAX_ID_CHARS),
+        /// Time in which the limit holds, in UTC.
+        required "Window" window: BudgetWindow = WINDOW,
+        /// Unit of the limit.
+        required "Unit" unit: BudgetUnit = UNIT,
+        /// Limit: a number of tokens or turns, or of millionths of the currency.
+        required "Limit" limit: u64 = LIMIT,
+        /// What happens at the limit.
+        #[serde(default)]
+        defaulted "Action" action: BudgetAction = ACTION,
+        /// What happens to turns of a model without a price in `Currency`. For money only.
+        #[serde(default, skip_serializing_if = "BudgetUnpriced::is_refuse")]
+        defaulted "Unpriced" unpriced: BudgetUnpriced = UNPRICED,
+    }
 }
 
 /// The turns that share a budget.
@@ -207,20 +207,6 @@ impl BudgetUnit {
     }
 }
 
-#[derive(Default)]
-struct Draft {
-    etag: Option<String>,
-    currency: Option<String>,
-    budgets: Option<Vec<Budget>>,
-}
-
-// The descriptions are those of the types, which the service writes too.
-const FIELDS: &[Field<Draft>] = &[
-    Field::optional("ETag", "", slot!(line(MAX_ENTITY_TAG_CHARS), Draft, etag)),
-    Field::optional("Currency", "", slot!(CURRENCY, Draft, currency)),
-    Field::required("Budgets", "", slot!(BUDGETS, Draft, budgets)),
-];
-
 const CURRENCY: Kind<String> = Kind {
     shape: line(3).shape,
     read: |shape, json, at, violations| {
@@ -238,36 +224,13 @@ const BUDGETS: Kind<Vec<Budget>> = Kind {
     read: |shape, json, at, violations| list(json, shape.max(), at, violations, budget),
 };
 
-#[derive(Default)]
-struct BudgetDraft {
-    id: Option<String>,
-    scope: Option<BudgetScope>,
-    subject: Option<String>,
-    window: Option<BudgetWindow>,
-    unit: Option<BudgetUnit>,
-    limit: Option<u64>,
-    action: Option<BudgetAction>,
-    unpriced: Option<BudgetUnpriced>,
-}
-
-const BUDGET_FIELDS: &[Field<BudgetDraft>] = &[
-    Field::required("Id", "", slot!(line(MAX_BUDGET_ID_CHARS), BudgetDraft, id)),
-    Field::required("Scope", "", slot!(SCOPE, BudgetDraft, scope)),
-    Field::optional("Subject", "", slot!(line(MAX_ID_CHARS), BudgetDraft, subject)),
-    Field::required("Window", "", slot!(WINDOW, BudgetDraft, window)),
-    Field::required("Unit", "", slot!(UNIT, BudgetDraft, unit)),
-    Field::required("Limit", "", slot!(LIMIT, BudgetDraft, limit)),
-    Field::optional("Action", "", slot!(ACTION, BudgetDraft, action)),
-    Field::optional("Unpriced", "", slot!(UNPRICED, BudgetDraft, unpriced)),
-];
-
 const SCOPE: Kind<BudgetScope> = word(Schema::of::<BudgetScope>("BudgetScope"));
 const WINDOW: Kind<BudgetWindow> = word(Schema::of::<BudgetWindow>("BudgetWindow"));
 const UNIT: Kind<BudgetUnit> = word(Schema::of::<BudgetUnit>("BudgetUnit"));
 const ACTION: Kind<BudgetAction> = word(Schema::of::<BudgetAction>("BudgetAction"));
 const UNPRICED: Kind<BudgetUnpriced> = word(Schema::of::<BudgetUnpriced>("BudgetUnpriced"));
 const LIMIT: Kind<u64> = Kind {
-    shape: Shape::Integer { min: 1, max: MAX_SAFE_INTEGER },
+    shape: integer::<u64>(1, MAX_SAFE_INTEGER),
     read: |shape, json, at, violations| {
         let limit = shape.integer(json);
         if limit.is_none() {
@@ -278,15 +241,6 @@ const LIMIT: Kind<u64> = Kind {
     },
 };
 
-/// Sets the bounds of the tables in the derived schemas.
-#[cfg(feature = "openapi")]
-pub(super) fn set_bounds(name: &str, schema: &mut utoipa::openapi::RefOr<utoipa::openapi::Schema>) {
-    match name {
-        "Budgets" => schemas::set_bounds(schema, FIELDS),
-        "Budget" => schemas::set_bounds(schema, BUDGET_FIELDS),
-        _ => {}
-    }
-}
 json_request!(Budgets);
 
 impl Budgets {
@@ -310,26 +264,23 @@ impl Budgets {
 }
 
 fn budgets(json: &Json<'_>, violations: &mut Violations) -> Option<Budgets> {
-    let mut draft = Draft::default();
-    read_object(json, FIELDS, Scenario::UserTurn, &Location::ROOT, &mut draft, violations);
-    let budgets = draft.budgets?;
+    let budgets = Draft::read(json, &Location::ROOT, violations).build()?;
     let at = Location::ROOT.member("Budgets");
-    for (index, budget) in budgets.iter().enumerate() {
-        if budgets.iter().take(index).any(|other| other.id == budget.id) {
+    for (index, budget) in budgets.budgets.iter().enumerate() {
+        if budgets.budgets.iter().take(index).any(|other| other.id == budget.id) {
             violations.invalid(&at.item(index).member("Id"), "must be unique, and another budget has it");
         }
-        if budget.unit == BudgetUnit::Money && draft.currency.is_none() && violations.is_clean() {
+        if budget.unit == BudgetUnit::Money && budgets.currency.is_none() && violations.is_clean() {
             let rule = "is required with a budget of money";
             violations.add(ErrorCode::MemberRequired, &Location::ROOT.member("Currency"), rule);
         }
     }
-    Some(Budgets { etag: draft.etag, currency: draft.currency, budgets })
+    Some(budgets)
 }
 
 fn budget(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<Budget> {
-    let mut draft = BudgetDraft::default();
-    read_object(json, BUDGET_FIELDS, Scenario::UserTurn, at, &mut draft, violations);
-    let BudgetDraft { id, scope, subject, window, unit, limit, action, unpriced } = draft;
+    let draft = BudgetDraft::read(json, at, violations);
+    let BudgetDraft { scope, window, unit, limit, action, unpriced, .. } = draft;
     if unpriced.is_some() && unit.is_some_and(|unit| unit != BudgetUnit::Money) {
         violations.invalid(&at.member("Unpriced"), "must be left out unless the Unit is money");
     }
@@ -354,19 +305,10 @@ fn budget(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Op
             violations.invalid(&at.member("Limit"), &rule);
         }
     }
-    if scope == Some(BudgetScope::Org) && subject.is_some() {
+    if scope == Some(BudgetScope::Org) && draft.subject.is_some() {
         violations.invalid(&at.member("Subject"), "must be left out with the scope org");
     }
-    Some(Budget {
-        id: id?,
-        scope: scope?,
-        subject,
-        window: window?,
-        unit: unit?,
-        limit: limit?,
-        action: action.unwrap_or_default(),
-        unpriced: unpriced.unwrap_or_default(),
-    })
+    draft.build()
 }
 
 #[cfg(test)]

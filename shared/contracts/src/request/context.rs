@@ -6,7 +6,7 @@ use super::{
     body::{check_body_size, json_request, parse_body, validate},
     field_table::{Field, Scenario, Slot, documented, read_object, slot},
     json::Json,
-    kind::{Kind, Shape, version},
+    kind::{Kind, integer, version},
     violations::{Location, Violations},
 };
 use crate::error::{Error, ErrorCode};
@@ -106,7 +106,7 @@ fn rollout(json: &Json<'_>, violations: &mut Violations) -> Option<RolloutReques
 }
 
 const PERCENT: Kind<u8> = Kind {
-    shape: Shape::Integer { min: 0, max: 100 },
+    shape: integer::<u8>(0, 100),
     read: |shape, json, at, violations| {
         let number = shape.integer(json);
         if number.is_none() {

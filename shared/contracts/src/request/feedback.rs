@@ -6,7 +6,7 @@ use super::{
     body::{json_request, parse_body, validate},
     field_table::{Field, Scenario, Slot, documented, read_object, slot},
     json::Json,
-    kind::{Kind, Shape, line, text},
+    kind::{Kind, integer, line, text},
     limits::{MAX_LABEL_CHARS, MAX_NOTE_CHARS, MAX_RATING},
     violations::{Location, Violations},
 };
@@ -52,7 +52,7 @@ const FIELDS: &[Field<Draft>] = &[
 ];
 
 const RATING: Kind<u8> = Kind {
-    shape: Shape::Integer { min: 1, max: MAX_RATING as i64 },
+    shape: integer::<u8>(1, MAX_RATING as i64),
     read: |shape, json, at, violations| {
         let rating = shape.integer(json);
         if rating.is_none() {

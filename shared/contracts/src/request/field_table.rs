@@ -203,6 +203,80 @@ macro_rules! documented {
 
 pub(crate) use documented;
 
+/// Declares an object that the service reads and writes, with a row per member: its description, its presence, its name,
+/// its type and its kind.
+///
+/// The rows become the struct, its schema, and a draft that reads them. `required` members have a value, `optional` ones
+/// are an `Option`, and `defaulted` ones have a default.
+macro_rules! table {
+    (
+        $(#[doc = $about:literal])+
+        #[derive($($derived:path),+)]
+        $(#[$attribute:meta])*
+        pub struct $type:ident as $schema:literal, $draft:ident {
+            $(
+                $(#[doc = $doc:literal])+
+                $(#[serde($($serde:tt)+)])?
+                $presence:ident $name:literal $member:ident: $value:ty = $kind:expr,
+            )+
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(serde::Serialize, serde::Deserialize, $($derived),+)]
+        $(#[$attribute])*
+        pub struct $type {
+            $($(#[doc = $doc])+ #[serde(rename = $name $(, $($serde)+)?)] pub $member: $value,)+
+        }
+
+        #[derive(Default)]
+        struct $draft {
+            $($member: crate::request::field_table::member!(@draft $presence $value),)+
+        }
+
+        impl $draft {
+            const FIELDS: &[crate::request::field_table::Field<Self>] = &[
+                $(crate::request::field_table::member!(
+                    @row $presence $name, concat!($($doc),+), slot!($kind, $draft, $member)
+                ),)+
+            ];
+
+            /// Reads the members.
+            fn read(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Self {
+                let mut draft = Self::default();
+                read_object(json, Self::FIELDS, Scenario::UserTurn, at, &mut draft, violations);
+                draft
+            }
+
+            /// Returns the object, unless a required member is absent or invalid.
+            fn build(self) -> Option<$type> {
+                Some($type { $($member: crate::request::field_table::member!(@value $presence self.$member),)+ })
+            }
+        }
+
+        crate::request::field_table::documented!(
+            $type,
+            $schema,
+            schemas::written_schema(concat!($($about),+), $draft::FIELDS),
+            |all| schemas::collect($draft::FIELDS, all)
+        );
+    };
+}
+
+pub(crate) use table;
+
+/// The parts of a row of [`table!`] that depend on the presence of its member.
+macro_rules! member {
+    (@draft optional $value:ty) => { $value };
+    (@draft $presence:ident $value:ty) => { Option<$value> };
+    (@row required $name:expr, $doc:expr, $slot:expr) => { Field::required($name, $doc, $slot) };
+    (@row $presence:ident $name:expr, $doc:expr, $slot:expr) => { Field::optional($name, $doc, $slot) };
+    (@value required $value:expr) => { $value? };
+    (@value optional $value:expr) => { $value };
+    (@value defaulted $value:expr) => { $value.unwrap_or_default() };
+}
+
+pub(crate) use member;
+
 /// True if `spelling` is the PascalCase name or its camelCase form.
 pub(crate) fn is_spelling_of(name: &str, spelling: &str) -> bool {
     let mut left = name.chars();

@@ -25,8 +25,8 @@ pub(crate) enum Shape {
     Named(Schema),
     /// A string of at most so many characters. The pattern expresses as much of a rule as it can.
     Text { max_chars: usize, pattern: Option<&'static str>, media_type: Option<&'static str> },
-    /// A whole number within bounds.
-    Integer { min: i64, max: i64 },
+    /// A whole number within bounds, in 32 bits or in 64.
+    Integer { min: i64, max: i64, is_long: bool },
     /// A number of milliseconds, fractions included.
     Milliseconds { max: i64 },
     /// True or false.
@@ -49,7 +49,7 @@ impl Shape {
     /// Returns a whole number within the bounds.
     pub(crate) fn integer<T: TryFrom<i64>>(&self, json: &Json<'_>) -> Option<T> {
         match (self, json) {
-            (Self::Integer { min, max }, Json::Integer(number)) if (*min..=*max).contains(number) => {
+            (Self::Integer { min, max, .. }, Json::Integer(number)) if (*min..=*max).contains(number) => {
                 T::try_from(*number).ok()
             }
             _ => None,
@@ -83,9 +83,14 @@ pub(crate) const fn line(max_chars: usize) -> Kind<String> {
     }
 }
 
+/// A whole number of a type, within bounds.
+pub(crate) const fn integer<T>(min: i64, max: i64) -> Shape {
+    Shape::Integer { min, max, is_long: size_of::<T>() > 4 }
+}
+
 /// The number of a version, which is stored as 32 bits, from a minimum.
 pub(crate) const fn version(min: i64) -> Shape {
-    Shape::Integer { min, max: u32::MAX as i64 }
+    integer::<u32>(min, u32::MAX as i64)
 }
 
 /// True or false.

@@ -56,10 +56,3 @@ pub use session_edit::SessionEdit;
 pub use turn_input::TurnInput;
 pub use turn_options::{FunctionTool, JsonFormat, TurnOptions};
 pub use value::is_mime_type;
-
-/// Sets bounds in the derived schema of a request that is also a response.
-#[cfg(feature = "openapi")]
-pub fn set_bounds(name: &str, schema: &mut utoipa::openapi::RefOr<utoipa::openapi::Schema>) {
-    budgets::set_bounds(name, schema);
-    org_settings::set_bounds(name, schema);
-}

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::schemas;
 use super::{
     body::{json_request, parse_body, validate},
-    field_table::{Dependent, Field, Scenario, Slot, read_object, slot},
+    field_table::{Field, Scenario, read_object, slot, table},
     json::Json,
-    kind::{FLAG, Kind, Shape, Words, line, named, word},
+    kind::{FLAG, Kind, Shape, Words, integer, line, named, word},
     limits::{
         MAX_DISABLED, MAX_ENTITY_TAG_CHARS, MAX_FILE_BYTES, MAX_POLICY_NAME_CHARS, MAX_POLICY_NAMES,
         MAX_RETENTION_DAYS,
@@ -23,32 +23,32 @@ use crate::{
     schema::Schema,
 };
 
-/// The settings of an org. What it leaves out is as the deployment says.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "PascalCase")]
-pub struct OrgSettings {
-    /// Id of the org. A write may leave it out; otherwise it must be the caller's.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub org: Option<OrgId>,
-    /// Entity tag of the settings. A write may leave it out; otherwise it must be the stored one.
-    #[serde(rename = "ETag", skip_serializing_if = "Option::is_none", default)]
-    pub etag: Option<String>,
-    /// Visibility of new sessions.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub session_visibility: Option<SessionVisibility>,
-    /// Days from a session's deletion to its purge. A context's `RetentionDays` takes precedence.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub retention_days: Option<u32>,
-    /// The model that writes titles of sessions. An empty object turns titles off.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub titles: Option<TitleSettings>,
-    /// What turns may use.
-    #[serde(default)]
-    pub policy: OrgPolicy,
-    /// What new turns are refused for.
-    #[serde(default)]
-    pub disabled: DisabledSubjects,
+table! {
+    /// The settings of an org. What it leaves out is as the deployment says.
+    #[derive(Debug, Clone, Default, PartialEq, Eq)]
+    pub struct OrgSettings as "OrgSettings", SettingsDraft {
+        /// Id of the org. A write may leave it out; otherwise it must be the caller's.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        optional "Org" org: Option<OrgId> = ORG_ID,
+        /// Entity tag of the settings. A write may leave it out; otherwise it must be the stored one.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        optional "ETag" etag: Option<String> = line(MAX_ENTITY_TAG_CHARS),
+        /// Visibility of new sessions.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        optional "SessionVisibility" session_visibility: Option<SessionVisibility> = VISIBILITY,
+        /// Days from a session's deletion to its purge. A context's `RetentionDays` takes precedence.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        optional "RetentionDays" retention_days: Option<u32> = number(MAX_RETENTION_DAYS),
+        /// The model that writes titles of sessions. An empty object turns titles off.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        optional "Titles" titles: Option<TitleSettings> = TITLES,
+        /// What turns may use.
+        #[serde(default)]
+        defaulted "Policy" policy: OrgPolicy = POLICY,
+        /// What new turns are refused for.
+        #[serde(default)]
+        defaulted "Disabled" disabled: DisabledSubjects = DISABLED,
+    }
 }
 
 /// Visibility of an org's new sessions.
@@ -98,122 +98,56 @@ impl SessionVisibility {
     }
 }
 
-/// The model that writes titles of sessions. Without one, a session keeps the excerpt of its first instruction.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "PascalCase")]
-pub struct TitleSettings {
-    /// Id of the model.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub model: Option<String>,
-    /// Name of its provider. Without one, the deployment's default. Needs a `Model`.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub provider: Option<String>,
+table! {
+    /// The model that writes titles of sessions. Without one, a session keeps the excerpt of its first instruction.
+    #[derive(Debug, Clone, Default, PartialEq, Eq)]
+    pub struct TitleSettings as "TitleSettings", TitleDraft {
+        /// Id of the model.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        optional "Model" model: Option<String> = NAME,
+        /// Name of its provider. Without one, the deployment's default. Needs a `Model`.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        optional "Provider" provider: Option<String> = NAME,
+    }
 }
 
-/// What the turns of an org may use. A list that is left out allows everything, an empty one nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "PascalCase")]
-pub struct OrgPolicy {
-    /// Ids of the models that may answer.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub models: Option<Vec<String>>,
-    /// Names of the model providers that may answer. The default provider without a name has that of its host.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub providers: Option<Vec<String>>,
-    /// Names of the server's tools and types of hosted tools. `agent_change_mode` is always allowed.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub tools: Option<Vec<String>>,
-    /// The largest file or image of a request, in bytes.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub max_file_bytes: Option<u64>,
+table! {
+    /// What the turns of an org may use. A list that is left out allows everything, an empty one nothing.
+    #[derive(Debug, Clone, Default, PartialEq, Eq)]
+    pub struct OrgPolicy as "OrgPolicy", PolicyDraft {
+        /// Ids of the models that may answer.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        optional "Models" models: Option<Vec<String>> = NAMES,
+        /// Names of the model providers that may answer. The default provider without a name has that of its host.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        optional "Providers" providers: Option<Vec<String>> = NAMES,
+        /// Names of the server's tools and types of hosted tools. `agent_change_mode` is always allowed.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        optional "Tools" tools: Option<Vec<String>> = NAMES,
+        /// The largest file or image of a request, in bytes.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        optional "MaxFileBytes" max_file_bytes: Option<u64> = number(MAX_FILE_BYTES),
+    }
 }
 
-/// What the operators of an org have disabled. New turns are refused; running ones may finish, and reads work.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "PascalCase")]
-pub struct DisabledSubjects {
-    /// True if the whole org is disabled.
-    #[serde(default)]
-    pub org: bool,
-    /// Ids of users.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub users: Vec<UserId>,
-    /// Ids of agents; `default` is the built-in one.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub agents: Vec<AgentContextId>,
-    /// Ids of models.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub models: Vec<String>,
+table! {
+    /// What the operators of an org have disabled. New turns are refused; running ones may finish, and reads work.
+    #[derive(Debug, Clone, Default, PartialEq, Eq)]
+    pub struct DisabledSubjects as "DisabledSubjects", DisabledDraft {
+        /// True if the whole org is disabled.
+        #[serde(default)]
+        defaulted "Org" org: bool = FLAG,
+        /// Ids of users.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        defaulted "Users" users: Vec<UserId> = USERS,
+        /// Ids of agents; `default` is the built-in one.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        defaulted "Agents" agents: Vec<AgentContextId> = AGENTS,
+        /// Ids of models.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        defaulted "Models" models: Vec<String> = DISABLED_MODELS,
+    }
 }
-
-// The descriptions are those of the types, which the service writes too.
-const FIELDS: &[Field<OrgSettings>] = &[
-    Field::optional("Org", "", slot!(ORG_ID, OrgSettings, org)),
-    Field::optional("ETag", "", slot!(line(MAX_ENTITY_TAG_CHARS), OrgSettings, etag)),
-    Field::optional("SessionVisibility", "", slot!(VISIBILITY, OrgSettings, session_visibility)),
-    Field::optional("RetentionDays", "", slot!(number(MAX_RETENTION_DAYS), OrgSettings, retention_days)),
-    Field::optional("Titles", "", slot!(TITLES, OrgSettings, titles)),
-    Field::optional(
-        "Policy",
-        "",
-        &Dependent(
-            Shape::Named(Schema::of::<OrgPolicy>("OrgPolicy")),
-            |json, at, draft: &mut OrgSettings, violations| {
-                read_object(json, POLICY_FIELDS, Scenario::UserTurn, at, &mut draft.policy, violations);
-            },
-        ),
-    ),
-    Field::optional(
-        "Disabled",
-        "",
-        &Dependent(
-            Shape::Named(Schema::of::<DisabledSubjects>("DisabledSubjects")),
-            |json, at, draft: &mut OrgSettings, violations| {
-                read_object(json, DISABLED_FIELDS, Scenario::UserTurn, at, &mut draft.disabled, violations);
-            },
-        ),
-    ),
-];
-
-const TITLE_FIELDS: &[Field<TitleSettings>] = &[
-    Field::optional("Model", "", slot!(NAME, TitleSettings, model)),
-    Field::optional("Provider", "", slot!(NAME, TitleSettings, provider)),
-];
-
-const POLICY_FIELDS: &[Field<OrgPolicy>] = &[
-    Field::optional("Models", "", slot!(NAMES, OrgPolicy, models)),
-    Field::optional("Providers", "", slot!(NAMES, OrgPolicy, providers)),
-    Field::optional("Tools", "", slot!(NAMES, OrgPolicy, tools)),
-    Field::optional("MaxFileBytes", "", slot!(number(MAX_FILE_BYTES), OrgPolicy, max_file_bytes)),
-];
-
-const DISABLED_FIELDS: &[Field<DisabledSubjects>] = &[
-    Field::optional(
-        "Org",
-        "",
-        &Slot(FLAG, |draft: &mut DisabledSubjects, flag| draft.org = flag.unwrap_or_default()),
-    ),
-    Field::optional(
-        "Users",
-        "",
-        &Slot(USERS, |draft: &mut DisabledSubjects, ids| draft.users = ids.unwrap_or_default()),
-    ),
-    Field::optional(
-        "Agents",
-        "",
-        &Slot(AGENTS, |draft: &mut DisabledSubjects, ids| draft.agents = ids.unwrap_or_default()),
-    ),
-    Field::optional(
-        "Models",
-        "",
-        &Slot(DISABLED_MODELS, |draft: &mut DisabledSubjects, names| {
-            draft.models = names.unwrap_or_default()
-        }),
-    ),
-];
 
 const ORG_ID: Kind<OrgId> =
     named(Schema::of::<OrgId>("OrgId"), |_, json, at, violations| id(json, at, violations));
@@ -226,12 +160,20 @@ const VISIBILITY: Kind<SessionVisibility> = word(Schema::of::<SessionVisibility>
 
 const TITLES: Kind<TitleSettings> =
     named(Schema::of::<TitleSettings>("TitleSettings"), |_, json, at, violations| {
-        let mut titles = TitleSettings::default();
-        read_object(json, TITLE_FIELDS, Scenario::UserTurn, at, &mut titles, violations);
+        let titles = TitleDraft::read(json, at, violations);
         if titles.provider.is_some() && titles.model.is_none() {
             violations.invalid(&at.member("Provider"), "needs a Model");
         }
-        Some(titles)
+        titles.build()
+    });
+
+const POLICY: Kind<OrgPolicy> = named(Schema::of::<OrgPolicy>("OrgPolicy"), |_, json, at, violations| {
+    PolicyDraft::read(json, at, violations).build()
+});
+
+const DISABLED: Kind<DisabledSubjects> =
+    named(Schema::of::<DisabledSubjects>("DisabledSubjects"), |_, json, at, violations| {
+        DisabledDraft::read(json, at, violations).build()
     });
 
 /// The name of a model, a provider or a tool.
@@ -263,7 +205,7 @@ const AGENTS: Kind<Vec<AgentContextId>> = Kind {
 /// A whole number from 0.
 const fn number<T: TryFrom<i64>>(max: i64) -> Kind<T> {
     Kind {
-        shape: Shape::Integer { min: 0, max },
+        shape: integer::<T>(0, max),
         read: |shape, json, at, violations| {
             let number = shape.integer(json);
             if number.is_none() {
@@ -272,18 +214,6 @@ const fn number<T: TryFrom<i64>>(max: i64) -> Kind<T> {
             }
             number
         },
-    }
-}
-
-/// Sets the bounds of the tables in the derived schemas.
-#[cfg(feature = "openapi")]
-pub(super) fn set_bounds(name: &str, schema: &mut utoipa::openapi::RefOr<utoipa::openapi::Schema>) {
-    match name {
-        "OrgSettings" => schemas::set_bounds(schema, FIELDS),
-        "TitleSettings" => schemas::set_bounds(schema, TITLE_FIELDS),
-        "OrgPolicy" => schemas::set_bounds(schema, POLICY_FIELDS),
-        "DisabledSubjects" => schemas::set_bounds(schema, DISABLED_FIELDS),
-        _ => {}
     }
 }
 
@@ -310,9 +240,7 @@ impl OrgSettings {
 }
 
 fn settings(json: &Json<'_>, violations: &mut Violations) -> Option<OrgSettings> {
-    let mut draft = OrgSettings::default();
-    read_object(json, FIELDS, Scenario::UserTurn, &Location::ROOT, &mut draft, violations);
-    Some(draft)
+    SettingsDraft::read(json, &Location::ROOT, violations).build()
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::schema::NamedSchema;
 /// Returns the schema of an object.
 pub(super) fn object<D>(description: &str, fields: &[Field<D>], scenario: Scenario) -> Object {
     let mut object = ObjectBuilder::new()
-        .description(Some(description))
+        .description(Some(description.trim()))
         .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)));
     for field in fields {
         let is_optional = match field.presence(scenario) {
@@ -35,6 +35,13 @@ pub(super) fn object_schema<D>(description: &str, fields: &[Field<D>], scenario:
     Schema::Object(object(description, fields, scenario)).into()
 }
 
+/// Returns the schema of an object that the service writes too. It stays open, since a later version may add members.
+pub(super) fn written_schema<D>(description: &str, fields: &[Field<D>]) -> RefOr<Schema> {
+    let mut object = object(description, fields, Scenario::UserTurn);
+    object.additional_properties = None;
+    Schema::Object(object).into()
+}
+
 /// Adds the schemas that a table names.
 pub(super) fn collect<D>(fields: &[Field<D>], all: &mut Vec<NamedSchema>) {
     for field in fields {
@@ -46,7 +53,7 @@ pub(super) fn collect<D>(fields: &[Field<D>], all: &mut Vec<NamedSchema>) {
 
 /// Returns the schema of a member. Null counts as absent, so an optional one may be null.
 fn member(shape: Shape, description: &str, is_optional: bool) -> RefOr<Schema> {
-    let description = Some(description).filter(|description| !description.is_empty());
+    let description = Some(description.trim()).filter(|description| !description.is_empty());
     let nullable = |only: Type| match is_optional {
         true => SchemaType::from_iter([only, Type::Null]),
         false => SchemaType::Type(only),
@@ -69,10 +76,13 @@ fn member(shape: Shape, description: &str, is_optional: bool) -> RefOr<Schema> {
             let text = of_type(Type::String).max_length(max_chars).pattern(pattern);
             text.content_media_type(media_type.unwrap_or_default()).into()
         }
-        Shape::Integer { min, max } => of_type(Type::Integer)
-            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int32)))
+        Shape::Integer { min, max, is_long } => of_type(Type::Integer)
+            .format(Some(SchemaFormat::KnownFormat(match is_long {
+                true => KnownFormat::Int64,
+                false => KnownFormat::Int32,
+            })))
             .minimum(Some(min))
-            .maximum(Some(max).filter(|max| *max < i64::from(u32::MAX)))
+            .maximum(Some(max).filter(|max| is_long || *max < i64::from(u32::MAX)))
             .into(),
         Shape::Milliseconds { max } => of_type(Type::Number)
             .format(Some(SchemaFormat::KnownFormat(KnownFormat::Double)))
@@ -127,22 +137,4 @@ pub(super) fn rag_value(description: &str) -> RefOr<Schema> {
         .item(integer)
         .item(ObjectBuilder::new().schema_type(Type::Boolean));
     RefOr::T(all.description(Some(description)).into())
-}
-
-/// Sets the bounds of a table's rows in the derived schema of a type that is both read and written.
-pub(super) fn set_bounds<D>(schema: &mut RefOr<Schema>, fields: &[Field<D>]) {
-    let RefOr::T(Schema::Object(object)) = schema else { return };
-    for field in fields {
-        match (object.properties.get_mut(field.name), field.value.shape()) {
-            (Some(RefOr::T(Schema::Object(text))), Shape::Text { max_chars, .. }) => {
-                text.max_length = Some(max_chars);
-            }
-            (Some(RefOr::T(Schema::Object(number))), Shape::Integer { min, max }) => {
-                number.minimum = Some(min.into());
-                number.maximum = Some(max.into());
-            }
-            (Some(RefOr::T(Schema::Array(array))), shape) => array.max_items = Some(shape.max()),
-            _ => {}
-        }
-    }
 }
