@@ -31,25 +31,62 @@ pub struct UsageKey {
     pub model: Option<String>,
 }
 
-/// Amounts of usage.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct UsageAmounts {
+/// Declares the amounts of usage with a row per counter: its description, its member and its name in the store.
+macro_rules! counters {
+    ($($(#[doc = $doc:literal])+ $counter:ident: $name:literal,)+) => {
+        /// Amounts of usage.
+        #[derive(Debug, Clone, Default, PartialEq, Eq)]
+        pub struct UsageAmounts {
+            $($(#[doc = $doc])+ pub $counter: u64,)+
+            /// The tokens.
+            pub usage: Usage,
+            /// The cost, with one entry per currency.
+            pub costs: Vec<Cost>,
+        }
+
+        impl UsageAmounts {
+            /// The names of the counters in the store.
+            pub const COUNTERS: &[&str] = &[$($name),+];
+
+            /// Returns the counter with a name.
+            pub fn counter(&mut self, name: &str) -> Option<&mut u64> {
+                match name {
+                    $($name => Some(&mut self.$counter),)+
+                    _ => None,
+                }
+            }
+
+            /// Returns the counters with their names.
+            pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> {
+                [$(($name, self.$counter)),+].into_iter()
+            }
+
+            /// Adds other amounts.
+            #[must_use]
+            pub fn plus(self, other: &Self) -> Self {
+                Self {
+                    $($counter: self.$counter.saturating_add(other.$counter),)+
+                    usage: self.usage.saturating_add(other.usage),
+                    costs: other.costs.iter().fold(self.costs, |costs, cost| add_cost(costs, Some(cost))),
+                }
+            }
+        }
+    };
+}
+
+counters! {
     /// The number of turns.
-    pub turns: u64,
+    turns: "Turns",
     /// The number of those that completed.
-    pub completed: u64,
+    completed: "Completed",
     /// The number of those that used tokens of a model without a price.
-    pub unpriced: u64,
+    unpriced: "Unpriced",
     /// The number of model calls.
-    pub model_calls: u64,
+    model_calls: "ModelCalls",
     /// The total duration of the turns' model calls, in milliseconds. Calls for titles have none.
-    pub model_ms: u64,
-    /// The tokens.
-    pub usage: Usage,
+    model_ms: "ModelMs",
     /// The part of the total tokens that is estimated, because the provider didn't tell it.
-    pub estimated_tokens: u64,
-    /// The cost, with one entry per currency.
-    pub costs: Vec<Cost>,
+    estimated_tokens: "EstimatedTokens",
 }
 
 /// The usage of one turn, or of the model call for a session's title.
@@ -89,9 +126,7 @@ impl UsageEntry {
             },
         }
     }
-}
 
-impl UsageEntry {
     /// Returns the usage of the model call for the title of a session, which is part of no turn. It counts for user and
     /// agent of the session's first turn. The pair has its tokens and their cost.
     #[must_use]
@@ -118,23 +153,6 @@ impl UsageEntry {
                 costs: cost.into_iter().collect(),
                 ..UsageAmounts::default()
             },
-        }
-    }
-}
-
-impl UsageAmounts {
-    /// Adds other amounts.
-    #[must_use]
-    pub fn plus(self, other: &Self) -> Self {
-        Self {
-            turns: self.turns.saturating_add(other.turns),
-            completed: self.completed.saturating_add(other.completed),
-            unpriced: self.unpriced.saturating_add(other.unpriced),
-            model_calls: self.model_calls.saturating_add(other.model_calls),
-            model_ms: self.model_ms.saturating_add(other.model_ms),
-            usage: self.usage.saturating_add(other.usage),
-            estimated_tokens: self.estimated_tokens.saturating_add(other.estimated_tokens),
-            costs: other.costs.iter().fold(self.costs, |costs, cost| add_cost(costs, Some(cost))),
         }
     }
 }

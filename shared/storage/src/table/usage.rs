@@ -105,25 +105,20 @@ impl Table {
     }
 }
 
-/// Returns the counters of some amounts. Tokens that the provider doesn't report have none, nor has a price that isn't
-/// missing.
+/// Returns the counters of some amounts. Tokens that the provider doesn't report have none, nor has what didn't occur.
 fn counters(amounts: &UsageAmounts) -> Vec<(String, u64)> {
     let usage = &amounts.usage;
-    let counters = [
-        ("Turns", Some(amounts.turns)),
-        ("Completed", Some(amounts.completed)),
-        ("Unpriced", Some(amounts.unpriced).filter(|turns| *turns > 0)),
-        ("ModelCalls", Some(amounts.model_calls)),
-        ("ModelMs", Some(amounts.model_ms)),
+    let tokens = [
         ("PromptTokens", Some(usage.prompt_tokens)),
         ("CompletionTokens", Some(usage.completion_tokens)),
         ("TotalTokens", Some(usage.total_tokens)),
-        ("EstimatedTokens", Some(amounts.estimated_tokens).filter(|tokens| *tokens > 0)),
         ("CachedTokens", usage.cached_tokens),
         ("CacheWriteTokens", usage.cache_write_tokens),
         ("ReasoningTokens", usage.reasoning_tokens),
     ];
-    let counters = counters.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let tokens = tokens.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let counters = amounts.counters().filter(|(_, count)| *count > 0).chain(tokens);
+    let counters = counters.map(|(name, value)| (name.to_owned(), value));
     let costs = amounts.costs.iter();
     let costs = costs.map(|cost| (format!("{COST_PREFIX}{}", cost.currency), cost.amount.micros()));
     counters.chain(costs).collect()
@@ -146,12 +141,7 @@ fn parse(item: &Attributes, org: &OrgId, day: Day) -> Result<(UsageKey, UsageAmo
         agent: text(item, "Agent").ok_or(Unreadable::Lacks("Agent"))?.to_owned(),
         model: text(item, "Model").map(str::to_owned),
     };
-    let amounts = UsageAmounts {
-        turns: number("Turns").unwrap_or_default(),
-        completed: number("Completed").unwrap_or_default(),
-        unpriced: number("Unpriced").unwrap_or_default(),
-        model_calls: number("ModelCalls").unwrap_or_default(),
-        model_ms: number("ModelMs").unwrap_or_default(),
+    let mut amounts = UsageAmounts {
         usage: Usage {
             prompt_tokens: number("PromptTokens").unwrap_or_default(),
             completion_tokens: number("CompletionTokens").unwrap_or_default(),
@@ -160,9 +150,14 @@ fn parse(item: &Attributes, org: &OrgId, day: Day) -> Result<(UsageKey, UsageAmo
             cache_write_tokens: number("CacheWriteTokens"),
             reasoning_tokens: number("ReasoningTokens"),
         },
-        estimated_tokens: number("EstimatedTokens").unwrap_or_default(),
         costs,
+        ..UsageAmounts::default()
     };
+    for name in UsageAmounts::COUNTERS {
+        if let (Some(counter), Some(count)) = (amounts.counter(name), number(name)) {
+            *counter = count;
+        }
+    }
     Ok((key, amounts))
 }
 

@@ -24,25 +24,7 @@ pub(super) async fn check(store: &impl Store, run: &str) {
             model: model.map(str::to_owned),
         },
         session: tenant.session("s").session,
-        amounts: UsageAmounts {
-            turns: 1,
-            completed: u64::from(model.is_some()),
-            unpriced: u64::from(model.is_none()),
-            model_calls: 2,
-            model_ms: tokens,
-            estimated_tokens: 3,
-            usage: Usage {
-                prompt_tokens: tokens,
-                completion_tokens: 1,
-                total_tokens: tokens + 1,
-                cached_tokens: model.map(|_| 0),
-                ..Usage::default()
-            },
-            costs: model
-                .map(|_| Cost { amount: Amount::from_micros(tokens), currency: "EUR".to_owned() })
-                .into_iter()
-                .collect(),
-        },
+        amounts: amounts(model, tokens),
     };
     let entries = [
         entry(today, "ann", "default", Some("m/1#x"), 10),
@@ -84,6 +66,28 @@ pub(super) async fn check(store: &impl Store, run: &str) {
         }
         assert_eq!(sums(rows), sums(wanted), "{day} {user:?}");
     }
+}
+
+/// Returns amounts in which each counter is another one's plus one, so that none is taken for another.
+fn amounts(model: Option<&str>, tokens: u64) -> UsageAmounts {
+    let mut amounts = UsageAmounts {
+        usage: Usage {
+            prompt_tokens: tokens,
+            completion_tokens: 1,
+            total_tokens: tokens + 1,
+            cached_tokens: model.map(|_| 0),
+            ..Usage::default()
+        },
+        costs: model
+            .map(|_| Cost { amount: Amount::from_micros(tokens), currency: "EUR".to_owned() })
+            .into_iter()
+            .collect(),
+        ..UsageAmounts::default()
+    };
+    for (name, count) in UsageAmounts::COUNTERS.iter().zip(tokens..) {
+        *amounts.counter(name).expect("a counter") = count;
+    }
+    amounts
 }
 
 fn sums(rows: impl IntoIterator<Item = (UsageKey, UsageAmounts)>) -> BTreeMap<UsageKey, UsageAmounts> {
