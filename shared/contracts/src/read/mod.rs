@@ -22,27 +22,23 @@ mod usage_report;
 
 use serde::{Deserialize, Serialize};
 
-pub use context::{Context, ContextRollout, ContextVersion};
-pub use cost::Cost;
-pub use export::{
-    ExportEnd, ExportEndFormat, ExportFormat, ExportLine, ExportedPayload, ExportedTurn, ImportedSession,
-    PayloadKind, SessionExport, SessionImport,
-};
-pub use list::ListResponse;
-pub use payload::{PayloadAnswer, PayloadLink, PayloadValue};
-pub use purge::{
-    IndexedSession, PurgeReport, PurgeState, SessionDeletion, UpstreamResponse, UpstreamResponses,
-};
-pub use ratings::{MeanRating, SessionRatings};
-pub use score::Score;
-pub use search::{FoundSession, MatchedIn, SearchMark, SearchMatch};
-pub use session::{AgentSession, AgentSessionSummary, ForkedFrom, ModeChange, Participant, Visibility};
-pub use status::{StatusReason, TurnStatus};
-pub use step::{RanBy, StepCall, StepKind, TurnStep};
-pub use turn::{AgentSessionActiveFileRef, AgentSessionChunkRef, AgentSessionTurn, AgentSessionTurnSummary};
-pub use turn_feedback::TurnFeedback;
-pub use turn_records::{SessionRecord, StoredItem, StoredObject, TurnPhase, TurnRecord, TurnRecords};
-pub use usage_report::{UsageGroup, UsageGrouping, UsageReport};
+// Whole modules, so that a new type needs no line here.
+pub use context::*;
+pub use cost::*;
+pub use export::*;
+pub use list::*;
+pub use payload::*;
+pub use purge::*;
+pub use ratings::*;
+pub use score::*;
+pub use search::*;
+pub use session::*;
+pub use status::*;
+pub use step::*;
+pub use turn::*;
+pub use turn_feedback::*;
+pub use turn_records::*;
+pub use usage_report::*;
 
 /// An id with a display text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
