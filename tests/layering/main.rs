@@ -41,7 +41,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "service",
         &["contracts", "protocol", "agent", "turns", "storage", "llm", "retrieval", "runtime", "settings"],
     ),
-    ("openai-api", &["contracts", "agent", "turns", "runtime"]),
+    ("openai-api", &["contracts", "protocol", "agent", "turns", "runtime"]),
     ("mock-model", &[]),
     ("mock-wires", &["mock-model"]),
     ("execute", &["contracts", "protocol", "agent", "turns", "runtime", "service", "openai-api"]),

@@ -1,8 +1,8 @@
 //! OpenAI's Responses API and Chat Completions over the turns of the service: requests, responses, errors, ids and streams, both ways.
 //!
 //! A response is a turn, or the part of a turn between two suspensions. Members that the service can't honour are refused
-//! by name. Deliberately absent: routes, and every rule of a turn
-//! (docs/internals/decisions/0025-an-openai-compatible-front.md).
+//! by name. [`start`] decides which turn a request starts or continues. Deliberately absent: routes, and every rule of a
+//! turn (docs/internals/decisions/0025-an-openai-compatible-front.md).
 
 pub mod chat;
 pub mod delivery;
@@ -19,4 +19,5 @@ pub mod response;
 pub mod retry;
 pub mod sequence;
 pub mod snapshot;
+pub mod start;
 pub mod stream;

@@ -14,17 +14,12 @@ use openai_api::{
     rate_limits::with_rate_limits,
     request::{Input, Parent},
     retry::IDEMPOTENCY_KEY,
+    start::{no_calls, resume, retry_count, start_chat},
 };
 use runtime::{AuthenticatedCaller, Correlation, api::RemainingTime};
 use service::app::App;
 
-use super::{
-    chat_history,
-    context::{Context, no_calls},
-    files,
-    retry::retry_count,
-    without_query,
-};
+use super::{context::Context, files, without_query};
 
 pub(super) async fn complete(
     State(app): State<App>,
@@ -58,13 +53,12 @@ async fn run(context: Context, request: &ChatRequest, is_retry: bool) -> Result<
     match &request.create.input {
         Input::Outputs(outputs) => {
             let caller = request.caller.clone().ok_or_else(|| no_calls(outputs))?;
-            let keep_alive = context.app.keep_alive;
-            let resumed = context.resume(&Parent::Response(caller), outputs).await?;
-            deliver(resumed.started, form(resumed.id), stream, keep_alive).await
+            let resumed = resume(&context, &Parent::Response(caller), outputs).await?;
+            deliver(resumed.started, form(resumed.id), stream, context.app.keep_alive).await
         }
         Input::Message(message) => {
             let message = files::with_contents(&context, message).await?;
-            let (ids, started) = chat_history::start(&context, request, &message, is_retry).await?;
+            let (ids, started) = start_chat(&context, request, &message, is_retry).await?;
             deliver(started, form(ids), stream, context.app.keep_alive).await
         }
     }

@@ -1,22 +1,22 @@
-//! The context of a request, and the resumption of a turn by outputs of its functions.
+//! The context of a request: the turns of its caller.
 
 use std::time::Duration;
 
-use openai_api::{
-    delivery::refused,
-    error::ApiError,
-    files::unix_seconds,
-    id::ResponseId,
-    request::{FunctionOutput, Parent, tool_continuation},
+use contracts::{
+    AgentExecuteRequest,
+    id::{SessionId, TurnId},
+    request::{ForkRequest, ToolContinuation, UserTurn},
 };
-use protocol::Caller;
-use runtime::Correlation;
+use openai_api::{files::unix_seconds, id::ResponseId, start::Turns};
+use protocol::{Caller, session::IdOrigin};
+use runtime::{Correlation, id_key::IdKeys};
 use service::{
     app::App,
     respond::{self, TurnRequest, Work},
 };
 use turns::{
-    flow::{RateLimitCell, TurnSnapshot},
+    flow::{DerivedSession, RateLimitCell, StartConditions, TurnHead, TurnSnapshot, fork_session},
+    refusal::Refusal,
     stream::ResponseStart,
 };
 
@@ -33,16 +33,6 @@ pub(super) struct Context {
     pub(super) rate_limits: RateLimitCell,
 }
 
-/// A turn that was resumed.
-pub(super) struct Resumed {
-    /// The id of its response.
-    pub(super) id: ResponseId,
-    /// The turn before the outputs.
-    pub(super) snapshot: TurnSnapshot,
-    /// The start of its response.
-    pub(super) started: ResponseStart<Work>,
-}
-
 impl Context {
     pub(super) fn new(app: App, caller: Caller, correlation: Correlation, budget: Duration) -> Self {
         Self { app, caller, correlation, budget, now: unix_seconds(), rate_limits: RateLimitCell::default() }
@@ -53,48 +43,60 @@ impl Context {
         i64::try_from(self.now).unwrap_or_default()
     }
 
-    /// Resumes the turn that waits for these outputs. It is answered as its first request was, whatever this one asks
-    /// for, so a stream may be read for a response in one piece.
-    pub(super) async fn resume(
-        self,
-        parent: &Parent,
-        outputs: &[FunctionOutput],
-    ) -> Result<Resumed, ApiError> {
-        let previous = self.suspended(parent, outputs).await?;
-        let Self { app, caller, correlation, budget, .. } = self;
-        let ResponseId { session, turn, round } = previous.clone();
-        let snapshot = app.reader.turn_snapshot(&caller, session, turn).await;
-        let snapshot = snapshot.map_err(|refusal| match refused(&refusal) {
-            error if error.status == 404 => ApiError::previous_not_found(&previous.to_string()),
-            error => error,
-        })?;
-        let suspension = snapshot.suspension(round).ok_or_else(|| no_calls(outputs))?;
-        let results = tool_continuation(&previous, &suspension.calls, outputs)?;
-        runtime::record_turn(&previous.session, &previous.turn);
-        let request = TurnRequest::Execute(results.into());
-        let started = respond::start(&app, caller, correlation.0, request, None, budget).await;
-        Ok(Resumed { id: previous.next(), snapshot, started })
-    }
-
-    /// Returns the response whose calls the outputs are of.
-    async fn suspended(&self, parent: &Parent, outputs: &[FunctionOutput]) -> Result<ResponseId, ApiError> {
-        let session = match parent {
-            Parent::Response(previous) => return Ok(previous.clone()),
-            Parent::Conversation(session) => session.clone(),
-            Parent::None => return Err(no_calls(outputs)),
-        };
-        let (reader, caller) = (&self.app.reader, &self.caller);
-        let turn = reader.last_turn_id(caller, session.clone()).await.map_err(|refusal| refused(&refusal))?;
-        let turn = turn.ok_or_else(|| no_calls(outputs))?;
-        let head = reader.turn_head(caller, session.clone(), turn.clone()).await;
-        let head = head.map_err(|refusal| refused(&refusal))?.ok_or_else(|| no_calls(outputs))?;
-        Ok(ResponseId { session, turn, round: head.round })
+    async fn respond(&self, request: TurnRequest) -> ResponseStart<Work> {
+        let Self { app, caller, correlation, budget, .. } = self.clone();
+        respond::start(&app, caller, correlation.0, request, None, budget).await
     }
 }
 
-/// Returns the error of outputs that no call waits for.
-pub(super) fn no_calls(outputs: &[FunctionOutput]) -> ApiError {
-    let call_id = outputs.first().map(|output| output.call_id.as_str()).unwrap_or_default();
-    let message = format!("No tool call found for function call output with call_id {call_id}.");
-    ApiError::invalid("input", "invalid_value", message)
+impl Turns for Context {
+    type Work = Work;
+
+    fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    fn id_keys(&self) -> &IdKeys {
+        &self.app.id_keys
+    }
+
+    fn now(&self) -> u64 {
+        self.now
+    }
+
+    fn random(&self) -> String {
+        uuid::Uuid::new_v4().simple().to_string()
+    }
+
+    async fn last_turn(&self, session: &SessionId) -> Result<Option<TurnId>, Refusal> {
+        self.app.reader.last_turn_id(&self.caller, session.clone()).await
+    }
+
+    async fn head(&self, id: &ResponseId) -> Result<Option<TurnHead>, Refusal> {
+        self.app.reader.turn_head(&self.caller, id.session.clone(), id.turn.clone()).await
+    }
+
+    async fn derived(&self, id: &ResponseId) -> Result<DerivedSession, Refusal> {
+        self.app.reader.derived_session(&self.caller, id.session.clone(), id.turn.clone()).await
+    }
+
+    async fn snapshot(&self, id: &ResponseId) -> Result<TurnSnapshot, Refusal> {
+        self.app.reader.turn_snapshot(&self.caller, id.session.clone(), id.turn.clone()).await
+    }
+
+    async fn fork(&self, session: &SessionId, request: &ForkRequest) -> Result<(), Refusal> {
+        let Self { app, caller, .. } = self;
+        fork_session(&app.adapters, app.session_policy, caller, session.clone(), request, IdOrigin::Derived).await
+    }
+
+    async fn start(&self, turn: UserTurn, conditions: StartConditions) -> ResponseStart<Work> {
+        runtime::record_turn(&turn.session_id, &turn.turn_id);
+        let conditions = StartConditions { rate_limits: self.rate_limits.clone(), ..conditions };
+        self.respond(TurnRequest::Conditional(Box::new(turn), conditions)).await
+    }
+
+    async fn resume(&self, results: ToolContinuation) -> ResponseStart<Work> {
+        runtime::record_turn(&results.session_id, &results.turn_id);
+        self.respond(TurnRequest::Execute(AgentExecuteRequest::from(results))).await
+    }
 }

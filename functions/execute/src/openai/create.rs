@@ -13,12 +13,13 @@ use openai_api::{
     request::{CreateResponse, Input},
     response::Frame,
     snapshot,
+    start::{resume, start_response},
 };
 use runtime::{AuthenticatedCaller, Correlation, api::RemainingTime};
 use service::{app::App, respond::Work};
 use turns::stream::ResponseStart;
 
-use super::{context::Context, files, retry, start::Start, without_query};
+use super::{context::Context, files, without_query};
 
 pub(super) async fn create(
     State(app): State<App>,
@@ -47,15 +48,14 @@ async fn run(
 ) -> Result<Response, ApiError> {
     match &request.input {
         Input::Outputs(outputs) => {
-            let (app, resumed) = (context.app.clone(), context.resume(&request.parent, outputs).await?);
+            let resumed = resume(&context, &request.parent, outputs).await?;
             let mut frame = snapshot::frame(resumed.id, &resumed.snapshot);
             frame.completed_at = None;
-            answer(&app, resumed.started, frame, request).await
+            answer(&context.app, resumed.started, frame, request).await
         }
         Input::Message(message) => {
             let message = files::with_contents(&context, message).await?;
-            let start = Start { context: &context, request, message: &message };
-            let (ids, started) = retry::start(&start, headers, body).await?;
+            let (ids, started) = start_response(&context, (request, &message), headers, body).await?;
             let frame = Frame::new(ids, context.created(), &request.options.repeated, "");
             answer(&context.app, started, frame, request).await
         }

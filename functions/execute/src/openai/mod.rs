@@ -1,14 +1,11 @@
 //! The OpenAI-compatible API under `/v1`, as far as it changes something.
 
 mod chat;
-mod chat_history;
 mod context;
 mod conversations;
 mod create;
 mod files;
 mod manage;
-mod retry;
-mod start;
 
 use axum::{
     Router,

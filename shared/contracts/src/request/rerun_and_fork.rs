@@ -37,7 +37,7 @@ pub struct RerunRequest {
     pub mode: Option<String>,
 }
 
-/// A request to fork a session from one of its turns. Created only by parsing.
+/// A request to fork a session from one of its turns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ForkRequest {
@@ -163,6 +163,12 @@ impl RerunRequest {
 }
 
 impl ForkRequest {
+    /// Creates a fork under the name of its original session.
+    #[must_use]
+    pub const fn new(session_id: SessionId, turn_id: TurnId) -> Self {
+        Self { session_id, turn_id, name: None }
+    }
+
     /// Parses a JSON body.
     ///
     /// # Errors

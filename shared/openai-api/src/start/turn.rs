@@ -5,7 +5,16 @@ use contracts::{
     read::StatusReason,
     request::ForkRequest,
 };
-use openai_api::{
+use protocol::session::IdOrigin;
+use runtime::id_key::IdKey;
+use turns::{
+    flow::{DerivedSession, StartConditions, TurnHead},
+    refusal::Refusal,
+    stream::ResponseStart,
+};
+
+use super::{Started, Turns, internal};
+use crate::{
     delivery::refused,
     error::ApiError,
     id::ResponseId,
@@ -13,48 +22,33 @@ use openai_api::{
     retry::{RequestUser, Seed},
     snapshot,
 };
-use protocol::session::IdOrigin;
-use runtime::id_key::IdKey;
-use serde_json::json;
-use service::respond::{self, TurnRequest, Work};
-use turns::{
-    flow::{DerivedSession, StartConditions, TurnHead, fork_session},
-    refusal::Refusal,
-    stream::ResponseStart,
-};
-
-use super::context::Context;
 
 /// A turn to start.
-pub(super) struct Start<'a> {
-    pub(super) context: &'a Context,
+pub(super) struct Start<'a, T> {
+    pub(super) turns: &'a T,
     pub(super) request: &'a CreateResponse,
     pub(super) message: &'a UserMessage,
 }
 
-impl Start<'_> {
+impl<T: Turns> Start<'_, T> {
     /// Returns the user, as far as ids depend on one, with the key of new ids.
     pub(super) fn user(&self) -> RequestUser<'_> {
-        self.user_with(&self.context.app.id_keys.current)
+        self.user_with(&self.turns.id_keys().current)
     }
 
     /// Returns the user with each key of ids, the key for new ids first.
     pub(super) fn users(&self) -> impl Iterator<Item = RequestUser<'_>> {
-        self.context.app.id_keys.iter().map(|key| self.user_with(key))
+        self.turns.id_keys().iter().map(|key| self.user_with(key))
     }
 
     fn user_with<'k>(&'k self, key: &'k IdKey) -> RequestUser<'k> {
-        let caller = &self.context.caller;
+        let caller = self.turns.caller();
         RequestUser { key, org: caller.org.as_str(), user: caller.user.id.as_str() }
     }
 
     /// Starts the turn of a seed. `is_new` refuses a turn that is there, even of the same request. A session under the
     /// seed's id that isn't the caller's own, or was deleted, is a conflict of session ids.
-    pub(super) async fn with_seed(
-        &self,
-        seed: &Seed,
-        is_new: bool,
-    ) -> Result<(ResponseId, ResponseStart<Work>), ApiError> {
+    pub(super) async fn with_seed(&self, seed: &Seed, is_new: bool) -> Result<Started<T::Work>, ApiError> {
         let (own, turn) = ids(seed)?;
         let anywhere = StartConditions { is_new, ..StartConditions::default() };
         let in_own = StartConditions { id_origin: IdOrigin::Derived, ..anywhere.clone() };
@@ -113,15 +107,11 @@ impl Start<'_> {
 
     /// Reads the state of a session and a turn with derived ids.
     pub(super) async fn derived(&self, ids: &ResponseId) -> Result<DerivedSession, ApiError> {
-        let Context { app, caller, .. } = self.context;
-        let found = app.reader.derived_session(caller, ids.session.clone(), ids.turn.clone()).await;
-        found.map_err(|refusal| refused(&refusal))
+        self.turns.derived(ids).await.map_err(|refusal| refused(&refusal))
     }
 
     pub(super) async fn head(&self, id: &ResponseId) -> Result<Option<TurnHead>, ApiError> {
-        let Context { app, caller, .. } = self.context;
-        let head = app.reader.turn_head(caller, id.session.clone(), id.turn.clone()).await;
-        head.map_err(|refusal| refused(&refusal))
+        self.turns.head(id).await.map_err(|refusal| refused(&refusal))
     }
 
     /// Returns the head of the turn to continue from.
@@ -148,12 +138,9 @@ impl Start<'_> {
     pub(super) async fn fork(&self, previous: &ResponseId, own: &SessionId) -> Result<bool, ApiError> {
         // An invalid input leaves no session behind.
         self.request.user_turn(previous, self.message)?;
-        let Context { app, caller, .. } = self.context;
-        let body = json!({"SessionId": own.as_str(), "TurnId": previous.turn.as_str()});
-        let request = ForkRequest::parse(body.to_string().as_bytes());
-        let request = request.map_err(|_| ApiError::previous_not_found(&previous.to_string()))?;
-        let (source, origin) = (previous.session.clone(), IdOrigin::Derived);
-        match fork_session(&app.adapters, app.session_policy, caller, source, &request, origin).await {
+        let request = ForkRequest::new(own.clone(), previous.turn.clone());
+        let forked = self.turns.fork(&previous.session, &request).await;
+        match forked {
             Ok(()) => Ok(true),
             Err(Refusal::SessionIdConflict) => Ok(false),
             Err(refusal) => Err(refused(&refusal)),
@@ -161,10 +148,8 @@ impl Start<'_> {
     }
 
     /// Returns the response with which a turn was suspended.
-    async fn suspended(&self, ids: &ResponseId) -> Result<ResponseStart<Work>, ApiError> {
-        let Context { app, caller, .. } = self.context;
-        let snapshot = app.reader.turn_snapshot(caller, ids.session.clone(), ids.turn.clone()).await;
-        let snapshot = snapshot.map_err(|refusal| refused(&refusal))?;
+    async fn suspended(&self, ids: &ResponseId) -> Result<ResponseStart<T::Work>, ApiError> {
+        let snapshot = self.turns.snapshot(ids).await.map_err(|refusal| refused(&refusal))?;
         let response = snapshot::suspended_response(ids, &snapshot);
         response.map(ResponseStart::Complete).ok_or_else(|| ApiError::response_not_found(&ids.to_string()))
     }
@@ -174,14 +159,10 @@ impl Start<'_> {
         &self,
         ids: ResponseId,
         conditions: StartConditions,
-    ) -> Result<(ResponseId, ResponseStart<Work>), ApiError> {
+    ) -> Result<Started<T::Work>, ApiError> {
         let turn = self.request.user_turn(&ids, self.message)?;
-        runtime::record_turn(&ids.session, &ids.turn);
-        let Context { app, caller, correlation, budget, rate_limits, .. } = self.context.clone();
         let is_new = conditions.is_new;
-        let conditions = StartConditions { rate_limits, ..conditions };
-        let request = TurnRequest::Conditional(Box::new(turn), conditions);
-        let started = respond::start(&app, caller, correlation.0, request, None, budget);
+        let started = self.turns.start(turn, conditions);
         if is_new {
             return Ok((ids, started.await));
         }
@@ -196,6 +177,5 @@ impl Start<'_> {
 }
 
 fn ids(seed: &Seed) -> Result<(SessionId, TurnId), ApiError> {
-    let ids = seed.session().zip(seed.turn());
-    ids.ok_or_else(|| contracts::Error::from(contracts::ErrorCode::Internal).into())
+    seed.session().zip(seed.turn()).ok_or_else(internal)
 }

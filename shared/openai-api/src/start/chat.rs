@@ -6,7 +6,15 @@ use contracts::{
     read::StatusReason,
 };
 use futures::future::try_join_all;
-use openai_api::{
+use protocol::session::IdOrigin;
+use turns::{
+    flow::{DerivedSession, StartConditions},
+    refusal::Refusal,
+    stream::ResponseStart,
+};
+
+use super::{Started, Turns, internal, turn::Start};
+use crate::{
     chat::{ChatRequest, History, MAX_EQUAL, Point},
     delivery::refused,
     error::ApiError,
@@ -14,30 +22,21 @@ use openai_api::{
     request::UserMessage,
     response::Outcome,
 };
-use protocol::session::IdOrigin;
-use service::respond::Work;
-use turns::{
-    flow::{DerivedSession, StartConditions},
-    refusal::Refusal,
-    stream::ResponseStart,
-};
-
-use super::{context::Context, start::Start};
 
 /// The most branches of a chat in which its last turn is looked for.
 const MAX_BRANCHES: usize = 16;
 
-type Started = (ResponseId, ResponseStart<Work>);
-
 /// Starts the turn of a chat, or finds the one that an earlier try started.
-pub(super) async fn start(
-    context: &Context,
+///
+/// # Errors
+/// If the request is invalid, or its history can't be read.
+pub async fn start_chat<T: Turns>(
+    turns: &T,
     chat: &ChatRequest,
     message: &UserMessage,
     is_retry: bool,
-) -> Result<Started, ApiError> {
-    let previous =
-        Finder { start: Start { context, request: &chat.create, message }, chat }.previous().await?;
+) -> Result<Started<T::Work>, ApiError> {
+    let previous = Finder { start: Start { turns, request: &chat.create, message }, chat }.previous().await?;
     // A history that isn't recognized goes to the model as text.
     let with_transcript = match &previous {
         None if !chat.history.points.is_empty() => {
@@ -47,7 +46,7 @@ pub(super) async fn start(
         _ => None,
     };
     let message = with_transcript.as_ref().unwrap_or(message);
-    let finder = Finder { start: Start { context, request: &chat.create, message }, chat };
+    let finder = Finder { start: Start { turns, request: &chat.create, message }, chat };
     if is_retry && let Some(found) = finder.first_try(previous.as_ref()).await? {
         let conditions = StartConditions { id_origin: IdOrigin::Derived, ..StartConditions::default() };
         return finder.start.run(found, conditions).await;
@@ -55,8 +54,8 @@ pub(super) async fn start(
     finder.begin(previous, !is_retry).await
 }
 
-struct Finder<'a> {
-    start: Start<'a>,
+struct Finder<'a, T> {
+    start: Start<'a, T>,
     chat: &'a ChatRequest,
 }
 
@@ -76,7 +75,7 @@ enum Search {
     Found(Previous),
 }
 
-impl Finder<'_> {
+impl<T: Turns> Finder<'_, T> {
     /// Returns the turn of a request, under each key of ids.
     fn turns(&self, hash: &Fingerprint) -> Result<Vec<TurnId>, ApiError> {
         self.start.users().map(|user| History::turn(user, hash).ok_or_else(internal)).collect()
@@ -145,9 +144,7 @@ impl Finder<'_> {
             DerivedSession::Own(Some(head)) if head.status == StatusReason::Completed => head,
             DerivedSession::Own(_) | DerivedSession::Conflict => return Ok(Search::Other),
         };
-        let Context { app, caller, .. } = self.start.context;
-        let snapshot = app.reader.turn_snapshot(caller, id.session.clone(), id.turn.clone()).await;
-        let snapshot = snapshot.map_err(|refusal| refused(&refusal))?;
+        let snapshot = self.start.turns.snapshot(&id).await.map_err(|refusal| refused(&refusal))?;
         let outcome = snapshot.response.map(|response| Outcome::from_body(&response.to_bytes()));
         // A stream may have had more text before the answer, which it couldn't withdraw.
         let is_same = match outcome {
@@ -191,7 +188,7 @@ impl Finder<'_> {
     }
 
     /// Starts the turn after the previous one, beside its successor, or in a new session.
-    async fn begin(&self, previous: Option<Previous>, is_new: bool) -> Result<Started, ApiError> {
+    async fn begin(&self, previous: Option<Previous>, is_new: bool) -> Result<Started<T::Work>, ApiError> {
         let (user, hash) = (self.start.user(), &self.chat.history.hash);
         let turn = History::turn(user, hash).ok_or_else(internal)?;
         let conditions =
@@ -219,7 +216,7 @@ impl Finder<'_> {
                 return Ok(started);
             }
         }
-        let session = SessionId::new(uuid::Uuid::new_v4().simple().to_string()).map_err(|_| internal())?;
+        let session = SessionId::new(self.start.turns.random()).map_err(|_| internal())?;
         self.begin_in(session, &turn, previous.as_ref(), &conditions).await?.ok_or_else(internal)
     }
 
@@ -230,7 +227,7 @@ impl Finder<'_> {
         turn: &TurnId,
         previous: Option<&Previous>,
         conditions: &StartConditions,
-    ) -> Result<Option<Started>, ApiError> {
+    ) -> Result<Option<Started<T::Work>>, ApiError> {
         if let Some(previous) = previous
             && !self.start.fork(&previous.id, &session).await?
         {
@@ -242,8 +239,4 @@ impl Finder<'_> {
             matches!(started.1, ResponseStart::Refused(Refusal::TurnIdConflict | Refusal::SessionIdConflict));
         Ok((!is_in_use).then_some(started))
     }
-}
-
-fn internal() -> ApiError {
-    contracts::Error::from(contracts::ErrorCode::Internal).into()
 }
