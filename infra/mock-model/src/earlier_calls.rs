@@ -17,9 +17,9 @@ pub struct EarlierCall<'a> {
 }
 
 /// Returns the message of the refusal of these calls. `None` if they are valid.
-pub fn fault<'a>(calls: impl Iterator<Item = EarlierCall<'a>>) -> Option<String> {
+pub fn fault<'a>(mut calls: impl Iterator<Item = EarlierCall<'a>>) -> Option<String> {
     let mut ids = HashSet::new();
-    calls.into_iter().find_map(|EarlierCall { id, name, arguments }| {
+    calls.find_map(|EarlierCall { id, name, arguments }| {
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
         if !(1..=MAX_NAME).contains(&name.len()) || !name.bytes().all(is_allowed) {
             return Some(format!(
