@@ -25,7 +25,7 @@ mod stack;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::Command,
     sync::LazyLock,
 };
@@ -38,9 +38,18 @@ static TRANSFORMED: LazyLock<Option<Value>> = LazyLock::new(|| transformed(&[]))
 
 /// With these values of parameters.
 fn transformed(parameters: &[&str]) -> Option<Value> {
-    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-    let Ok(ran) = Command::new("python3").arg(root.join("scripts/sam-transform")).args(parameters).output()
-    else {
+    transformed_file(&root().join("template.yaml"), parameters)
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// Another template, with these values of parameters.
+fn transformed_file(template: &Path, parameters: &[&str]) -> Option<Value> {
+    let mut transform = Command::new("python3");
+    transform.arg(root().join("scripts/sam-transform")).args(parameters).env("SAM_TEMPLATE", template);
+    let Ok(ran) = transform.output() else {
         eprintln!("skipped: python3 is not installed");
         return None;
     };
@@ -125,6 +134,18 @@ fn every_route_streams_and_has_an_authorizer() {
         }
     }
     assert_eq!(deployed, routes);
+}
+
+/// Libraries and extensions of browsers add headers of their own. The wildcard doesn't include `Authorization`.
+#[test]
+fn preflight_of_every_route_allows_all_headers() {
+    let Some(template) = &*TRANSFORMED else { return };
+    let api = of_type(template, "AWS::ApiGateway::RestApi")["Api"];
+    for (path, methods) in api["Body"]["paths"].as_object().unwrap() {
+        let answer = &methods["options"]["x-amazon-apigateway-integration"]["responses"]["default"];
+        let headers = &answer["responseParameters"]["method.response.header.Access-Control-Allow-Headers"];
+        assert_eq!(headers, "'*,Authorization'", "{path}");
+    }
 }
 
 #[test]

@@ -68,6 +68,23 @@ suite('browser', { skip: noCloud || noBrowser }, () => {
     })
   })
 
+  test('request with headers of other libraries passes the preflight', async () => {
+    await page.visit(`${files.url}none.html`)
+    const headers = {
+      authorization: `Bearer ${cloud.token('ada')}`,
+      baggage: 'a=b',
+      'cache-control': 'no-cache',
+      'sentry-trace': '0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331',
+      traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+      'user-agent': 'ai/7.0.173',
+      'x-requested-with': 'XMLHttpRequest',
+      'x-stainless-custom-poll-interval': '1',
+    }
+    const url = `${cloud.api}/api/ai/agent/sessions`
+    const outcome = await page.run(`fetch(${JSON.stringify(url)}, { headers: ${JSON.stringify(headers)} }).then(({ status }) => status, String)`)
+    assert.equal(outcome, 200)
+  })
+
   const answer = `[...document.querySelectorAll('article.answer')].at(-1)?.textContent`
   const send = async (/** @type {unknown} */ text) => {
     await page.run(`(() => {

@@ -10,13 +10,8 @@ use contracts::{Error, ErrorCode, InvokeResult};
 use crate::lambda::InvokeError;
 use crate::token::Rejection;
 
-/// Request headers that a browser may send.
-const ALLOWED_HEADERS: &str = "authorization,content-type,accept,if-match,if-none-match,last-event-id,x-correlation-id,\
-    x-aptix-session-id,x-aptix-turn-id,x-aptix-solution-context,x-aptix-workspace-id,x-aptix-repo,\
-    x-aptix-language,x-aptix-streaming,x-aptix-agent-context-id,x-aptix-conversation-context-id,\
-    idempotency-key,openai-organization,openai-project,x-stainless-lang,x-stainless-package-version,\
-    x-stainless-os,x-stainless-arch,x-stainless-runtime,x-stainless-runtime-version,\
-    x-stainless-retry-count,x-stainless-timeout,x-stainless-helper-method";
+/// Request headers that a browser may send, as in `template.yaml`. The wildcard doesn't include `authorization`.
+const ALLOWED_HEADERS: &str = "*,Authorization";
 /// Response headers that a browser may read.
 const EXPOSED_HEADERS: &str = "retry-after,x-amzn-requestid,x-correlation-id";
 
