@@ -54,6 +54,24 @@ fn private_api_is_reached_through_its_endpoints_alone() {
     assert_eq!(deny["Condition"]["StringNotEquals"]["aws:SourceVpce"], endpoints);
 }
 
+/// API Gateway applies endpoint type, endpoints and policy with a deployment of the stage alone.
+#[test]
+fn every_deployment_deploys_the_stage() {
+    let deployment = |parameters: &[&str]| {
+        let template = crate::transformed(parameters)?;
+        let stage = &crate::of_type(&template, "AWS::ApiGateway::Stage")["ApiliveStage"];
+        stage["DeploymentId"]["Ref"].as_str().map(str::to_owned)
+    };
+    let Some(before) = deployment(&["ApiEndpointType=REGIONAL"]) else { return };
+    // The name depends on the second of the transform.
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let closed = deployment(&["ApiEndpointType=PRIVATE", "VpcEndpointIds=vpce-0a1b2c3d"]).unwrap();
+    assert_ne!(before, closed);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let moved = deployment(&["ApiEndpointType=PRIVATE", "VpcEndpointIds=vpce-0a1b2c3e"]).unwrap();
+    assert_ne!(closed, moved);
+}
+
 #[test]
 fn domain_maps_its_base_path_to_the_stage() {
     let Some(without) = stack(&[]) else { return };
