@@ -1,4 +1,4 @@
-//! Private networks and custom domains.
+//! Private networks, custom domains, and sign-in.
 
 use serde_json::json;
 
@@ -52,6 +52,17 @@ fn private_api_is_reached_through_its_endpoints_alone() {
     };
     assert_eq!((&allow["Effect"], &deny["Effect"]), (&json!("Allow"), &json!("Deny")));
     assert_eq!(deny["Condition"]["StringNotEquals"]["aws:SourceVpce"], endpoints);
+}
+
+#[test]
+fn second_factor_is_a_parameter_of_the_pool() {
+    let Some(without) = stack(&[]) else { return };
+    let pool = without.properties("UserPool");
+    assert_eq!((&pool["MfaConfiguration"], pool.get("EnabledMfas")), (&json!("OFF"), None));
+    let with = stack(&["UserPoolMfa=ON", "UserPoolDomainPrefix=acme"]).unwrap();
+    let pool = with.properties("UserPool");
+    let expected = (&json!("ON"), &json!(["SOFTWARE_TOKEN_MFA"]));
+    assert_eq!((&pool["MfaConfiguration"], &pool["EnabledMfas"]), expected);
 }
 
 /// API Gateway applies endpoint type, endpoints and policy with a deployment of the stage alone.
