@@ -18,14 +18,14 @@ pub(crate) struct UsageKeys {
 
 impl UsageKeys {
     pub(crate) fn read(env: &mut Env) -> Self {
-        let own = env.read(&settings::USAGE_KEYS).map(|text| serde_json::from_str(&text));
-        Self {
-            shared: env.read(&settings::SHARED_USAGE_KEY),
-            own: own.unwrap_or(Ok(BTreeMap::new())).unwrap_or_else(|_| {
-                env.add_fault(format!("{} must be a JSON object of strings", settings::USAGE_KEYS.name));
-                BTreeMap::new()
-            }),
+        let own = env.read(&settings::USAGE_KEYS).map_or(Some(BTreeMap::new()), |text| parse(&text));
+        if own.is_none() {
+            env.add_fault(format!(
+                "{} must be such as acme=KEY,acme/ada=KEY, or a JSON object of strings",
+                settings::USAGE_KEYS.name
+            ));
         }
+        Self { shared: env.read(&settings::SHARED_USAGE_KEY), own: own.unwrap_or_default() }
     }
 
     /// Returns the key for the caller in this context: the user's, the org's, or the shared one.
@@ -35,6 +35,16 @@ impl UsageKeys {
         let own = self.own.get(&format!("{org}/{user}")).or_else(|| self.own.get(org));
         own.or(self.shared.as_ref()).map(String::as_str)
     }
+}
+
+/// Reads `name=key` pairs with commas between them, or a JSON object. `None` for any other text. Pairs have no quotation
+/// marks, which `sam deploy` takes for the end of a value.
+fn parse(text: &str) -> Option<BTreeMap<String, String>> {
+    if text.starts_with('{') {
+        return serde_json::from_str(text).ok();
+    }
+    let pairs = text.split(',').map(|pair| pair.split_once('='));
+    pairs.map(|pair| pair.map(|(name, key)| (name.to_owned(), key.to_owned()))).collect()
 }
 
 #[cfg(test)]
@@ -49,19 +59,23 @@ mod tests {
 
     #[test]
     fn user_key_precedes_org_key_and_shared_key() {
-        let own = r#"{"acme":"of-acme","acme/ada":"of-ada"}"#;
-        let mut env = Env::from_vars([("USAGE_KEYS", own), ("SHARED_USAGE_KEY", "shared")]);
-        let keys = UsageKeys::read(&mut env);
-        assert_eq!(key(&keys, "acme", "ada"), Some("of-ada"));
-        assert_eq!(key(&keys, "acme", "bob"), Some("of-acme"));
-        assert_eq!(key(&keys, "globex", "ada"), Some("shared"));
+        for own in [r#"{"acme":"of-acme","acme/ada":"of-ada"}"#, "acme=of-acme,acme/ada=of-ada"] {
+            let mut env = Env::from_vars([("USAGE_KEYS", own), ("SHARED_USAGE_KEY", "shared")]);
+            let keys = UsageKeys::read(&mut env);
+            assert_eq!(key(&keys, "acme", "ada"), Some("of-ada"));
+            assert_eq!(key(&keys, "acme", "bob"), Some("of-acme"));
+            assert_eq!(key(&keys, "globex", "ada"), Some("shared"));
+        }
         assert_eq!(key(&UsageKeys::default(), "acme", "ada"), None);
     }
 
     #[test]
     fn invalid_usage_keys_are_a_fault() {
-        let mut env = Env::from_vars([("USAGE_KEYS", "[1]")]);
-        UsageKeys::read(&mut env);
-        assert_eq!(env.finish().unwrap_err().faults(), ["USAGE_KEYS must be a JSON object of strings"]);
+        for invalid in ["[1]", "{", "acme"] {
+            let mut env = Env::from_vars([("USAGE_KEYS", invalid)]);
+            UsageKeys::read(&mut env);
+            let fault = "USAGE_KEYS must be such as acme=KEY,acme/ada=KEY, or a JSON object of strings";
+            assert_eq!(env.finish().unwrap_err().faults(), [fault], "{invalid}");
+        }
     }
 }

@@ -154,7 +154,7 @@ settings! {
             Text, Optional("not set: the claim must be `true`"), TOKEN_VERIFIERS, SetBy::Template,
         );
         USAGE_KEYS: Text, Optional = (
-            "API keys that requests of an org or a user count against: `{\"org\":\"key\",\"org/user\":\"key\"}`",
+            "API keys that requests of an org or a user count against: `org=key,org/user=key`, or a JSON object",
             Text, Optional("not set: all count against `SHARED_USAGE_KEY`"), TOKEN_VERIFIERS, SetBy::Template,
         );
         SHARED_USAGE_KEY: Text, Optional = (
