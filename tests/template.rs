@@ -212,6 +212,19 @@ fn environments_leave_at_most_five_parameters_to_choose() {
     }
 }
 
+/// Data, and the settings that descriptions of versions name.
+fn kept_names() -> BTreeSet<&'static str> {
+    BTreeSet::from([
+        "AuditLogs",
+        "PayloadBucket",
+        "Settings",
+        "SettingsProfile",
+        "SettingsVersion",
+        "Table",
+        "UserPool",
+    ])
+}
+
 #[test]
 fn data_resources_are_retained_and_encrypted() {
     let template = template();
@@ -222,7 +235,7 @@ fn data_resources_are_retained_and_encrypted() {
         .filter(|(_, resource)| resource["DeletionPolicy"] == "RetainExceptOnCreate")
         .map(|(name, _)| name.as_str().unwrap())
         .collect();
-    assert_eq!(kept, BTreeSet::from(["AuditLogs", "PayloadBucket", "Table", "UserPool"]));
+    assert_eq!(kept, kept_names());
     for (name, queue) in of_type(&template, "AWS::SQS::Queue") {
         // By SQS, or by the customer's key.
         for encryption in ["SqsManagedSseEnabled", "KmsMasterKeyId"] {

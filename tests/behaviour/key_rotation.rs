@@ -51,10 +51,7 @@ async fn command_line_rotates_the_key_of_a_stack_once_per_deployment() {
     let rotate = ["admin", "rotate-key", "--stack", ACCOUNT_STACK];
     let (status, output, errors) = account.run(&rotate).await;
     assert_eq!((status, errors.as_str()), (Some(0), ""));
-    assert!(
-        output.contains("sam deploy --stack-name agent-dev --parameter-overrides SettingsVersion="),
-        "{output}"
-    );
+    assert!(output.contains("sam deploy --stack-name agent-dev --parameter-overrides Revision="), "{output}");
     let keys = account.page_token_keys();
     let (new, previous) = keys.split_once(',').unwrap();
     assert_eq!((new.len(), previous), (43, "key-1"));

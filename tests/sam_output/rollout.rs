@@ -74,6 +74,41 @@ fn changed_parameter_replaces_the_version_and_keeps_the_old() {
 }
 
 #[test]
+fn revision_changes_the_settings_and_earlier_ones_stay() {
+    let Some(one) = stack(&["Revision=1"]) else { return };
+    let other = stack(&["Revision=2"]).unwrap();
+    let content = |stack: &Stack| stack.properties("SettingsVersion")["Content"].clone();
+    assert_ne!(content(&one), content(&other), "the descriptions of all versions name them");
+    // AppConfig deletes no profile that has versions, so profile and application stay with them.
+    for name in ["Settings", "SettingsProfile", "SettingsVersion"] {
+        assert_eq!(one.resources[name]["DeletionPolicy"], "RetainExceptOnCreate", "{name}");
+        assert_eq!(one.resources[name]["UpdateReplacePolicy"], "Retain", "{name}");
+    }
+}
+
+/// The logical names of the functions' versions in the template after a change of its text.
+fn versions_after(from: &str, to: &str) -> Option<BTreeSet<String>> {
+    let text = include_str!("../../template.yaml");
+    assert!(text.contains(from), "{from}");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&file, text.replacen(from, to, 1)).unwrap();
+    let template = crate::transformed_file(file.path(), &[])?;
+    let versions = crate::of_type(&template, "AWS::Lambda::Version").into_keys();
+    Some(versions.map(str::to_owned).collect())
+}
+
+/// Lambda refuses to publish a version that equals the last, so a change that isn't part of a version must not ask for one.
+#[test]
+fn only_changes_of_a_version_publish_one() {
+    let runtime = "    Runtime: provided.al2023\n";
+    let Some(before) = versions_after(runtime, runtime) else { return };
+    let tagged = versions_after(runtime, &format!("{runtime}    Tags: {{Team: agents}}\n")).unwrap();
+    assert_eq!(tagged, before, "a tag");
+    let retries = versions_after("OPENAI_RETRIES: \"2\"", "OPENAI_RETRIES: \"3\"").unwrap();
+    assert_eq!(before.difference(&retries).count(), 1, "a variable of one function");
+}
+
+#[test]
 fn requests_and_messages_reach_the_alias_alone() {
     let Some(stack) = stack(&["AuthMode=oidc", "OidcIssuer=https://id.example.org", "TokenAudiences=api"])
     else {

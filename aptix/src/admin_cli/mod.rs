@@ -122,8 +122,8 @@ async fn rotate_key(RotateKey { stack }: RotateKey) -> Result<String, Failure> {
     let stack = Stack::describe(&aws, &stack).await?;
     page_token_key::rotate(&aws, &stack).await?;
     Ok(format!(
-        "The stack {name} has a new key for page tokens. Deploy it, with a new value of SettingsVersion:\n\
-         sam deploy --stack-name {name} --parameter-overrides SettingsVersion=VALUE\n\
+        "The stack {name} has a new key for page tokens. Deploy it, with a new value of Revision:\n\
+         sam deploy --stack-name {name} --parameter-overrides Revision=VALUE\n\
          Tokens under the previous key stay valid until the next rotation.\n",
         name = stack.name
     ))

@@ -33,7 +33,7 @@ pub enum RotationError {
     /// The deployed function doesn't use the current secret. A second key in front of it would invalidate its tokens.
     #[error(
         "The stack {stack:?} doesn't use its current key for page tokens yet. Deploy it first: \
-         sam deploy --stack-name {stack} --parameter-overrides SettingsVersion=VALUE"
+         sam deploy --stack-name {stack} --parameter-overrides Revision=VALUE"
     )]
     NotDeployed {
         /// The stack's name.
