@@ -13,7 +13,7 @@ use local::{Cloud, Options};
 use protocol::queue_message::FinalizeMessage;
 use storage::{Objects, Queue, Table};
 use testkit::conformance;
-use turns::{flow::ContextEditor, system::System};
+use turns::{flow::import_context, system::System};
 
 /// Starts a cloud with a paused finalizer.
 async fn cloud() -> Cloud {
@@ -46,23 +46,16 @@ async fn dynamodb_contexts_conform() {
     let cloud = cloud().await;
     let table = Table::new(cloud.dynamodb().clone(), cloud.table().to_owned());
     let put = async |org: &OrgId, document: Document| {
-        ContextEditor::new(table.clone(), System::new()).import(org, &document).await.unwrap();
+        import_context(&table, &System::new(), org, &document).await.unwrap();
     };
     conformance::contexts(&table, put, "run").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn dynamodb_context_versions_conform() {
+async fn dynamodb_documents_conform() {
     let cloud = cloud().await;
     let table = Table::new(cloud.dynamodb().clone(), cloud.table().to_owned());
-    conformance::context_versions(&table, "run").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn dynamodb_org_settings_conform() {
-    let cloud = cloud().await;
-    let table = Table::new(cloud.dynamodb().clone(), cloud.table().to_owned());
-    conformance::org_settings(&table, "run").await;
+    conformance::documents(&table, "run").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,7 +6,7 @@ use runtime::{AuthenticatedCaller, Reply, WriteCondition, path::SessionPath, req
 use service::app::App;
 use turns::flow::SessionOperation;
 
-use crate::contexts::precondition;
+use crate::documents::precondition;
 
 pub(crate) async fn change_session(
     State(app): State<App>,

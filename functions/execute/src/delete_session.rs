@@ -10,7 +10,7 @@ use serde::Deserialize;
 use service::app::{App, Invocation, error_reply};
 use turns::flow::SessionOperation;
 
-use crate::contexts::precondition;
+use crate::documents::precondition;
 
 #[derive(Deserialize)]
 pub(crate) struct DeletionQuery {

@@ -4,8 +4,8 @@
 
 mod cancel_turn;
 mod change_session;
-mod contexts;
 mod delete_session;
+mod documents;
 mod end_turn;
 mod fork_session;
 mod give_feedback;
@@ -15,14 +15,11 @@ mod quarantine_session;
 mod rerun_turn;
 mod restore_session;
 mod run_turn;
-mod set_budgets;
-mod set_org_settings;
 
 use std::process::ExitCode;
 
-use agent::context::ContextKind;
 use axum::Router;
-use contracts::operations::{self, contexts as kinds};
+use contracts::operations;
 use runtime::OperationRoutes;
 use service::app::App;
 
@@ -48,14 +45,10 @@ fn routes() -> Router<App> {
         .serve(&operations::RERUN_TURN, rerun_turn::rerun_turn)
         .serve(&operations::GIVE_FEEDBACK, give_feedback::give_feedback)
         .serve(&operations::FORK_SESSION, fork_session::fork)
-        .serve(&operations::SET_BUDGETS, set_budgets::set_budgets)
-        .serve(&operations::SET_ORG_SETTINGS, set_org_settings::set_org_settings)
         .serve(&operations::CHANGE_SESSION, change_session::change_session)
         .serve(&operations::DELETE_SESSION, delete_session::delete_session)
         .serve(&operations::RESTORE_SESSION, restore_session::restore_session)
         .serve(&operations::QUARANTINE_SESSION, quarantine_session::quarantine)
         .serve(&operations::RELEASE_SESSION, quarantine_session::release)
-        .merge(contexts::routes(&kinds::AGENTS, ContextKind::Agent))
-        .merge(contexts::routes(&kinds::CONVERSATION_CONTEXTS, ContextKind::Conversation))
-        .merge(contexts::routes(&kinds::MODES, ContextKind::Mode))
+        .merge(documents::routes())
 }

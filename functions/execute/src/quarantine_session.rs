@@ -7,7 +7,7 @@ use runtime::{
 use service::app::{App, Invocation};
 use turns::flow::SessionOperation;
 
-use crate::contexts::precondition;
+use crate::documents::precondition;
 
 pub(crate) async fn quarantine(
     State(app): State<App>,

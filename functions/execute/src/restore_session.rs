@@ -5,7 +5,7 @@ use runtime::{AuthenticatedCaller, Reply, WriteCondition, path::SessionPath};
 use service::app::App;
 use turns::flow::SessionOperation;
 
-use crate::contexts::precondition;
+use crate::documents::precondition;
 
 pub(crate) async fn restore_session(
     State(app): State<App>,

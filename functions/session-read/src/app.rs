@@ -10,10 +10,7 @@ use runtime::{
 use service::session_index::{self, SessionIndex, SessionIndexTimeouts};
 use settings::Env;
 use storage::{Clients, Objects, Table, Uploads};
-use turns::{
-    flow::{ContextReader, SessionReader},
-    refusal::Refusal,
-};
+use turns::{flow::SessionReader, refusal::Refusal};
 
 use crate::parameters::Page;
 
@@ -21,7 +18,8 @@ use crate::parameters::Page;
 #[derive(Clone, FromRef)]
 pub(crate) struct App {
     pub(crate) reader: Arc<SessionReader<Table, Objects>>,
-    pub(crate) contexts: ContextReader<Table>,
+    /// The table, for flows that are functions.
+    pub(crate) documents: Table,
     /// The session index, if configured.
     pub(crate) index: Option<SessionIndex>,
     /// The files that users uploaded.
@@ -52,12 +50,12 @@ impl App {
         env.finish()?;
         let Clients { table, objects, secrets, .. } = Clients::load(&storage).await;
         let index = index.map(|index| index.index(&secrets, SessionIndexTimeouts::SEARCH)).transpose()?;
-        let contexts = ContextReader::new(table.clone());
+        let documents = table.clone();
         let uploads = Uploads::new(objects.clone());
         let reader = Arc::new(SessionReader::new(table, objects));
         Ok(Self {
             reader,
-            contexts,
+            documents,
             index,
             uploads,
             keep_alive,

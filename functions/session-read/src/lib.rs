@@ -3,10 +3,9 @@
 //! Changes nothing. Its role may only write the object of an answer, which is created on demand.
 
 mod app;
-mod contexts;
+mod documents;
 mod exports;
 mod openai;
-mod org_settings;
 mod parameters;
 mod payloads;
 mod sessions;
@@ -16,9 +15,8 @@ mod usage;
 
 use std::process::ExitCode;
 
-use agent::context::ContextKind;
 use axum::Router;
-use contracts::operations::{self, contexts as kinds};
+use contracts::operations;
 use runtime::OperationRoutes;
 
 /// Serves invocations until the Lambda service stops the process. Logs a failure to start.
@@ -38,9 +36,7 @@ fn routes() -> Router<app::App> {
         .serve(&operations::LIST_SESSIONS, sessions::list)
         .serve(&operations::SEARCH_SESSIONS, sessions::search)
         .serve(&operations::READ_SESSION, sessions::session)
-        .serve(&operations::READ_BUDGETS, usage::budgets)
         .serve(&operations::READ_BUDGET_USE, usage::budget_use)
-        .serve(&operations::READ_ORG_SETTINGS, org_settings::org_settings)
         .serve(&operations::READ_USAGE, usage::report)
         .serve(&operations::EXPORT_SESSIONS, exports::all)
         .serve(&operations::EXPORT_SESSION, exports::session)
@@ -59,7 +55,5 @@ fn routes() -> Router<app::App> {
         .serve(&operations::READ_MODEL_REQUEST, payloads::model_request)
         .serve(&operations::READ_MODEL_RESPONSE, payloads::model_response)
         .serve(&operations::READ_FILE, payloads::file)
-        .merge(contexts::routes(&kinds::AGENTS, ContextKind::Agent))
-        .merge(contexts::routes(&kinds::CONVERSATION_CONTEXTS, ContextKind::Conversation))
-        .merge(contexts::routes(&kinds::MODES, ContextKind::Mode))
+        .merge(documents::routes())
 }

@@ -1,5 +1,5 @@
-//! `GET /api/ai/agent/usage`: the usage of an org or a user, as JSON or CSV. `GET /api/ai/agent/budgets`: the budgets that
-//! limit it. `GET /api/ai/agent/budgets/use`: the part of them that is used.
+//! `GET /api/ai/agent/usage`: the usage of an org or a user, as JSON or CSV. `GET /api/ai/agent/budgets/use`: the
+//! part of the budgets that is used.
 
 use std::future::ready;
 
@@ -15,10 +15,7 @@ use contracts::{
 };
 use futures::stream;
 use http::HeaderMap;
-use runtime::{
-    AuthenticatedCaller, CachePolicy, IfNoneMatch, Reply, download::Download, negotiation::first_accepted,
-    query::Query,
-};
+use runtime::{AuthenticatedCaller, Reply, download::Download, negotiation::first_accepted, query::Query};
 use turns::{
     flow::UsageQuery,
     ports::{Host, TimeRange},
@@ -52,16 +49,6 @@ pub(crate) async fn report(
     let pieces = stream::once(ready(text));
     Ok(Download { pieces, media_type: "text/csv; charset=utf-8", name: "usage.csv".to_owned() }
         .into_response())
-}
-
-pub(crate) async fn budgets(
-    State(app): State<App>,
-    AuthenticatedCaller(caller): AuthenticatedCaller,
-    had: IfNoneMatch,
-) -> Result<Reply, Reply> {
-    let budgets = app.reader.budgets(&caller).await.map_err(error_reply)?;
-    let tag = budgets.etag.clone().unwrap_or_default();
-    Ok(Reply::ok(budgets).with_entity_tag(&tag, CachePolicy::Revalidate, &had))
 }
 
 pub(crate) async fn budget_use(

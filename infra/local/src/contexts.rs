@@ -4,15 +4,15 @@
 use std::{path::Path, sync::Arc};
 
 use agent::{
-    context::{self, Rules},
+    context::{self, ContextKind, Rules},
     mode::{Catalog, Mode},
     model::providers::DeclaredProvider,
     tool,
 };
 use contracts::id::{BUILT_IN_CONTEXT, OrgId};
 use turns::{
-    flow::ContextEditor,
-    ports::{Reads, Unavailable},
+    flow::import_context,
+    ports::{Documents, Unavailable},
     refusal::Refusal,
     system::System,
 };
@@ -20,7 +20,7 @@ use turns::{
 use crate::{json_file, stores::Stores};
 
 /// Contexts of one kind listed, at most.
-const MAX_LISTED: u16 = 500;
+const MAX_LISTED: usize = 500;
 
 /// A failure to read or write contexts. Each message says how to fix it.
 #[derive(Debug, thiserror::Error)]
@@ -80,11 +80,10 @@ pub async fn put_text(stores: &Stores, org: &str, text: &str) -> Result<String, 
     let unavailable = |source: Unavailable| Error::Table { place: stores.place.clone(), source };
     let modes = stores.table.modes(&org).await.map_err(unavailable)?;
     let documents = parse(text, &stores.providers, &modes)?;
-    let editor = ContextEditor::new(stores.table.clone(), System::new());
     let mut written = Vec::with_capacity(documents.len());
     for document in &documents {
         let unavailable = |source| Error::Write { place: stores.place.clone(), source };
-        editor.import(&org, document).await.map_err(unavailable)?;
+        import_context(&stores.table, &System::new(), &org, document).await.map_err(unavailable)?;
         written.push(format!("{} {}", document.kind(), document.id()));
     }
     Ok(format!("Saved for {}: {}", org.as_str(), written.join(", ")))
@@ -139,7 +138,20 @@ pub async fn get(stores: &Stores, org: &str, id: &str) -> Result<String, Error> 
 pub async fn all(stores: &Stores, org: &str) -> Result<Vec<context::Document>, Error> {
     let org = OrgId::new(org).map_err(Error::Org)?;
     let unavailable = |source| Error::Table { place: stores.place.clone(), source };
-    stores.table.contexts(&org, MAX_LISTED).await.map_err(unavailable)
+    let mut documents = Vec::new();
+    for kind in ContextKind::ALL {
+        let found = stores.table.contexts(&org, kind, None, MAX_LISTED).await.map_err(unavailable)?;
+        for (id, head) in found {
+            let document = context::Document::from_stored(id.kind(), &head.content.unwrap_or_default());
+            documents.push(document.map_err(|error| {
+                unavailable(Unavailable {
+                    what: "a context",
+                    source: contracts::error::JsonError::from(&error).into(),
+                })
+            })?);
+        }
+    }
+    Ok(documents)
 }
 
 fn parse(

@@ -17,7 +17,7 @@ use settings::Env;
 use storage::{Clients, Objects, Queue, Table, Uploads};
 use turns::{
     flow::{
-        ContextEditor, Executor, Precondition, SessionOperation, SessionPolicy, SessionReader, WithWarnings,
+        Executor, Precondition, SessionOperation, SessionPolicy, SessionReader, WithWarnings,
         change_session_if,
     },
     ports::{Adapters, AgentAdapters},
@@ -33,8 +33,8 @@ use crate::{
 };
 
 pub use turns::flow::{
-    IdPolicy, Invocation, abandon_turn, cancel_turn, fork_session, import_sessions, replace_budgets,
-    replace_org_settings, settle_turn, submit_feedback,
+    IdPolicy, Invocation, abandon_turn, cancel_turn, fork_session, import_sessions, settle_turn,
+    submit_feedback,
 };
 
 /// The production adapters, shared by the flows.
@@ -53,10 +53,6 @@ pub struct App {
     pub adapters: SharedAdapters,
     /// The settings that concern sessions.
     pub session_policy: SessionPolicy,
-    /// Edits contexts.
-    pub context_editor: ContextEditor<Table, System>,
-    /// Modes, tools and providers.
-    pub config: Arc<AgentConfig>,
     /// The reader of sessions and turns.
     pub reader: Arc<SessionReader<Table, Objects>>,
     /// The files that users uploaded.
@@ -106,12 +102,11 @@ impl App {
         let (ids, model_providers) = model_clients::connect(model_providers)?;
         let reader = SessionReader::new(table.clone(), objects.clone());
         let uploads = Uploads::new(objects.clone());
-        let context_editor = ContextEditor::new(table.clone(), System::new());
         let config = Arc::new(config(model, ids, chain, configured, visibility, with_diagnostics)?);
         let adapters = Arc::new(AgentAdapters {
             base: Adapters { store: table, payloads: objects, host: System::new(), timing },
             queue,
-            config: Arc::clone(&config),
+            config,
             model: model_providers,
             retrieval,
         });
@@ -119,8 +114,6 @@ impl App {
             turns: Arc::new(Executor::new(Arc::clone(&adapters))),
             session_policy: SessionPolicy { is_indexed, default_visibility: visibility },
             adapters,
-            context_editor,
-            config,
             reader: Arc::new(reader),
             uploads,
             keep_alive,

@@ -57,7 +57,7 @@ fn reply(text: String, response_id: String, calls: Vec<FunctionCall>) -> Reply {
         replaces_stream: false,
         reasoning: Vec::new(),
         hosted: Vec::new(),
-            text_parts: Vec::new(),
+        text_parts: Vec::new(),
     }
 }
 

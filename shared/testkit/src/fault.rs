@@ -16,6 +16,7 @@ pub enum Effect {
     Commit,
     PutCheckpoint,
     PutFeedback,
+    WriteDocument,
     PutArchive,
     ReadMeter,
     WriteMeter,

@@ -18,7 +18,7 @@ use protocol::{
     session::Session,
     turn::{Phase, Settlement, State, Turn, Verdict},
 };
-use turns::ports::LiveContext;
+use turns::ports::DocumentHead;
 
 use crate::memory::{Objects, Table};
 
@@ -190,12 +190,12 @@ impl Planted {
         turn
     }
 
-    /// Returns a context as the bug presents it.
-    pub(crate) fn roll_out<T>(&self, context: LiveContext<T>) -> LiveContext<T> {
+    /// Returns a document as the bug presents it.
+    pub(crate) fn roll_out(&self, head: DocumentHead) -> DocumentHead {
         let to_all = |rollout| Rollout { percent: 100, ..rollout };
         match self.bug {
-            Bug::RolloutToEverySession => LiveContext { rollout: context.rollout.map(to_all), ..context },
-            _ => context,
+            Bug::RolloutToEverySession => DocumentHead { rollout: head.rollout.map(to_all), ..head },
+            _ => head,
         }
     }
 

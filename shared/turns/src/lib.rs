@@ -5,7 +5,7 @@
 //! provider's wire format, and any clock or randomness that doesn't come through a port.
 
 pub mod checkpoint;
-mod context_view;
+pub mod document_view;
 pub mod flow;
 mod folded_text;
 pub mod ports;

@@ -11,7 +11,7 @@ use contracts::{
     request::limits::MAX_INLINE_BYTES,
 };
 
-use crate::ports::{ListError, Unavailable};
+use crate::ports::{DocumentId, ListError, Unavailable};
 use agent::{
     context::{ContextId, ContextKind, DOCUMENT, Restriction},
     fault::Faults,
@@ -187,13 +187,13 @@ impl Refusal {
         Error::from(ErrorCode::ContextVersionNotFound).with_details(version).into()
     }
 
-    /// Refuses a change of a context with another entity tag than the request requires. `None` without a live context.
-    pub(crate) fn context_changed(tag: Option<&str>) -> Self {
-        precondition_failed(state_message("context", tag), tag).into()
-    }
-
-    /// Refuses a change of an org's document, whose name is in the plural, with another entity tag than required.
-    pub(crate) fn document_changed(document: &str, tag: &str) -> Self {
+    /// Refuses a change of a document with another entity tag than required. `None` without a live context.
+    pub(crate) fn document_changed(id: &DocumentId, tag: Option<&str>) -> Self {
+        let (document, tag) = match (id, tag) {
+            (DocumentId::Budgets, Some(tag)) => ("budgets", tag),
+            (DocumentId::OrgSettings, Some(tag)) => ("settings", tag),
+            _ => return precondition_failed(state_message("context", tag), tag).into(),
+        };
         let message = format!(
             "The {document} have the ETag {tag}. Nothing was changed. Read the {document}, then send the change again."
         );

@@ -27,8 +27,8 @@ fn in_memory_table_conforms() {
 }
 
 #[test]
-fn in_memory_org_settings_conform() {
-    now(conformance::org_settings(&Deployment::new(Settings::quiet()).table, "run"));
+fn in_memory_documents_conform() {
+    now(conformance::documents(&Deployment::new(Settings::quiet()).table, "run"));
 }
 
 #[test]

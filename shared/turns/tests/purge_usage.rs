@@ -24,7 +24,7 @@ use testkit::{
     fault::{Effect, Fault},
     schedule::Faults,
 };
-use turns::{flow::SweepSummary, ports::StoredBudgets};
+use turns::flow::SweepSummary;
 
 /// The time budget of a function.
 const BUDGET: Duration = Duration::from_secs(840);
@@ -58,8 +58,7 @@ fn without_messages() -> Settings {
 
 fn deployment(open: Open, settings: Settings) -> Deployment {
     let mut deployment = Deployment::new(settings);
-    let budgets = StoredBudgets { revision: 1, budgets: build::org_budgets() };
-    deployment.table.contents().budgets.insert(build::org(), budgets);
+    deployment.table.put_budgets(&build::org(), &build::org_budgets());
     let faults = match open {
         Open::Running | Open::Dead => Faults::EveryOfKind(Effect::CallModel, Fault::CrashBefore),
         Open::Settled | Open::Awaiting => Faults::None,

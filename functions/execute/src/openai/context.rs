@@ -86,7 +86,8 @@ impl Turns for Context {
 
     async fn fork(&self, session: &SessionId, request: &ForkRequest) -> Result<(), Refusal> {
         let Self { app, caller, .. } = self;
-        fork_session(&app.adapters, app.session_policy, caller, session.clone(), request, IdOrigin::Derived).await
+        fork_session(&app.adapters, app.session_policy, caller, session.clone(), request, IdOrigin::Derived)
+            .await
     }
 
     async fn start(&self, turn: UserTurn, conditions: StartConditions) -> ResponseStart<Work> {

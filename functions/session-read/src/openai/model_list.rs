@@ -16,6 +16,10 @@ use openai_api::{
 };
 use runtime::AuthenticatedCaller;
 use serde_json::{Value, json};
+use turns::{
+    ports::{TypedDocuments, Unavailable},
+    refusal::Refusal,
+};
 
 use crate::app::App;
 
@@ -30,8 +34,8 @@ pub(super) async fn list(
     uri: Uri,
 ) -> Result<Response, ApiError> {
     Parameters::read(&uri, &["limit", "after", "order"])?;
-    let settings = app.reader.effective_org_settings(&caller).await.map_err(|refusal| refused(&refusal))?;
-    let own = app.reader.agents(&caller, MAX_AGENTS).await.map_err(|refusal| refused(&refusal))?;
+    let settings = app.documents.org_settings(&caller.org).await.map_err(unavailable)?;
+    let own = app.documents.agents(&caller.org, MAX_AGENTS).await.map_err(unavailable)?;
     let built_in = BUILT_IN_AGENTS.into_iter().filter(|id| !own.iter().any(|own| own.id.as_str() == *id));
     let offered = own.iter().filter(|agent| !agent.is_deprecated).map(|agent| agent.id.as_str());
     let agents = built_in.chain(offered).filter(|agent| allows_agent(&settings, agent));
@@ -46,7 +50,7 @@ pub(super) async fn model(
     uri: Uri,
 ) -> Result<Response, ApiError> {
     Parameters::read(&uri, &[])?;
-    let settings = app.reader.effective_org_settings(&caller).await.map_err(|refusal| refused(&refusal))?;
+    let settings = app.documents.org_settings(&caller.org).await.map_err(unavailable)?;
     let found = |model: &Value| model["id"] == id;
     let built_in = BUILT_IN_AGENTS.into_iter().filter(|agent| allows_agent(&settings, agent));
     let known = models::list(built_in, allowed_model(&app, &settings), caller.org.as_str());
@@ -55,7 +59,7 @@ pub(super) async fn model(
     }
     let agent = id.strip_prefix(AGENT).and_then(|agent| AgentContextId::new(agent).ok());
     let exists = match agent.filter(|agent| allows_agent(&settings, agent.as_str())) {
-        Some(agent) => app.reader.has_agent(&caller, &agent).await.map_err(|refusal| refused(&refusal))?,
+        Some(agent) => app.documents.agent_context(&caller.org, &agent).await.map_err(unavailable)?.is_some(),
         None => false,
     };
     if exists {
@@ -75,4 +79,8 @@ fn allows_agent(settings: &OrgSettings, agent: &str) -> bool {
 fn allowed_model<'a>(app: &'a App, settings: &OrgSettings) -> Option<&'a str> {
     let model = &*app.model;
     (!settings.disabled.org && check_model(settings, model).is_ok()).then_some(model)
+}
+
+fn unavailable(error: Unavailable) -> ApiError {
+    refused(&Refusal::from(error))
 }

@@ -50,7 +50,7 @@ impl ContextKind {
 }
 
 /// The id of a context, with its kind.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ContextId {
     /// The id of an agent context.
     Agent(AgentContextId),

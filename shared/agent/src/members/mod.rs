@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 
 use crate::fault::FaultCollector;
 pub(crate) use rules::{
-    Count, Fits, INVALID_NAME, MAX_PROVIDER_NAME_CHARS, MAX_TOOL_DESCRIPTION_CHARS, NAME_PATTERN, PROVIDER_NAME, Pattern, Strings,
-    Text, at_most, deprecation, is_valid_name, line, text,
+    Count, Fits, INVALID_NAME, MAX_PROVIDER_NAME_CHARS, MAX_TOOL_DESCRIPTION_CHARS, NAME_PATTERN,
+    PROVIDER_NAME, Pattern, Strings, Text, at_most, deprecation, is_valid_name, line, text,
 };
 pub(crate) use words::{words, words_of};
 

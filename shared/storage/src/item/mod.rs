@@ -4,8 +4,8 @@
 //! preserve attributes that this version doesn't know.
 
 pub(crate) mod checkpoint;
-pub(crate) mod context;
 pub(crate) mod detail;
+pub(crate) mod document;
 pub(crate) mod purge;
 pub(crate) mod session;
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Keys of the table's items.
 
+use agent::context::{ContextId, ContextKind};
 use contracts::{
     Day, Fingerprint,
-    id::{AgentContextId, ConversationContextId, ModeKey, OrgId, SessionId, TurnId, UserId},
+    id::{OrgId, SessionId, TurnId, UserId},
     stream::EventId,
 };
 use protocol::{
@@ -11,6 +12,7 @@ use protocol::{
     id::{SessionKey, TurnKey},
     usage::UsageEntry,
 };
+use turns::ports::DocumentId;
 
 use super::index::{org_index, shard};
 use super::part::{decode_part, encode_part, partition};
@@ -58,26 +60,11 @@ pub enum Item<'a> {
     /// Key: `O#{org}#S#{session}` / `PURGE`
     /// GSI1 while work is left: `PURGE#{shard}` / `{due}#{org}#{session}`
     Purge(&'a SessionKey),
-    /// An agent context: the content that is live. Replaced by every change.
+    /// A document of an org: the content that is live. Replaced by every change.
     ///
-    /// Key: `O#{org}` / `AGENT#{id}`
-    Agent(&'a OrgId, &'a AgentContextId),
-    /// A conversation context: the content that is live. Replaced by every change.
-    ///
-    /// Key: `O#{org}` / `CONV#{id}`
-    Conversation(&'a OrgId, &'a ConversationContextId),
-    /// A mode of an org: the content that is live. Replaced by every change.
-    ///
-    /// Key: `O#{org}` / `MODE#{key}`
-    Mode(&'a OrgId, &'a ModeKey),
-    /// The budgets of an org. Replaced on every put.
-    ///
-    /// Key: `O#{org}` / `BUDGETS`
-    Budgets(&'a OrgId),
-    /// The settings of an org. Replaced by every change.
-    ///
-    /// Key: `O#{org}` / `SETTINGS`
-    OrgSettings(&'a OrgId),
+    /// Key: `O#{org}` / `AGENT#{id}` for an agent, `CONV#{id}` for a conversation context, `MODE#{key}` for a mode,
+    /// `BUDGETS`, or `SETTINGS`
+    Document(&'a OrgId, &'a DocumentId),
     /// The org of a client application whose tokens name none. Read by the authorizer.
     ///
     /// Key: `CLIENTS` / `{client's id}`
@@ -92,18 +79,10 @@ pub enum Item<'a> {
     ///
     /// Key: `O#{org}#USAGE#{day}` / `{user's hash}#{hash of agent and model}#{shard}`
     Usage(&'a UsageEntry),
-    /// A version of an agent context. Written once.
+    /// A version of a context. Written once.
     ///
-    /// Key: `O#{org}#AGENT#{id}` / `VERSION#{number, ten digits}`
-    AgentVersion(&'a OrgId, &'a AgentContextId, u32),
-    /// A version of a conversation context. Written once.
-    ///
-    /// Key: `O#{org}#CONV#{id}` / `VERSION#{number, ten digits}`
-    ConversationVersion(&'a OrgId, &'a ConversationContextId, u32),
-    /// A version of a mode. Written once.
-    ///
-    /// Key: `O#{org}#MODE#{key}` / `VERSION#{number, ten digits}`
-    ModeVersion(&'a OrgId, &'a ModeKey, u32),
+    /// Key: `O#{org}#{AGENT, CONV or MODE}#{id}` / `VERSION#{number, ten digits}`
+    ContextVersion(&'a OrgId, &'a ContextId, u32),
 }
 
 /// The prefix of participants' sort keys.
@@ -111,12 +90,6 @@ pub(crate) const USER_PREFIX: &str = "USER#";
 
 /// The partition of client applications. The authorizer's role may read no other.
 pub(crate) const CLIENTS_PARTITION: &str = "CLIENTS";
-
-/// The prefix of agent contexts' sort keys.
-pub(crate) const AGENT_PREFIX: &str = "AGENT#";
-
-/// The prefix of conversation contexts' sort keys.
-pub(crate) const CONVERSATION_PREFIX: &str = "CONV#";
 
 /// The prefix of sort keys of a context's versions.
 const VERSION_PREFIX: &str = "VERSION#";
@@ -138,23 +111,14 @@ impl Item<'_> {
             | Self::Result(turn)
             | Self::Feedback(turn, _)
             | Self::Checkpoint(turn, _) => partition(&turn.session),
-            Self::Agent(org, _) | Self::Conversation(org, _) | Self::Mode(org, _) => org_index(org),
-            Self::Budgets(org) | Self::OrgSettings(org) => org_index(org),
+            Self::Document(org, _) => org_index(org),
             Self::ClientOrg(_) => CLIENTS_PARTITION.to_owned(),
             Self::Meter(meter) => {
                 let scope = meter.scope.name();
                 format!("{}#METER#{scope}#{}", org_index(&meter.org), short_hash(&meter.subject))
             }
             Self::Usage(entry) => usage_partition(&entry.key.org, entry.key.day),
-            Self::AgentVersion(org, id, _) => {
-                format!("{}#{AGENT_PREFIX}{}", org_index(org), encode_part(id.as_str()))
-            }
-            Self::ConversationVersion(org, id, _) => {
-                format!("{}#{CONVERSATION_PREFIX}{}", org_index(org), encode_part(id.as_str()))
-            }
-            Self::ModeVersion(org, key, _) => {
-                format!("{}#{MODE_PREFIX}{}", org_index(org), encode_part(key.as_str()))
-            }
+            Self::ContextVersion(org, id, _) => format!("{}#{}", org_index(org), context_part(id)),
         }
     }
 
@@ -164,8 +128,9 @@ impl Item<'_> {
         match self {
             Self::Session(_) => "SESSION".to_owned(),
             Self::Purge(_) => "PURGE".to_owned(),
-            Self::Budgets(_) => "BUDGETS".to_owned(),
-            Self::OrgSettings(_) => "SETTINGS".to_owned(),
+            Self::Document(_, DocumentId::Context(id)) => context_part(id),
+            Self::Document(_, DocumentId::Budgets) => "BUDGETS".to_owned(),
+            Self::Document(_, DocumentId::OrgSettings) => "SETTINGS".to_owned(),
             Self::ClientOrg(client) => encode_part(client),
             Self::Meter(meter) => format!("{}#{}", meter.window.name(), meter.start),
             Self::Turn(turn) => format!("TURN#{}", encode_part(turn.turn.as_str())),
@@ -180,9 +145,6 @@ impl Item<'_> {
             Self::Checkpoint(turn, end) => {
                 format!("STREAM#{}#{:016}", encode_part(turn.turn.as_str()), end.get())
             }
-            Self::Agent(_, id) => format!("{AGENT_PREFIX}{}", encode_part(id.as_str())),
-            Self::Conversation(_, id) => format!("{CONVERSATION_PREFIX}{}", encode_part(id.as_str())),
-            Self::Mode(_, key) => format!("{MODE_PREFIX}{}", encode_part(key.as_str())),
             // Hashed, because the ids together may be longer than a key. The shard keeps the sessions of a busy user
             // from writing the same item.
             Self::Usage(entry) => {
@@ -190,16 +152,25 @@ impl Item<'_> {
                 let shard = shard(&Fingerprint::hash_bytes(entry.session.as_str().as_bytes()));
                 format!("{}{}#{shard:02}", usage_prefix(&entry.key.user), short_hash(&kind))
             }
-            Self::AgentVersion(_, _, number)
-            | Self::ConversationVersion(_, _, number)
-            | Self::ModeVersion(_, _, number) => {
-                format!("{VERSION_PREFIX}{number:010}")
-            }
+            Self::ContextVersion(_, _, number) => format!("{VERSION_PREFIX}{number:010}"),
             Self::ModeChange(_, ModeChangePosition { sequence, number }) => {
                 format!("{MODE_PREFIX}{sequence:010}#{number:x}")
             }
         }
     }
+}
+
+/// The prefix of the sort keys of a kind of contexts.
+pub(crate) fn context_prefix(kind: ContextKind) -> &'static str {
+    match kind {
+        ContextKind::Agent => "AGENT#",
+        ContextKind::Conversation => "CONV#",
+        ContextKind::Mode => MODE_PREFIX,
+    }
+}
+
+fn context_part(id: &ContextId) -> String {
+    format!("{}{}", context_prefix(id.kind()), encode_part(id.as_str()))
 }
 
 /// The prefix of the sort keys of a turn's feedback.

@@ -26,8 +26,8 @@ pub use index::{
     purge_due, purge_index, purge_shard, shard, turn_due, user_index,
 };
 pub(crate) use item::{
-    AGENT_PREFIX, CLIENTS_PARTITION, CONVERSATION_PREFIX, MODE_PREFIX, TurnItemKind, USER_PREFIX,
-    feedback_prefix, parse_turn_item, turn_range_after, turn_ranges, usage_partition, usage_prefix,
+    CLIENTS_PARTITION, MODE_PREFIX, TurnItemKind, USER_PREFIX, context_prefix, feedback_prefix,
+    parse_turn_item, turn_range_after, turn_ranges, usage_partition, usage_prefix,
 };
 pub use item::{Item, kind_of_item, parse_session, parse_turn, parse_user};
 pub use object::{kind_of_object, object, parse_object, session_prefix, turn_prefix, upload_prefix};

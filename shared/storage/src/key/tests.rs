@@ -1,3 +1,4 @@
+use agent::context::ContextKind;
 use contracts::{
     FileAddress, Fingerprint, Timestamp,
     id::{OrgId, SessionId, TurnId, UserId},
@@ -7,6 +8,8 @@ use protocol::{
     id::{AttemptId, SessionKey, TurnKey},
     payload::{Kind, Payload, StoredRequest},
 };
+
+use turns::ports::DocumentId;
 
 use super::*;
 
@@ -27,8 +30,8 @@ fn keys_match_the_catalogue() {
 
 #[test]
 fn versions_sort_by_number_in_a_partition_of_their_own() {
-    let (org, id) = (OrgId::new("acme").unwrap(), "a~1".parse().unwrap());
-    let version = |number| Item::AgentVersion(&org, &id, number);
+    let (org, id) = (OrgId::new("acme").unwrap(), ContextKind::Agent.id("a~1").unwrap());
+    let version = |number| Item::ContextVersion(&org, &id, number);
     assert_eq!(version(9).pk(), "O#acme#AGENT#a~1");
     assert_eq!(version(9).sk(), "VERSION#0000000009");
     assert!(version(9).sk() < version(10).sk() && version(10).sk() < version(u32::MAX).sk());
@@ -66,8 +69,8 @@ fn longest_ids_fit_key_limits() {
     for (org, user) in [("/".repeat(85), "組".repeat(111)), ("組".repeat(28), "/".repeat(128))] {
         let (key, user) = (turn(&org, &minted, &minted), UserId::new(user).unwrap());
         let (session, event) = (&key.session, "9007199254740991".parse::<EventId>().unwrap());
-        let (agent, conversation) = (minted.parse().unwrap(), minted.parse().unwrap());
-        let mode = minted.parse().unwrap();
+        let contexts = ContextKind::ALL.map(|kind| kind.id(&minted).unwrap());
+        let documents = contexts.clone().map(DocumentId::from);
         for item in [
             Item::Session(session),
             Item::Purge(session),
@@ -77,13 +80,11 @@ fn longest_ids_fit_key_limits() {
             Item::Participant(session, &user),
             Item::Checkpoint(&key, event),
             Item::Feedback(&key, &user),
-            Item::Agent(&session.org, &agent),
-            Item::Conversation(&session.org, &conversation),
-            Item::Mode(&session.org, &mode),
-            Item::AgentVersion(&session.org, &agent, u32::MAX),
-            Item::ConversationVersion(&session.org, &conversation, u32::MAX),
-            Item::ModeVersion(&session.org, &mode, u32::MAX),
-        ] {
+        ]
+        .into_iter()
+        .chain(documents.iter().map(|id| Item::Document(&session.org, id)))
+        .chain(contexts.iter().map(|id| Item::ContextVersion(&session.org, id, u32::MAX)))
+        {
             assert!(item.pk().len() <= 2_048 && item.sk().len() <= MAX_KEY_BYTES, "{item:?}");
         }
         let at = Timestamp::from_millis(0);

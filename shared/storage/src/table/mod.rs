@@ -1,18 +1,15 @@
 //! Sessions and turns on one DynamoDB table.
 
 mod archive;
-mod budgets;
 mod checkpoints;
 mod client_orgs;
-mod context_versions;
-mod contexts;
 mod documents;
 mod export;
 mod expression;
 mod feedback;
 mod item_size;
 mod list;
-mod org_settings;
+mod meters;
 mod purges;
 mod read;
 mod restore;
@@ -25,22 +22,17 @@ mod write;
 use aws_sdk_dynamodb::Client;
 
 use crate::Prewarmed;
-use budgets::BudgetCache;
 use client_orgs::ClientOrgCache;
-use contexts::{ContextCache, ModeCache};
-use org_settings::OrgSettingsCache;
+use documents::DocumentCaches;
 
 /// The table of sessions and turns.
 #[derive(Debug, Clone)]
 pub struct Table {
     pub(crate) client: Prewarmed<Client>,
     name: String,
-    context_cache: ContextCache,
-    mode_cache: ModeCache,
+    documents: DocumentCaches,
     /// True if the lists of orgs have shards.
     shards_lists: bool,
-    budget_cache: BudgetCache,
-    org_settings_cache: OrgSettingsCache,
     client_org_cache: ClientOrgCache,
 }
 
@@ -51,10 +43,7 @@ impl Table {
         Self {
             client: client.into(),
             name,
-            context_cache: contexts::new_cache(),
-            mode_cache: contexts::new_mode_cache(),
-            budget_cache: budgets::new_cache(),
-            org_settings_cache: org_settings::new_cache(),
+            documents: DocumentCaches::new(),
             client_org_cache: client_orgs::new_cache(),
             shards_lists: false,
         }

@@ -1,10 +1,9 @@
 //! Single reads, and the implementation of the ports.
 
-use agent::context::{AgentContext, ConversationContext};
 use aws_sdk_dynamodb::types::AttributeValue;
 use contracts::{
     Timestamp,
-    id::{AgentContextId, ConversationContextId, OrgId, UserId},
+    id::{OrgId, UserId},
 };
 use protocol::{
     change::{Commit, TurnChange},
@@ -18,8 +17,8 @@ use protocol::{
 };
 use turns::checkpoint::{Checkpoint, LastCheckpoint};
 use turns::ports::{
-    AgentEntry, ArchiveItem, FoundRecord, ListError, LiveContext, Order, OrgModes, Page, Reads, Record,
-    Store, TimeRange, Unavailable, WriteError,
+    ArchiveItem, DocumentChange, DocumentId, FoundRecord, ListError, Order, Page, Reads, Record, Store,
+    TimeRange, Unavailable, WriteError,
 };
 
 use super::{RESOURCE, Table};
@@ -133,48 +132,6 @@ impl Reads for Table {
         self.read_purge(key).await
     }
 
-    async fn agent_context(
-        &self,
-        org: &OrgId,
-        id: &AgentContextId,
-    ) -> Result<Option<LiveContext<AgentContext>>, Unavailable> {
-        self.context(Item::Agent(org, id)).await
-    }
-
-    async fn agents(&self, org: &OrgId, limit: usize) -> Result<Vec<AgentEntry>, Unavailable> {
-        self.read_agents(org, limit).await
-    }
-
-    async fn modes(&self, org: &OrgId) -> Result<OrgModes, Unavailable> {
-        self.read_modes(org).await
-    }
-
-    async fn agent_version(
-        &self,
-        org: &OrgId,
-        id: &AgentContextId,
-        version: u32,
-    ) -> Result<Option<AgentContext>, Unavailable> {
-        Ok(self.context(Item::AgentVersion(org, id, version)).await?.map(|found| found.content))
-    }
-
-    async fn conversation_version(
-        &self,
-        org: &OrgId,
-        id: &ConversationContextId,
-        version: u32,
-    ) -> Result<Option<ConversationContext>, Unavailable> {
-        Ok(self.context(Item::ConversationVersion(org, id, version)).await?.map(|found| found.content))
-    }
-
-    async fn conversation_context(
-        &self,
-        org: &OrgId,
-        id: &ConversationContextId,
-    ) -> Result<Option<LiveContext<ConversationContext>>, Unavailable> {
-        self.context(Item::Conversation(org, id)).await
-    }
-
     async fn record(&self, key: &TurnKey) -> Result<Option<Record>, Unavailable> {
         self.read_record(key).await
     }
@@ -234,6 +191,15 @@ impl Store for Table {
 
     async fn commit(&self, commit: &Commit) -> Result<(), WriteError> {
         self.write_transaction(commit).await
+    }
+
+    async fn change_document(
+        &self,
+        org: &OrgId,
+        id: &DocumentId,
+        change: &DocumentChange,
+    ) -> Result<(), WriteError> {
+        self.change(org, id, change).await
     }
 
     async fn put_feedback(&self, feedback: &Feedback) -> Result<Option<Feedback>, WriteError> {

@@ -8,13 +8,12 @@ use agent::{
 };
 use contracts::id::{AgentContextId, ConversationContextId, OrgId};
 use serde_json::json;
-use turns::ports::{AgentEntry, Store};
+use turns::ports::{AgentEntry, Store, TypedDocuments};
 
 use super::Tenant;
 use crate::build;
 
-/// Checks that a table implements the contexts. Writing them isn't part of [`Store`], since operators do that, so
-/// `put` does it here.
+/// Checks that a table implements the typed reads of contexts. `put` writes one as an operator does.
 ///
 /// Each context is written only once, because a table may cache reads.
 pub async fn contexts(store: &impl Store, put: impl AsyncFn(&OrgId, Document), run: &str) {

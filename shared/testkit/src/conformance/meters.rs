@@ -1,17 +1,16 @@
-//! Budgets are replaced as a whole, and a meter's sums are those of its entries.
+//! A meter's sums are the sums of its entries.
 
 use contracts::{
     Timestamp,
-    request::{BudgetScope, BudgetWindow, Budgets},
+    request::{BudgetScope, BudgetWindow},
 };
 use futures::future::join_all;
 use protocol::budget::{Amounts, Ceiling, Entry, EntryId, Meter, MeterChange, MeterKey, MeterReading};
-use turns::ports::{Store, StoredBudgets, WriteError};
+use turns::ports::{Store, WriteError};
 
 use super::Tenant;
 
 pub(super) async fn check(store: &impl Store, run: &str) {
-    budgets_are_replaced(store, run).await;
     entries_change_under_their_condition(store, run).await;
     concurrent_starts_stop_at_the_ceiling(store, run).await;
 }
@@ -23,26 +22,6 @@ fn key<S: Store>(tenant: &Tenant<'_, S>, subject: &str) -> MeterKey {
         subject: subject.to_owned(),
         window: BudgetWindow::Month,
         start: "2026-01".to_owned(),
-    }
-}
-
-async fn budgets_are_replaced(store: &impl Store, run: &str) {
-    let tenant = Tenant::new(store, run, "budgets");
-    assert_eq!(store.stored_budgets(&tenant.org).await.unwrap(), StoredBudgets::default());
-    let daily =
-        br#"{"Currency":"EUR","Budgets":[{"Id":"d","Scope":"org","Window":"day","Unit":"money","Limit":9}]}"#;
-    let daily = Budgets::parse(daily).unwrap();
-    for (revision, budgets) in [(1, daily), (2, Budgets::default())] {
-        let next = StoredBudgets { revision, budgets };
-        let skipped = StoredBudgets { revision: revision + 1, ..next.clone() };
-        let refused = store.replace_budgets(&tenant.org, &skipped).await;
-        assert!(matches!(refused, Err(WriteError::ConditionFailed)), "{refused:?}");
-        store.replace_budgets(&tenant.org, &next).await.unwrap();
-        assert_eq!(store.stored_budgets(&tenant.org).await.unwrap(), next);
-        let seen = store.budgets(&tenant.org).await.unwrap();
-        assert_eq!(seen, next.budgets, "the writer sees its write at once");
-        let again = store.replace_budgets(&tenant.org, &next).await;
-        assert!(matches!(again, Err(WriteError::ConditionFailed)), "{again:?}");
     }
 }
 

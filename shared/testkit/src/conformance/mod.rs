@@ -6,12 +6,11 @@ mod archive;
 mod checkpoints;
 mod concurrency;
 mod conditions;
-mod context_versions;
 mod contexts;
+mod documents;
 mod due;
 mod lists;
 mod meters;
-mod org_settings;
 mod payloads;
 mod round_trip;
 mod usage;
@@ -38,9 +37,8 @@ use protocol::{
 };
 use turns::ports::{FinalizeQueue, Store};
 
-pub use context_versions::context_versions;
 pub use contexts::contexts;
-pub use org_settings::org_settings;
+pub use documents::documents;
 pub use payloads::payloads;
 
 use crate::build;

@@ -1,12 +1,11 @@
 //! The table with faults, and with the bugs of planted ones.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use agent::context::{AgentContext, ConversationContext};
+use agent::context::{ContextId, ContextKind};
 use contracts::{
     Day, Timestamp,
-    id::{AgentContextId, ConversationContextId, OrgId, UserId},
-    request::{Budgets, OrgSettings},
+    id::{OrgId, UserId},
 };
 use futures::future::{try_join, try_join3};
 use protocol::{
@@ -23,8 +22,8 @@ use protocol::{
 };
 use turns::checkpoint::{Checkpoint, LastCheckpoint};
 use turns::ports::{
-    AgentEntry, ArchiveItem, FoundRecord, ListError, LiveContext, Meter, MeterReads, Order, OrgModes,
-    OrgSettingsReads, Page, Reads, Record, Store, StoredBudgets, StoredOrgSettings, TimeRange, Unavailable,
+    ArchiveItem, DocumentChange, DocumentHead, DocumentId, Documents, FoundRecord, ListError, Meter,
+    MeterReads, Order, OrgModes, Page, Reads, Record, Store, StoredVersion, TimeRange, Unavailable,
     WriteError,
 };
 
@@ -63,11 +62,6 @@ impl Reads for Faulty<Table> {
         ReadCheckpoints: last_checkpoint(turn: &TurnKey) -> Option<LastCheckpoint>;
         ReadCheckpoints: segment(turn: &TurnKey, end: StreamPosition) -> Vec<Checkpoint>;
         ReadPurge: purge(key: &SessionKey) -> Option<Purge>;
-        ReadContext: agents(org: &OrgId, limit: usize) -> Vec<AgentEntry>;
-        ReadContext: modes(org: &OrgId) -> OrgModes;
-        ReadContext: agent_version(org: &OrgId, id: &AgentContextId, version: u32) -> Option<AgentContext>;
-        ReadContext: conversation_version(org: &OrgId, id: &ConversationContextId, version: u32)
-            -> Option<ConversationContext>;
         ReadRecords: record(key: &TurnKey) -> Option<Record>;
         ReadRecords: records(session: &SessionKey, after: Option<u64>, order: Order, limit: usize)
             -> Vec<Record>;
@@ -91,24 +85,6 @@ impl Reads for Faulty<Table> {
         try_join3(self.session(&key.session), self.turn(key), self.request_detail(key)).await
     }
 
-    async fn agent_context(
-        &self,
-        org: &OrgId,
-        id: &AgentContextId,
-    ) -> Result<Option<LiveContext<AgentContext>>, Unavailable> {
-        let found = self.read(Effect::ReadContext, self.inner.agent_context(org, id)).await?;
-        Ok(found.map(|found| self.with_bug(found, Planted::roll_out)))
-    }
-
-    async fn conversation_context(
-        &self,
-        org: &OrgId,
-        id: &ConversationContextId,
-    ) -> Result<Option<LiveContext<ConversationContext>>, Unavailable> {
-        let found = self.read(Effect::ReadContext, self.inner.conversation_context(org, id)).await?;
-        Ok(found.map(|found| self.with_bug(found, Planted::roll_out)))
-    }
-
     async fn sessions(
         &self,
         org: &OrgId,
@@ -129,6 +105,7 @@ impl Reads for Faulty<Table> {
 
 impl Store for Faulty<Table> {
     writes! {
+        WriteDocument: change_document(org: OrgId, id: DocumentId, change: DocumentChange) -> (), WriteError;
         PutFeedback: put_feedback(feedback: Feedback) -> Option<Feedback>, WriteError;
         PutCheckpoint: put_checkpoint(checkpoint: Checkpoint) -> (), Unavailable;
         WritePurge: write_purge(purge: Purge) -> (), WriteError;
@@ -201,24 +178,14 @@ impl Store for Faulty<Table> {
 
 impl MeterReads for Faulty<Table> {
     reads! {
-        ReadMeter: stored_budgets(org: &OrgId) -> StoredBudgets;
         ReadMeter: meter(meter: &MeterKey, turn: &TurnKey) -> budget::Meter;
         ReadMeter: meter_reading(meter: &MeterKey) -> MeterReading;
         ReadMeter: usage(org: &OrgId, day: Day, user: Option<&UserId>, after: Option<String>)
             -> Page<(UsageKey, UsageAmounts)>;
     }
-
-    // Cached, so nearly always without a call.
-    async fn budgets(&self, org: &OrgId) -> Result<Budgets, Unavailable> {
-        self.inner.budgets(org).await
-    }
 }
 
 impl Meter for Faulty<Table> {
-    writes! {
-        WriteMeter: replace_budgets(org: OrgId, after: StoredBudgets) -> (), WriteError;
-    }
-
     async fn write_meter(&self, change: &MeterChange) -> Result<budget::Meter, WriteError> {
         let (inner, mut change) = (self.inner.clone(), change.clone());
         if self.has(Bug::MeterEntryIgnored) {
@@ -229,13 +196,25 @@ impl Meter for Faulty<Table> {
     }
 }
 
-impl OrgSettingsReads for Faulty<Table> {
+impl Documents for Faulty<Table> {
     reads! {
-        ReadContext: stored_org_settings(org: &OrgId) -> StoredOrgSettings;
+        ReadContext: document(org: &OrgId, id: &DocumentId) -> Option<DocumentHead>;
+        ReadContext: contexts(org: &OrgId, kind: ContextKind, after: Option<&ContextId>, limit: usize)
+            -> Vec<(ContextId, DocumentHead)>;
+        ReadContext: modes(org: &OrgId) -> OrgModes;
+        ReadContext: context_version(org: &OrgId, id: &ContextId, number: u32) -> Option<StoredVersion>;
+        ReadContext: context_versions(org: &OrgId, id: &ContextId, before: Option<u32>, limit: usize)
+            -> Vec<StoredVersion>;
     }
 
-    // Cached, so nearly always without a call.
-    async fn org_settings(&self, org: &OrgId) -> Result<Arc<OrgSettings>, Unavailable> {
-        self.inner.org_settings(org).await
+    async fn live_document(&self, org: &OrgId, id: &DocumentId) -> Result<Option<DocumentHead>, Unavailable> {
+        let head = match id {
+            DocumentId::Context(_) => {
+                self.read(Effect::ReadContext, self.inner.live_document(org, id)).await?
+            }
+            // Their absence is cached too, so nearly always without a call.
+            DocumentId::Budgets | DocumentId::OrgSettings => self.inner.live_document(org, id).await?,
+        };
+        Ok(head.map(|head| self.with_bug(head, Planted::roll_out)))
     }
 }

@@ -1,9 +1,9 @@
 //! Rollouts: every turn of a session runs under the version of its contexts that the rollout chooses for the session.
 
-use agent::context::{ConversationContext, Rollout};
-use contracts::id::{ConversationContextId, SessionId};
+use agent::context::{AgentContext, ContextId, ConversationContext, Rollout};
+use contracts::id::{ConversationContextId, OrgId, SessionId};
 use protocol::{id::SessionKey, session::Session};
-use turns::ports::LiveContext;
+use turns::ports::DocumentHead;
 
 use super::{RunRecord, Violation, violation};
 use crate::{build::MODEL, ledger::Event, memory::Contents};
@@ -34,16 +34,21 @@ fn conversation_of(table: &Contents, session: &SessionKey) -> Option<Conversatio
 
 /// Returns the content of a conversation context for a session. None without a rollout: an edit ends it, and then
 /// earlier turns ran under a content that is no longer stored.
-fn conversation<'a>(
-    table: &'a Contents,
+fn conversation(
+    table: &Contents,
     SessionKey { org, session }: &SessionKey,
     id: &ConversationContextId,
-) -> Option<&'a ConversationContext> {
-    let LiveContext { content, rollout } = table.conversations.get(&(org.clone(), id.clone()))?;
+) -> Option<ConversationContext> {
+    let id = ContextId::Conversation(id.clone());
+    let DocumentHead { content, rollout, .. } = table.documents.get(&(org.clone(), id.clone().into()))?;
     match version((*rollout)?, id.as_str(), session) {
-        Some(version) => table.conversation_versions.get(&(org.clone(), id.clone(), version)),
-        None => Some(content),
+        Some(version) => serde_json::from_str(content_of(table, org, id, version)?).ok(),
+        None => serde_json::from_str(content.as_ref()?).ok(),
     }
+}
+
+fn content_of<'a>(table: &'a Contents, org: &OrgId, id: ContextId, version: u32) -> Option<&'a str> {
+    table.versions.get(&(org.clone(), id, version))?.content.as_deref()
 }
 
 fn version(rollout: Rollout, context: &str, session: &SessionId) -> Option<u32> {
@@ -52,16 +57,15 @@ fn version(rollout: Rollout, context: &str, session: &SessionId) -> Option<u32> 
 
 /// Checks that a new session outside a rollout doesn't have the default conversation of the version that is rolled out.
 fn check_default(table: &Contents, session: &Session, violations: &mut Vec<Violation>) {
-    let Some(id) = &session.contexts.agent else { return };
-    let org = &session.key.org;
-    let Some(LiveContext { rollout: Some(rollout), .. }) = table.agents.get(&(org.clone(), id.clone()))
-    else {
-        return;
-    };
-    let rolled_out = table.agent_versions.get(&(org.clone(), id.clone(), rollout.version));
-    let default = rolled_out.and_then(|agent| agent.default_conversation_context_id.as_ref());
-    let is_outside = version(*rollout, id.as_str(), &session.key.session).is_none();
-    if is_outside && default.is_some() && default == session.contexts.conversation.as_ref() {
+    let Some(agent) = &session.contexts.agent else { return };
+    let (org, id) = (&session.key.org, ContextId::Agent(agent.clone()));
+    let head = table.documents.get(&(org.clone(), id.clone().into()));
+    let Some(DocumentHead { rollout: Some(rollout), .. }) = head else { return };
+    let rolled_out = content_of(table, org, id, rollout.version);
+    let rolled_out = rolled_out.and_then(|content| serde_json::from_str::<AgentContext>(content).ok());
+    let default = rolled_out.and_then(|agent| agent.default_conversation_context_id);
+    let is_outside = version(*rollout, agent.as_str(), &session.key.session).is_none();
+    if is_outside && default.is_some() && default == session.contexts.conversation {
         let what = format!("{} began with another version's default", session.key.session);
         violations.push(violation("rollout", what));
     }

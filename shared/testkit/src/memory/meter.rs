@@ -1,28 +1,19 @@
-//! Budgets, their meters, and usage.
+//! The meters of budgets, and usage.
 
 use contracts::{
     Day,
     id::{OrgId, UserId},
-    request::Budgets,
 };
 use protocol::{
     budget::{self, MeterChange, MeterKey, MeterReading},
     id::TurnKey,
     usage::{UsageAmounts, UsageKey},
 };
-use turns::ports::{Meter, MeterReads, Page, StoredBudgets, Unavailable, WriteError};
+use turns::ports::{Meter, MeterReads, Page, Unavailable, WriteError};
 
 use super::Table;
 
 impl MeterReads for Table {
-    async fn budgets(&self, org: &OrgId) -> Result<Budgets, Unavailable> {
-        Ok(self.stored_budgets(org).await?.budgets)
-    }
-
-    async fn stored_budgets(&self, org: &OrgId) -> Result<StoredBudgets, Unavailable> {
-        Ok(self.contents().budgets.get(org).cloned().unwrap_or_default())
-    }
-
     async fn meter(&self, meter: &MeterKey, turn: &TurnKey) -> Result<budget::Meter, Unavailable> {
         let contents = self.contents();
         let Some((sums, entries)) = contents.meters.get(meter) else { return Ok(budget::Meter::default()) };
@@ -54,16 +45,6 @@ impl MeterReads for Table {
 }
 
 impl Meter for Table {
-    async fn replace_budgets(&self, org: &OrgId, after: &StoredBudgets) -> Result<(), WriteError> {
-        let mut contents = self.contents();
-        let before = contents.budgets.get(org).map_or(0, |stored| stored.revision);
-        if before + 1 != after.revision {
-            return Err(WriteError::ConditionFailed);
-        }
-        contents.budgets.insert(org.clone(), after.clone());
-        Ok(())
-    }
-
     async fn write_meter(&self, change: &MeterChange) -> Result<budget::Meter, WriteError> {
         let mut contents = self.contents();
         let (sums, entries) = contents.meters.entry(change.meter.clone()).or_default();

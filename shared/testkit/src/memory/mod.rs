@@ -1,10 +1,10 @@
 //! The ports of `turns` in memory: exactly as documented, and nothing that an adapter adds.
 
 mod archive;
+mod documents;
 mod index;
 mod meter;
 mod objects;
-mod org_settings;
 mod reads;
 mod table;
 

@@ -1,14 +1,8 @@
 //! The reading half of the table.
 
-use std::sync::Arc;
-
-use agent::{
-    context::{AgentContext, ConversationContext},
-    mode::MAX_MODES,
-};
 use contracts::{
     Timestamp,
-    id::{AgentContextId, ConversationContextId, OrgId, UserId},
+    id::{OrgId, UserId},
 };
 use futures::future::{try_join, try_join3};
 use protocol::{
@@ -21,8 +15,7 @@ use protocol::{
 };
 use turns::checkpoint::{Checkpoint, LastCheckpoint};
 use turns::ports::{
-    AgentEntry, CHECKPOINT_PAGE_SIZE, FoundRecord, ListError, LiveContext, Order, OrgModes, Page, Reads,
-    Record, TimeRange, Unavailable,
+    CHECKPOINT_PAGE_SIZE, FoundRecord, ListError, Order, Page, Reads, Record, TimeRange, Unavailable,
 };
 
 use super::{Contents, Table};
@@ -98,58 +91,6 @@ impl Reads for Table {
 
     async fn purge(&self, key: &SessionKey) -> Result<Option<Purge>, Unavailable> {
         Ok(self.contents().purges.get(key).cloned())
-    }
-
-    async fn agent_context(
-        &self,
-        org: &OrgId,
-        id: &AgentContextId,
-    ) -> Result<Option<LiveContext<AgentContext>>, Unavailable> {
-        Ok(self.contents().agents.get(&(org.clone(), id.clone())).cloned())
-    }
-
-    async fn agents(&self, org: &OrgId, limit: usize) -> Result<Vec<AgentEntry>, Unavailable> {
-        let contents = self.contents();
-        let of_org = contents.agents.iter().filter(|((owner, _), _)| owner == org);
-        let entry = |(key, agent): (&(OrgId, AgentContextId), &LiveContext<AgentContext>)| AgentEntry {
-            id: key.1.clone(),
-            is_deprecated: agent.content.deprecated.is_some(),
-            default_conversation: agent.content.default_conversation_context_id.clone(),
-            rollout: agent.rollout,
-        };
-        Ok(of_org.map(entry).take(limit).collect())
-    }
-
-    async fn modes(&self, org: &OrgId) -> Result<OrgModes, Unavailable> {
-        let contents = self.contents();
-        let of_org = contents.org_modes.iter().filter(|((owner, _), _)| owner == org);
-        Ok(of_org.map(|(_, mode)| Arc::clone(mode)).take(MAX_MODES).collect())
-    }
-
-    async fn agent_version(
-        &self,
-        org: &OrgId,
-        id: &AgentContextId,
-        version: u32,
-    ) -> Result<Option<AgentContext>, Unavailable> {
-        Ok(self.contents().agent_versions.get(&(org.clone(), id.clone(), version)).cloned())
-    }
-
-    async fn conversation_version(
-        &self,
-        org: &OrgId,
-        id: &ConversationContextId,
-        version: u32,
-    ) -> Result<Option<ConversationContext>, Unavailable> {
-        Ok(self.contents().conversation_versions.get(&(org.clone(), id.clone(), version)).cloned())
-    }
-
-    async fn conversation_context(
-        &self,
-        org: &OrgId,
-        id: &ConversationContextId,
-    ) -> Result<Option<LiveContext<ConversationContext>>, Unavailable> {
-        Ok(self.contents().conversations.get(&(org.clone(), id.clone())).cloned())
     }
 
     async fn records(

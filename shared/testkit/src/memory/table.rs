@@ -5,13 +5,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use agent::{
-    context::{AgentContext, ConversationContext, Document, Rollout},
-    mode::Mode,
-};
+use agent::context::ContextId;
 use contracts::{
     Timestamp,
-    id::{AgentContextId, ConversationContextId, ModeKey, OrgId, UserId},
+    id::{OrgId, UserId},
 };
 use protocol::{
     budget::{self, Entry, MeterKey},
@@ -28,7 +25,7 @@ use protocol::{
 };
 use turns::checkpoint::Checkpoint;
 use turns::ports::{
-    ArchiveItem, LiveContext, PURGE_ITEM_PAGE_SIZE, Page, Store, StoredBudgets, StoredOrgSettings,
+    ArchiveItem, DocumentChange, DocumentHead, DocumentId, PURGE_ITEM_PAGE_SIZE, Page, Store, StoredVersion,
     Unavailable, WriteError,
 };
 
@@ -49,14 +46,9 @@ pub struct Contents {
     pub modes: BTreeMap<(SessionKey, ModeChangePosition), ModeChange>,
     pub checkpoints: BTreeMap<(TurnKey, StreamPosition), Checkpoint>,
     pub purges: BTreeMap<SessionKey, Purge>,
-    pub agents: BTreeMap<(OrgId, AgentContextId), LiveContext<AgentContext>>,
-    pub conversations: BTreeMap<(OrgId, ConversationContextId), LiveContext<ConversationContext>>,
-    pub org_modes: BTreeMap<(OrgId, ModeKey), Arc<Mode>>,
+    pub documents: BTreeMap<(OrgId, DocumentId), DocumentHead>,
+    pub versions: BTreeMap<(OrgId, ContextId, u32), StoredVersion>,
     pub usage: BTreeMap<UsageKey, UsageAmounts>,
-    pub agent_versions: BTreeMap<(OrgId, AgentContextId, u32), AgentContext>,
-    pub conversation_versions: BTreeMap<(OrgId, ConversationContextId, u32), ConversationContext>,
-    pub budgets: BTreeMap<OrgId, StoredBudgets>,
-    pub org_settings: BTreeMap<OrgId, StoredOrgSettings>,
     /// The meters, with their entries.
     pub meters: BTreeMap<MeterKey, (budget::Meter, BTreeMap<TurnKey, Entry>)>,
 }
@@ -77,44 +69,6 @@ impl Table {
     /// Returns the stored items.
     pub fn contents(&self) -> MutexGuard<'_, Contents> {
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Writes a context of an org, as an operator does. That ends its rollout.
-    pub fn put_context(&self, org: &OrgId, document: Document) {
-        let mut contents = self.contents();
-        let rollout = None;
-        match document {
-            Document::AgentContext(content) => {
-                contents.agents.insert((org.clone(), content.id.clone()), LiveContext { content, rollout });
-            }
-            Document::ConversationContext(content) => {
-                contents
-                    .conversations
-                    .insert((org.clone(), content.id.clone()), LiveContext { content, rollout });
-            }
-            Document::Mode(mode) => {
-                contents.org_modes.insert((org.clone(), mode.key.clone()), Arc::new(mode));
-            }
-        }
-    }
-
-    /// Rolls out a document as a version of its context, as an operator does. The context must exist, and modes have no
-    /// rollouts.
-    pub fn roll_out(&self, org: &OrgId, document: Document, rollout: Rollout) {
-        let mut contents = self.contents();
-        match document {
-            Document::AgentContext(content) => {
-                let key = (org.clone(), content.id.clone());
-                contents.agents.get_mut(&key).unwrap().rollout = Some(rollout);
-                contents.agent_versions.insert((key.0, key.1, rollout.version), content);
-            }
-            Document::ConversationContext(content) => {
-                let key = (org.clone(), content.id.clone());
-                contents.conversations.get_mut(&key).unwrap().rollout = Some(rollout);
-                contents.conversation_versions.insert((key.0, key.1, rollout.version), content);
-            }
-            Document::Mode(_) => unreachable!("modes have no rollouts"),
-        }
     }
 
     fn write_head(&self, contents: &mut Contents, change: &TurnChange) {
@@ -198,6 +152,15 @@ impl Store for Table {
         }
         self.apply(&mut contents, commit);
         Ok(())
+    }
+
+    async fn change_document(
+        &self,
+        org: &OrgId,
+        id: &DocumentId,
+        change: &DocumentChange,
+    ) -> Result<(), WriteError> {
+        self.contents().change_document(org, id, change)
     }
 
     async fn put_feedback(&self, feedback: &Feedback) -> Result<Option<Feedback>, WriteError> {

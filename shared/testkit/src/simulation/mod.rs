@@ -11,8 +11,6 @@ mod recover;
 
 pub use counts::Counts;
 
-use turns::ports::StoredBudgets;
-
 use crate::{
     build,
     deployment::{Deployment, Settings},
@@ -46,8 +44,7 @@ pub fn run(seed: u64, bug: Option<Bug>, verbose: bool) -> Run {
         queue_faults: plan.queue_faults,
         bug,
     });
-    let budgets = StoredBudgets { revision: 1, budgets: build::org_budgets() };
-    deployment.table.contents().budgets.insert(build::org(), budgets);
+    deployment.table.put_budgets(&build::org(), &build::org_budgets());
     let mut driver = drive::Driver::new(deployment, plan);
     driver.run_with_faults();
     let mut violations = recover::recover(&mut driver);

@@ -21,7 +21,7 @@ use protocol::{
 };
 
 use crate::flow::meter;
-use crate::ports::{AgentEntry, MeterReads, OrgSettingsReads, Reads, Unavailable};
+use crate::ports::{AgentEntry, Documents, TypedDocuments, Unavailable};
 
 /// The limits of an org.
 pub(crate) struct OrgLimits {
@@ -33,10 +33,7 @@ pub(crate) struct OrgLimits {
 
 impl OrgLimits {
     /// Reads the limits of an org.
-    pub(crate) async fn load(
-        store: &(impl MeterReads + OrgSettingsReads),
-        org: &OrgId,
-    ) -> Result<Self, Unavailable> {
+    pub(crate) async fn load(store: &impl Documents, org: &OrgId) -> Result<Self, Unavailable> {
         let (settings, budgets) = join(store.org_settings(org), store.budgets(org)).await;
         Ok(Self { settings: settings?, budgets: budgets? })
     }
@@ -50,7 +47,7 @@ impl OrgLimits {
     /// them.
     pub(crate) async fn subjects(
         &self,
-        store: &impl Reads,
+        store: &impl Documents,
         key: &SessionKey,
         user: &UserId,
         contexts: &Contexts,
@@ -115,7 +112,7 @@ impl OrgLimits {
 /// Returns the agents whose limits hold for a session with these contexts: its own, and those whose configuration it
 /// reaches without them.
 pub(crate) async fn agents(
-    store: &impl Reads,
+    store: &impl Documents,
     org: &OrgId,
     contexts: &Contexts,
 ) -> Result<Vec<String>, Unavailable> {
@@ -136,7 +133,7 @@ pub(crate) async fn agents(
 
 /// Returns the agents whose default is a conversation context, in their live version or in one that is rolled out.
 async fn owners(
-    store: &impl Reads,
+    store: &impl Documents,
     org: &OrgId,
     conversation: &ConversationContextId,
 ) -> Result<Vec<String>, Unavailable> {

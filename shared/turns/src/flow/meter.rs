@@ -22,7 +22,7 @@ use crate::flow::{
     meter_change::{self, replacement},
     write::{self, Tried},
 };
-use crate::ports::{Deps, Host, Meter, MeterReads, Reads, Unavailable, WriteError};
+use crate::ports::{Deps, Host, Meter, MeterReads, Reads, TypedDocuments, Unavailable, WriteError};
 
 /// The wait that a limit of concurrent turns suggests if no holder's can be estimated.
 const MIN_WAIT: Duration = Duration::from_secs(1);

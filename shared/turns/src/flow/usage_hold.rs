@@ -12,7 +12,7 @@ use protocol::{
 };
 
 use crate::flow::meter_change;
-use crate::ports::{Deps, MeterReads, Unavailable};
+use crate::ports::{Deps, TypedDocuments, Unavailable};
 
 /// Raises the entries of a turn to what it used, before it is settled or suspended. The limit may be exceeded by it: the
 /// usage is paid for. Within what its start reserved, a turn writes nothing. A failure is only logged, so that the answer

@@ -1,11 +1,10 @@
-//! The budgets of orgs, the meters that count against them, and the usage that finalizations have added.
+//! The meters that count against the budgets of orgs, and the usage that finalizations have added.
 
 use std::future::Future;
 
 use contracts::{
     Day,
     id::{OrgId, UserId},
-    request::Budgets,
 };
 use protocol::{
     budget::{self, MeterChange, MeterKey, MeterReading},
@@ -18,21 +17,8 @@ use super::{
     store::Page,
 };
 
-/// Budgets as they are stored.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct StoredBudgets {
-    /// Number of the last change; 0 before the first.
-    pub revision: u64,
-    /// The budgets, without their entity tag.
-    pub budgets: Budgets,
-}
-
-/// Reads budgets, meters and usage.
+/// Reads meters and usage.
 pub trait MeterReads: Send + Sync {
-    /// Returns the budgets of an org as they were a few seconds ago or later. An org without any has an empty list.
-    fn budgets(&self, org: &OrgId) -> impl Future<Output = Result<Budgets, Unavailable>> + Send;
-    /// Returns the budgets of an org. Reads consistently.
-    fn stored_budgets(&self, org: &OrgId) -> impl Future<Output = Result<StoredBudgets, Unavailable>> + Send;
     /// Returns a meter with the entry of a turn. Reads consistently.
     fn meter(
         &self,
@@ -55,14 +41,8 @@ pub trait MeterReads: Send + Sync {
     ) -> impl Future<Output = Result<Page<(UsageKey, UsageAmounts)>, Unavailable>> + Send;
 }
 
-/// Writes budgets and meters.
+/// Writes meters.
 pub trait Meter: MeterReads {
-    /// Replaces the budgets of an org if their revision is the one before.
-    fn replace_budgets(
-        &self,
-        org: &OrgId,
-        after: &StoredBudgets,
-    ) -> impl Future<Output = Result<(), WriteError>> + Send;
     /// Changes a turn's entry under its condition, and the sums by the difference. Returns the meter after the change.
     fn write_meter(
         &self,

@@ -2,7 +2,7 @@
 //! conformance suite tests every implementation.
 //!
 //! Reads are separate from writes: code that has only [`Reads`] and [`PayloadReads`] can't change anything. No method
-//! has a default, so an incomplete implementation doesn't compile.
+//! has a default, so an incomplete implementation doesn't compile; [`TypedDocuments`] has only defaults.
 
 mod adapters;
 mod archive;
@@ -17,16 +17,17 @@ pub use adapters::{Adapters, AgentAdapters, AgentDeps, Deps, FinalizeQueue, Host
 pub use agent::tool::timer::Timer;
 pub use archive::{ARCHIVE_BATCH_SIZE, Archive, ArchiveItem, ArchivedSession, InvalidItem, RawItem};
 pub use documents::{
-    Authorship, ContextChange, ContextHead, ContextReads, ContextStore, OrgSettingsReads, OrgSettingsStore,
-    StoredOrgSettings, StoredVersion,
+    AgentEntry, Authorship, DocumentChange, DocumentHead, DocumentId, Documents, LiveContext, OrgModes,
+    StoredVersion, TypedDocuments,
 };
+pub(crate) use documents::{single, unreadable};
 pub use errors::{ListError, MissingObject, Source, Unavailable, WriteError};
 pub use external::{
     Backfill, Candidate, Candidates, IndexQuery, Indexed, NoProviders, ProviderResponses, SessionIndex,
 };
-pub use meter::{Meter, MeterReads, StoredBudgets};
+pub use meter::{Meter, MeterReads};
 pub use payloads::{ArchivedObject, Link, Object, PURGE_VERSION_PAGE_SIZE, PayloadReads, Payloads};
 pub use store::{
-    AgentEntry, CHECKPOINT_PAGE_SIZE, DUE_SHARDS, FoundRecord, LiveContext, Order, OrgModes,
-    PURGE_ITEM_PAGE_SIZE, Page, Reads, Record, Store, TimeRange,
+    CHECKPOINT_PAGE_SIZE, DUE_SHARDS, FoundRecord, Order, PURGE_ITEM_PAGE_SIZE, Page, Reads, Record, Store,
+    TimeRange,
 };

@@ -1,14 +1,10 @@
 //! The table of sessions, turns and their details.
 
-use std::{future::Future, sync::Arc};
+use std::future::Future;
 
-use agent::{
-    context::{AgentContext, ConversationContext, Rollout},
-    mode::Mode,
-};
 use contracts::{
     Timestamp,
-    id::{AgentContextId, ConversationContextId, OrgId, UserId},
+    id::{OrgId, UserId},
 };
 use protocol::{
     change::{Commit, TurnChange},
@@ -23,7 +19,7 @@ use protocol::{
 
 use super::{
     archive::ArchiveItem,
-    documents::OrgSettingsReads,
+    documents::{DocumentChange, DocumentId, Documents},
     errors::{ListError, Unavailable, WriteError},
     meter::Meter,
 };
@@ -38,36 +34,11 @@ pub const PURGE_ITEM_PAGE_SIZE: usize = 25;
 /// The number of shards of [`Store::due`].
 pub const DUE_SHARDS: u8 = 16;
 
-/// A context that is live.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LiveContext<T> {
-    /// The content.
-    pub content: T,
-    /// The rollout of another version, if there is one.
-    pub rollout: Option<Rollout>,
-}
-
-/// The modes of an org, sorted by key.
-pub type OrgModes = Arc<[Arc<Mode>]>;
-
-/// An agent context in a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentEntry {
-    /// Its id.
-    pub id: AgentContextId,
-    /// True if it is deprecated.
-    pub is_deprecated: bool,
-    /// The conversation context of its sessions whose first turn names none.
-    pub default_conversation: Option<ConversationContextId>,
-    /// The rollout of another version, if there is one.
-    pub rollout: Option<Rollout>,
-}
-
 /// A session, one of its turns and the details of that turn's request, as far as they exist.
 pub type FoundRecord = (Option<Session>, Option<Turn>, Option<RequestDetail>);
 
 /// Reads the table.
-pub trait Reads: Send + Sync {
+pub trait Reads: Documents {
     /// Returns a session. Reads consistently.
     fn session(&self, key: &SessionKey) -> impl Future<Output = Result<Option<Session>, Unavailable>> + Send;
     /// Returns a turn's head. Reads consistently.
@@ -106,41 +77,6 @@ pub trait Reads: Send + Sync {
     ) -> impl Future<Output = Result<bool, Unavailable>> + Send;
     /// Returns the record of a session's purge. Reads consistently.
     fn purge(&self, key: &SessionKey) -> impl Future<Output = Result<Option<Purge>, Unavailable>> + Send;
-    /// Returns an agent context of an org.
-    fn agent_context(
-        &self,
-        org: &OrgId,
-        id: &AgentContextId,
-    ) -> impl Future<Output = Result<Option<LiveContext<AgentContext>>, Unavailable>> + Send;
-    /// Returns a version of an agent context of an org. A version never changes.
-    fn agent_version(
-        &self,
-        org: &OrgId,
-        id: &AgentContextId,
-        version: u32,
-    ) -> impl Future<Output = Result<Option<AgentContext>, Unavailable>> + Send;
-    /// Returns an org's agent contexts, sorted by id, at most `limit`.
-    fn agents(
-        &self,
-        org: &OrgId,
-        limit: usize,
-    ) -> impl Future<Output = Result<Vec<AgentEntry>, Unavailable>> + Send;
-    /// Returns the modes of an org as they were a minute ago or later, at most
-    /// [`MAX_MODES`](agent::mode::MAX_MODES).
-    fn modes(&self, org: &OrgId) -> impl Future<Output = Result<OrgModes, Unavailable>> + Send;
-    /// Returns a conversation context of an org.
-    fn conversation_context(
-        &self,
-        org: &OrgId,
-        id: &ConversationContextId,
-    ) -> impl Future<Output = Result<Option<LiveContext<ConversationContext>>, Unavailable>> + Send;
-    /// Returns a version of a conversation context of an org. A version never changes.
-    fn conversation_version(
-        &self,
-        org: &OrgId,
-        id: &ConversationContextId,
-        version: u32,
-    ) -> impl Future<Output = Result<Option<ConversationContext>, Unavailable>> + Send;
     /// Returns a turn's checkpoints that end after a position, in order, at most [`CHECKPOINT_PAGE_SIZE`].
     fn checkpoints(
         &self,
@@ -201,12 +137,19 @@ pub trait Reads: Send + Sync {
 }
 
 /// Writes the table.
-pub trait Store: Reads + Meter + OrgSettingsReads {
+pub trait Store: Reads + Meter {
     /// Writes one head under its condition.
     fn write_turn(&self, change: &TurnChange) -> impl Future<Output = Result<(), WriteError>> + Send;
     /// Commits a transaction: everything or nothing. The session keeps its stored ratings, which may be newer than the
     /// commit's. Without stored ones it gets the commit's, and once purged it has none.
     fn commit(&self, commit: &Commit) -> impl Future<Output = Result<(), WriteError>> + Send;
+    /// Changes a document under its conditions. Turns see the change as late as [`Documents::live_document`] says.
+    fn change_document(
+        &self,
+        org: &OrgId,
+        id: &DocumentId,
+        change: &DocumentChange,
+    ) -> impl Future<Output = Result<(), WriteError>> + Send;
     /// Stores a user's feedback on a turn in place of that user's earlier feedback, and counts its rating once in the
     /// session's ratings. Returns the stored feedback, which keeps its first creation time. `None` if the session was
     /// purged.

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use contracts::{
+    Fingerprint,
     error::causes,
     id::SessionId,
     read::{AgentSession, Visibility},
@@ -27,10 +28,9 @@ use crate::{
     flow::{
         access,
         admin::{
-            context_edits::Precondition,
+            documents::Precondition,
             notices::{self, SessionPolicy, wait_until_noticed},
         },
-        entity_tag::entity_tag,
         finish::{partial, settle::announce},
         invocation::Invocation,
         read::{
@@ -40,7 +40,7 @@ use crate::{
         usage_hold,
         write::{self, Tried, WriteOutcome},
     },
-    ports::{Deps, FinalizeQueue, Host, OrgSettingsReads, PayloadReads, QueueDeps, Reads, Store},
+    ports::{Deps, FinalizeQueue, Host, PayloadReads, QueueDeps, Reads, Store, TypedDocuments},
     refusal::Refusal,
 };
 
@@ -393,5 +393,6 @@ fn ensure_administrator(caller: &Caller, session: &Session) -> Result<(), Refusa
 /// so that every function computes the same tag.
 #[must_use]
 pub fn session_entity_tag(WithWarnings { result, warnings }: &WithWarnings<AgentSession>) -> String {
-    entity_tag(&(result, warnings))
+    // Strings, numbers and lists always serialize.
+    Fingerprint::hash_bytes(&serde_json::to_vec(&(result, warnings)).unwrap_or_default()).to_string()
 }

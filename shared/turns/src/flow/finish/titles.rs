@@ -26,7 +26,7 @@ use crate::flow::{
     meter,
     write::{self, Tried},
 };
-use crate::ports::{Deps, Host, OrgSettingsReads, Reads, Store, Unavailable};
+use crate::ports::{Deps, Host, Reads, Store, TypedDocuments, Unavailable};
 
 /// The longest time to wait for a title.
 const MAX_WAIT: Duration = Duration::from_secs(10);

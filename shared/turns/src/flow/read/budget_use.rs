@@ -6,7 +6,7 @@ use contracts::{
     BudgetUse, BudgetUseReport, Day, MeterUse, Timestamp,
     id::{OrgId, UserId},
     read::UsageGrouping,
-    request::{Budget, BudgetScope, BudgetUnit, BudgetWindow, limits::MAX_BUDGET_METERS},
+    request::{Budget, BudgetScope, BudgetUnit, BudgetWindow, Budgets, limits::MAX_BUDGET_METERS},
 };
 use futures::{StreamExt, TryStreamExt, stream};
 use protocol::{Caller, budget, usage::UsageAmounts};
@@ -16,7 +16,7 @@ use crate::{
         session_reader::{MAX_CONCURRENT_READS, SessionReader},
         usage::{UsageGroups, readable_user},
     },
-    ports::{MeterReads, PayloadReads, Reads, Unavailable},
+    ports::{DocumentId, MeterReads, PayloadReads, Reads, Unavailable, single},
     refusal::Refusal,
 };
 
@@ -43,7 +43,8 @@ impl<R: Reads + MeterReads, P: PayloadReads> SessionReader<R, P> {
         now: Timestamp,
     ) -> Result<BudgetUseReport, Refusal> {
         let user = readable_user(caller, user)?;
-        let stored = self.store.stored_budgets(&caller.org).await?.budgets;
+        let head = self.store.document(&caller.org, &DocumentId::Budgets).await?;
+        let stored: Budgets = single(&DocumentId::Budgets, head.as_ref())?;
         let (mut cache, mut budgets) = (UsageCache::new(), Vec::new());
         let is_reported = |budget: &&Budget| user.is_none_or(|user| limits_user(budget, user));
         let reported: Vec<&Budget> = stored.budgets.iter().filter(is_reported).collect();

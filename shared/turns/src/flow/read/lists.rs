@@ -17,7 +17,7 @@ use crate::{
         access,
         finish::evidence,
         read::{
-            contexts,
+            documents,
             session_reader::{MAX_CONCURRENT_READS, SessionReader, WithWarnings, parse_sequence},
         },
     },
@@ -120,7 +120,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         }
         let contexts = found.iter().map(|item| &item.contexts);
         let WithWarnings { result: names, warnings } =
-            contexts::load_names(&self.store, caller, contexts).await;
+            documents::load_names(&self.store, caller, contexts).await;
         let items = found.iter().map(|session| view::session_summary(session, &names)).collect();
         Ok(WithWarnings { result: ListResponse::new(items, page_size, token), warnings })
     }

@@ -1,14 +1,13 @@
 //! Reads sessions, turns and payloads as the caller may see them. Nothing here changes the table.
 
 mod budget_use;
-pub(super) mod contexts;
+pub(super) mod documents;
 pub(super) mod export;
 pub(super) mod export_writer;
 mod feedback;
 mod follow;
 pub(super) mod lists;
 mod mode_history;
-mod org_documents;
 pub(super) mod payload_access;
 mod projection;
 mod search;

@@ -16,7 +16,7 @@ use crate::{
         access,
         finish::evidence,
         read::{
-            contexts,
+            documents,
             lists::SessionFilter,
             search_walk::SearchCursor,
             session_reader::{MAX_CONCURRENT_READS, SessionReader, WithWarnings},
@@ -99,7 +99,7 @@ impl<R: Reads + Archive, P: PayloadReads> SessionReader<R, P> {
         access::audit_search(caller);
         let contexts = found.iter().map(|(session, _)| &session.contexts);
         let WithWarnings { result: names, warnings: of_names } =
-            contexts::load_names(&self.store, caller, contexts).await;
+            documents::load_names(&self.store, caller, contexts).await;
         warnings.extend(of_names);
         let items = found
             .into_iter()

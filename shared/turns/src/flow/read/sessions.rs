@@ -13,7 +13,7 @@ use crate::{
         access,
         finish::evidence,
         read::{
-            contexts,
+            documents,
             session_reader::{SessionReader, WithWarnings, parse_sequence},
         },
     },
@@ -109,7 +109,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         }
         let next = turns.last().filter(|_| more).map(|turn| turn.sequence_number.to_string());
         let WithWarnings { result: names, warnings } =
-            contexts::load_names(&self.store, caller, [&session.contexts]).await;
+            documents::load_names(&self.store, caller, [&session.contexts]).await;
         let shown = view::session(&session, &names, modes, &participants, turns, next);
         Ok((WithWarnings { result: shown, warnings }, role))
     }
@@ -141,7 +141,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         let session = found.filter(|_| is_visible).ok_or(Refusal::SessionNotFound)?;
         let session = self.project_all(vec![session], false).await?.pop().ok_or(Refusal::SessionNotFound)?;
         let WithWarnings { result: names, warnings } =
-            contexts::load_names(&self.store, caller, [&session.contexts]).await;
+            documents::load_names(&self.store, caller, [&session.contexts]).await;
         Ok(WithWarnings { result: view::session_summary(&session, &names), warnings })
     }
 

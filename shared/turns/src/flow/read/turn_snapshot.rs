@@ -3,7 +3,7 @@
 use agent::{outcome::Response, tool::rounds::Round};
 use contracts::{
     Timestamp,
-    id::{AgentContextId, SessionId, TurnId},
+    id::{SessionId, TurnId},
     read::{RanBy, StatusReason, StepKind},
     request::UserTurn,
     response::{ToolCall, ToolResult},
@@ -23,7 +23,7 @@ use crate::flow::{
     stored_request,
 };
 use crate::{
-    ports::{AgentEntry, PayloadReads, Reads},
+    ports::{PayloadReads, Reads},
     refusal::Refusal,
     view,
 };
@@ -157,22 +157,6 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         let session = self.store.session(&key).await?;
         let session = self.visible(caller, &key, session).await?;
         Ok(session.and_then(|session| session.last_turn).map(|last| last.id))
-    }
-
-    /// True if the org has an agent context with this id.
-    ///
-    /// # Errors
-    /// If the store can't be read.
-    pub async fn has_agent(&self, caller: &Caller, id: &AgentContextId) -> Result<bool, Refusal> {
-        Ok(self.store.agent_context(&caller.org, id).await?.is_some())
-    }
-
-    /// Lists the org's agent contexts, at most `limit`.
-    ///
-    /// # Errors
-    /// If the store can't be read.
-    pub async fn agents(&self, caller: &Caller, limit: usize) -> Result<Vec<AgentEntry>, Refusal> {
-        Ok(self.store.agents(&caller.org, limit).await?)
     }
 
     /// Reads a turn with its request and its response so far.

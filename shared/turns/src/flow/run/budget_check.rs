@@ -14,7 +14,7 @@ use crate::flow::{
     limits,
     meter::{self, ExceededBudget},
 };
-use crate::ports::{Deps, MeterReads, Reads, Unavailable};
+use crate::ports::{Deps, Reads, TypedDocuments, Unavailable};
 
 /// Returns what a turn has used, whatever the currency of its cost.
 pub(super) fn used(totals: &Totals, spec: &TurnSpec) -> Amounts {

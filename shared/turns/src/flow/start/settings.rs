@@ -35,7 +35,7 @@ use crate::{
             turn_start::{Admission, OrgRules, ReadStart, TurnStart},
         },
     },
-    ports::{AgentDeps, LiveContext, Reads, Unavailable},
+    ports::{AgentDeps, LiveContext, Reads, TypedDocuments, Unavailable},
     refusal::Refusal,
 };
 

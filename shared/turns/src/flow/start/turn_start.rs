@@ -23,7 +23,7 @@ use crate::{
         invocation::RequestScope, limits::OrgLimits, meter::Reservation, owned_turn::OwnedTurn,
         retrieval::question::Question, run::models::Models, start::rerun::RerunSource,
     },
-    ports::{AgentDeps, Reads, Unavailable},
+    ports::{AgentDeps, Documents, Unavailable},
     stream::Writer,
 };
 

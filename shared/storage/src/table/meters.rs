@@ -1,26 +1,20 @@
-//! The budgets of orgs, and their meters.
-
-use std::time::{Duration, Instant};
+//! The meters of budgets.
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 use contracts::{
     Day, Timestamp,
-    error::JsonError,
     id::{OrgId, UserId},
-    request::Budgets,
 };
 use protocol::{
     budget::{self, Amounts, Entry, EntryId, MeterChange, MeterKey, MeterReading, amounts},
     id::{SessionKey, TurnKey},
     usage::{UsageAmounts, UsageKey},
 };
-use turns::ports::{Meter, MeterReads, Page, StoredBudgets, Unavailable, WriteError};
+use turns::ports::{Meter, MeterReads, Page, Unavailable, WriteError};
 
 use super::{
     Table,
-    documents::revision,
     read::{primary, text, unreadable},
-    ttl_cache::TtlCache,
 };
 use crate::{
     failure,
@@ -28,44 +22,10 @@ use crate::{
     key::{Item, decode_part, encode_part},
 };
 
-/// The most time that cached budgets may be stale. Shorter than for settings and contexts, because a lowered limit has
-/// to stop spending.
-const TTL: Duration = Duration::from_secs(10);
-/// The most orgs to cache. Beyond that the cache is cleared.
-const MAX_ORGS: usize = 1_000;
 /// The time for which a meter is stored after its window, in seconds.
 const RETENTION_SECONDS: i64 = 31 * 24 * 60 * 60;
 
-/// Recently read budgets. Their absence is cached too, so an org without budgets pays for no read per turn.
-pub(super) type BudgetCache = TtlCache<OrgId, Budgets>;
-
-pub(super) fn new_cache() -> BudgetCache {
-    TtlCache::new(TTL, MAX_ORGS)
-}
-
 impl MeterReads for Table {
-    async fn budgets(&self, org: &OrgId) -> Result<Budgets, Unavailable> {
-        match self.budget_cache.get(org) {
-            Some(budgets) => Ok(budgets),
-            None => Ok(self.stored_budgets(org).await?.budgets),
-        }
-    }
-
-    async fn stored_budgets(&self, org: &OrgId) -> Result<StoredBudgets, Unavailable> {
-        let read_from = Instant::now();
-        let stored = match self.get(&Item::Budgets(org)).await? {
-            None => StoredBudgets::default(),
-            Some(item) => {
-                check_version(&item).map_err(unreadable)?;
-                let document = text(&item, "Document").unwrap_or_default();
-                let budgets = serde_json::from_str(document).map_err(|error| malformed(&error))?;
-                StoredBudgets { revision: revision(&item), budgets }
-            }
-        };
-        self.budget_cache.put(org.clone(), stored.budgets.clone(), read_from);
-        Ok(stored)
-    }
-
     async fn meter(&self, key: &MeterKey, turn: &TurnKey) -> Result<budget::Meter, Unavailable> {
         let Some(item) = self.get(&Item::Meter(key)).await? else { return Ok(budget::Meter::default()) };
         check_version(&item).map_err(unreadable)?;
@@ -94,24 +54,6 @@ impl MeterReads for Table {
 }
 
 impl Meter for Table {
-    async fn replace_budgets(&self, org: &OrgId, after: &StoredBudgets) -> Result<(), WriteError> {
-        let StoredBudgets { revision, budgets } = after;
-        let document = serde_json::to_string(budgets)
-            .map_err(|error| WriteError::Unknown(JsonError::from(&error).into()))?;
-        let began = Instant::now();
-        match self.replace_document(&Item::Budgets(org), *revision, document).await {
-            Ok(()) => {
-                // Turns of this process see the change at once, turns of other processes within the cache's time.
-                self.budget_cache.put(org.clone(), budgets.clone(), began);
-                Ok(())
-            }
-            Err(error) => {
-                self.budget_cache.remove(org);
-                Err(error)
-            }
-        }
-    }
-
     async fn write_meter(&self, change: &MeterChange) -> Result<budget::Meter, WriteError> {
         let MeterChange { meter: key, turn, before, after, ceiling, .. } = change;
         let (old, new) = (amounts(*before), amounts(*after));
@@ -222,9 +164,4 @@ fn parse_entry(text: &str) -> Option<Entry> {
 fn number(item: &Attributes, name: &str) -> u64 {
     let number = item.get(name).and_then(|value| value.as_n().ok());
     number.and_then(|number| number.parse().ok()).unwrap_or_default()
-}
-
-/// The error gives the location in the document but never its content (I14).
-fn malformed(error: &serde_json::Error) -> Unavailable {
-    Unavailable { what: "the org's budgets", source: JsonError::from(error).into() }
 }

@@ -1,4 +1,4 @@
-//! Changes of an org's budgets. Those of money have to be able to count the org's agents.
+//! The check that budgets of money can count the org's agents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,53 +11,11 @@ use contracts::{
     request::{Budget, BudgetScope, BudgetUnit, BudgetUnpriced, Budgets},
 };
 use futures::{StreamExt, TryStreamExt, stream};
-use protocol::Caller;
 
 use crate::{
-    flow::{
-        access,
-        admin::{context_edits::Precondition, org_settings::must_replace},
-        entity_tag::with_entity_tag,
-        write::{self, ReadBack, Tried, WriteOutcome},
-    },
-    ports::{AgentDeps, LiveContext, Meter, MeterReads, OrgSettingsReads, Reads, StoredBudgets, Unavailable},
+    ports::{AgentDeps, LiveContext, TypedDocuments, Unavailable},
     refusal::Refusal,
 };
-
-/// Replaces the budgets of the caller's org. The same budgets again change nothing, so that a repeated request
-/// succeeds.
-///
-/// # Errors
-/// If the caller isn't an operator, the budgets aren't in the required state, or one of money can't count an agent.
-pub async fn replace_budgets(
-    deps: &impl AgentDeps,
-    caller: &Caller,
-    mut budgets: Budgets,
-    required: &Precondition,
-) -> Result<Budgets, Refusal> {
-    access::require_operator(caller)?;
-    let named = budgets.etag.take();
-    let (store, org) = (deps.store(), &caller.org);
-    write::decide(deps.host(), || async {
-        let before = store.stored_budgets(org).await?;
-        if !must_replace("budgets", (&before.budgets, &budgets), named.as_ref(), required)? {
-            return Ok(Tried::Done(()));
-        }
-        // Boxed: it reads every agent.
-        Box::pin(check_prices(deps, org, &budgets)).await?;
-        let revision = before.revision.saturating_add(1);
-        let after = StoredBudgets { revision, budgets: budgets.clone() };
-        let write = || store.replace_budgets(org, &after);
-        let read_back = || async { Ok(ReadBack::of(&store.stored_budgets(org).await?, &before, &after)) };
-        let written = write::until_known(deps.host(), false, write, read_back).await?;
-        if let WriteOutcome::Applied = written {
-            access::audit_budgets(caller);
-        }
-        Ok::<_, Refusal>(written.done(()))
-    })
-    .await?;
-    Ok(with_entity_tag(budgets))
-}
 
 /// The most agents whose contexts are read at once.
 const MAX_CONCURRENT_READS: usize = 8;

@@ -1,10 +1,10 @@
-//! A stored context, and a version of one.
+//! A stored document, and a version of one.
 
 use agent::context::Rollout;
 use contracts::{Fingerprint, Timestamp, id::UserId};
 use protocol::caller::User;
 use serde::{Deserialize, Serialize};
-use turns::ports::{Authorship, ContextHead, StoredVersion};
+use turns::ports::{Authorship, DocumentHead, StoredVersion};
 
 /// The optional attributes of a head.
 pub(crate) const OPTIONAL: &[&str] = &[
@@ -18,20 +18,23 @@ pub(crate) const OPTIONAL: &[&str] = &[
     "IsDeleted",
 ];
 
-/// See [`key::Item::Agent`](crate::key::Item::Agent) and
-/// [`key::Item::AgentVersion`](crate::key::Item::AgentVersion).
+/// See [`key::Item::Document`](crate::key::Item::Document) and
+/// [`key::Item::ContextVersion`](crate::key::Item::ContextVersion).
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(crate) struct ContextItem {
+pub(crate) struct DocumentItem {
     /// The content as JSON. Absent from a deletion.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     document: Option<String>,
     /// Present on the head of a deleted context, for reads that don't need its document.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     is_deleted: bool,
-    /// Absent from a head that was written without a version.
+    /// Absent from a head that was written without a version, and from budgets and settings.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     version: Option<u32>,
+    /// The number of changes of budgets or settings. Absent if an older version wrote them, and from contexts.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    revision: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     changed: Option<Timestamp>,
     /// Absent if the change was made with AWS credentials.
@@ -51,8 +54,8 @@ pub(crate) struct ContextItem {
     content_hash: Option<Fingerprint>,
 }
 
-impl From<&ContextHead> for ContextItem {
-    fn from(head: &ContextHead) -> Self {
+impl From<&DocumentHead> for DocumentItem {
+    fn from(head: &DocumentHead) -> Self {
         Self {
             document: head.content.clone(),
             is_deleted: head.content.is_none(),
@@ -64,7 +67,7 @@ impl From<&ContextHead> for ContextItem {
     }
 }
 
-impl From<&StoredVersion> for ContextItem {
+impl From<&StoredVersion> for DocumentItem {
     fn from(version: &StoredVersion) -> Self {
         Self {
             document: version.content.clone(),
@@ -76,7 +79,7 @@ impl From<&StoredVersion> for ContextItem {
     }
 }
 
-impl ContextItem {
+impl DocumentItem {
     /// Returns an item with the attributes of a change.
     fn changed(change: Option<&Authorship>) -> Self {
         let by = change.and_then(|change| change.by.as_ref());
@@ -97,11 +100,11 @@ impl ContextItem {
         Some(Authorship { at: self.changed?, by })
     }
 
-    pub(crate) fn into_head(self) -> ContextHead {
+    pub(crate) fn into_head(self) -> DocumentHead {
         let rollout = self.rollout_version.zip(self.rollout_percent);
-        ContextHead {
+        DocumentHead {
             change: self.change(),
-            version: self.version,
+            version: self.version.or(self.revision),
             content: self.document,
             rollout: rollout.map(|(version, percent)| Rollout { version, percent }),
         }
@@ -121,25 +124,28 @@ impl ContextItem {
 
 #[cfg(test)]
 mod tests {
+    use agent::context::ContextKind;
+
     use super::*;
     use crate::item::{decode, encode_item};
     use crate::key::Item;
 
     #[test]
     fn head_and_version_round_trip() {
-        let (org, id) = ("acme".parse().unwrap(), "a".parse().unwrap());
+        let (org, id) = ("acme".parse().unwrap(), ContextKind::Agent.id("a").unwrap());
+        let document = id.clone().into();
         let by = Some(User { id: UserId::new("ada").unwrap(), name: "Ada".to_owned() });
         let change = Authorship { at: Timestamp::from_millis(1), by };
         for content in [Some("{}".to_owned()), None] {
-            let head = ContextHead {
+            let head = DocumentHead {
                 content: content.clone(),
                 version: Some(3),
                 change: Some(change.clone()),
                 rollout: content.as_ref().map(|_| Rollout { version: 2, percent: 10 }),
             };
-            let item = encode_item(&Item::Agent(&org, &id), &ContextItem::from(&head)).unwrap();
+            let item = encode_item(&Item::Document(&org, &document), &DocumentItem::from(&head)).unwrap();
             assert_eq!(item.contains_key("IsDeleted"), content.is_none());
-            assert_eq!(decode::<ContextItem>(item).unwrap().into_head(), head);
+            assert_eq!(decode::<DocumentItem>(item).unwrap().into_head(), head);
             let version = StoredVersion {
                 number: 3,
                 change: change.clone(),
@@ -147,8 +153,9 @@ mod tests {
                 hash: content.as_ref().map(|content| Fingerprint::hash_bytes(content.as_bytes())),
                 content,
             };
-            let item = encode_item(&Item::AgentVersion(&org, &id, 3), &ContextItem::from(&version)).unwrap();
-            assert_eq!(decode::<ContextItem>(item).unwrap().into_version(), Some(version));
+            let item =
+                encode_item(&Item::ContextVersion(&org, &id, 3), &DocumentItem::from(&version)).unwrap();
+            assert_eq!(decode::<DocumentItem>(item).unwrap().into_version(), Some(version));
         }
     }
 }
