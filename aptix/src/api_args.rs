@@ -1,11 +1,20 @@
 //! Options that select the API of a deployment, and the caller's token for it.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
+use client::Api;
+use contracts::id::OrgId;
 use deployment::{SignIn, Store, TokenSource};
+use local::NotRunning;
+use local::token::Identity;
 
 use crate::failure::{Failure, InvalidOption, with_sources};
+use crate::folder_args::FolderArgs;
+
+/// User of the requests to a local cloud that need no user of their own.
+const LOCAL_USER: &str = "ada";
 
 /// Options for the API of a deployment.
 #[derive(Debug, Args)]
@@ -20,6 +29,53 @@ pub(crate) struct ApiArgs {
     /// line
     #[arg(long, env = "APTIX_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     token: Option<String>,
+}
+
+/// Options for the API of a deployment, or else of the running local cloud, as an operator.
+#[derive(Debug, Args)]
+pub(crate) struct AccessArgs {
+    #[command(flatten)]
+    api: ApiArgs,
+    #[command(flatten)]
+    folder: FolderArgs,
+    /// Org to work in, for a local cloud
+    #[arg(long, default_value = "acme")]
+    org: OrgId,
+}
+
+impl AccessArgs {
+    /// Returns a client of the API.
+    pub(crate) async fn connect(self) -> Result<Api, Failure> {
+        connect(self.api, &self.folder, &self.org).await
+    }
+}
+
+/// Returns a client of the named deployment, or else of the local cloud on a folder as an operator of the org.
+pub(crate) async fn connect(api: ApiArgs, folder: &FolderArgs, org: &OrgId) -> Result<Api, Failure> {
+    if let Some(ApiAccess { url, token }) = api.resolve()? {
+        return Ok(Api::new(&url, token.into_client()).map_err(InvalidOption::new)?);
+    }
+    let Some(url) = running_api_url(&folder.data).await else {
+        let not_running = NotRunning::on(&folder.data);
+        return Err(format!("{not_running} For another deployment, use --stack or --api-url.").into());
+    };
+    let identity = Identity { operator: true, ..Identity::user(org.as_str(), LOCAL_USER) };
+    Ok(Api::new(&url, local_token(&folder.data, identity)?)?)
+}
+
+/// Returns the API URL of the local cloud on a folder, if it is running.
+pub(crate) async fn running_api_url(folder: &Path) -> Option<String> {
+    let url = local::api_url(folder)?;
+    let address = url.strip_prefix("http://")?.to_owned();
+    tokio::net::TcpStream::connect(address).await.ok().map(|_| url)
+}
+
+/// Returns tokens of a user of the local cloud on a folder.
+pub(crate) fn local_token(folder: &Path, identity: Identity) -> Result<client::Token, Failure> {
+    let tokens = local::data_folder::tokens(folder)?;
+    tokens.sign(&identity)?;
+    // Signing succeeded above, so it succeeds again.
+    Ok(client::Token::PerRequest(Box::new(move || tokens.sign(&identity).unwrap_or_default())))
 }
 
 /// The API of a deployment, and the caller's token.

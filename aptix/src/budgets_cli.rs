@@ -1,16 +1,14 @@
-//! `aptix budgets`: reads and replaces the budgets of an org, and shows their use, over the API of any deployment.
-
-use std::path::PathBuf;
+//! `aptix budgets`: the budgets of an org, and their use.
 
 use clap::Subcommand;
-use client::{Api, Request};
+use client::Request;
 use contracts::{
     BudgetUse, BudgetUseReport, MeterUse, paths,
     request::{Budget, BudgetUnit, BudgetWindow},
 };
-use serde_json::Value;
 
-use crate::api_args::{ApiAccess, ApiArgs};
+use crate::api_args::AccessArgs;
+use crate::documents_cli::{Single, run_single};
 use crate::escape::escape_line;
 use crate::failure::Failure;
 use crate::output::aligned;
@@ -20,19 +18,8 @@ const MICROS: u64 = 1_000_000;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Budgets {
-    /// Print the budgets as JSON, in the format of `put`
-    Get {
-        #[command(flatten)]
-        api: ApiArgs,
-    },
-    /// Validate the budgets of a JSON file and replace the budgets of your org
-    Put {
-        /// JSON file with `Budgets`, and with `Currency` if a budget is in money; an `ETag` in the file must match the
-        /// stored budgets
-        file: PathBuf,
-        #[command(flatten)]
-        api: ApiArgs,
-    },
+    #[command(flatten)]
+    Document(Single),
     /// Print the use of the org's budgets, or of your own budgets if you aren't an operator
     Use {
         /// Id of a user; another user's id requires the operator role
@@ -42,36 +29,24 @@ pub(crate) enum Budgets {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        api: ApiArgs,
+        access: AccessArgs,
     },
 }
 
-/// Reads or replaces the budgets of the caller's org, and returns them as text.
+/// Runs the command, and returns its output.
 pub(crate) async fn run(command: Budgets) -> Result<String, Failure> {
     match command {
-        Budgets::Get { api } => call(api, Request::get(paths::BUDGETS)).await.map(|budgets| pretty(&budgets)),
-        Budgets::Put { file, api } => {
-            let body: Value = local::json_file::read(&file)?;
-            call(api, Request::put(paths::BUDGETS, body.to_string())).await.map(|budgets| pretty(&budgets))
-        }
-        Budgets::Use { user, json, api } => {
+        Budgets::Document(command) => run_single(paths::BUDGETS, command).await,
+        Budgets::Use { user, json, access } => {
             let user: Vec<(&str, &str)> = user.iter().map(|user| ("userId", user.as_str())).collect();
-            let report = call(api, Request::get(paths::BUDGET_USE).with_query(&user)).await?;
+            let request = Request::get(paths::BUDGET_USE).with_query(&user);
+            let report = access.connect().await?.call(&request).await?;
             if json {
-                return Ok(pretty(&report));
+                return Ok(format!("{report:#}\n"));
             }
             Ok(table(&serde_json::from_value(report)?))
         }
     }
-}
-
-async fn call(api: ApiArgs, request: Request) -> Result<Value, Failure> {
-    let ApiAccess { url, token } = api.require()?;
-    Ok(Api::new(&url, token.into_client())?.call(&request).await?)
-}
-
-fn pretty(value: &Value) -> String {
-    format!("{value:#}\n")
 }
 
 /// Formats a report for a terminal.

@@ -7,18 +7,17 @@ use clap_complete::Shell;
 use local::Function;
 
 use crate::admin_cli::Admin;
-use crate::agents_cli::Agents;
 use crate::budgets_cli::Budgets;
 use crate::chat::Chat;
 use crate::clients_cli::Clients;
 use crate::console_cli::Console;
-use crate::contexts_cli::Contexts;
+use crate::contexts_cli::TableContexts;
 use crate::doctor::Doctor;
+use crate::documents_cli::{Contexts, Documents, Single};
 use crate::failure::Failure;
 use crate::gc_cli::Gc;
 use crate::init::Init;
 use crate::model_args::ModelArgs;
-use crate::modes_cli::Modes;
 use crate::sam_env_cli::SamEnv;
 use crate::serve::Serve;
 use crate::sign_in_cli::{CreateUser, SignInArgs, SignOutArgs};
@@ -75,20 +74,30 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Admin,
     },
-    /// Manage agents and conversation contexts, with their versions, over the API of any deployment
+    /// Manage the agents of your org, with their versions
     Agents {
         #[command(subcommand)]
-        command: Agents,
+        command: Contexts,
     },
-    /// Manage the modes of your org, with their versions, over the API of any deployment
-    Modes {
-        #[command(subcommand)]
-        command: Modes,
-    },
-    /// Manage the agent and conversation contexts of a running local cloud, or of a deployment
-    Contexts {
+    /// Manage the conversation contexts of your org, with their versions
+    Conversations {
         #[command(subcommand)]
         command: Contexts,
+    },
+    /// Manage the modes of your org, with their versions
+    Modes {
+        #[command(subcommand)]
+        command: Documents,
+    },
+    /// Read or replace the settings of your org: defaults, policy, and disabled users, agents and models
+    OrgSettings {
+        #[command(subcommand)]
+        command: Single,
+    },
+    /// Manage agents, conversation contexts and modes in the table of a local cloud, or of a deployment with AWS credentials
+    Contexts {
+        #[command(subcommand)]
+        command: TableContexts,
     },
     /// Assign orgs to client applications whose tokens name no org, in the table of a local cloud or of a deployment
     Clients {

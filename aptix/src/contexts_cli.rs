@@ -9,11 +9,11 @@ use crate::failure::{Failure, InvalidOption};
 use crate::store_args::TableArgs;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Contexts {
+pub(crate) enum TableContexts {
     /// List the contexts of an org
     List {
         /// Org that owns the contexts
-        #[arg(long)]
+        #[arg(long, default_value = "acme")]
         org: String,
         #[command(flatten)]
         table: TableArgs,
@@ -25,7 +25,7 @@ pub(crate) enum Contexts {
         /// Id of the contexts
         id: String,
         /// Org that owns the contexts
-        #[arg(long)]
+        #[arg(long, default_value = "acme")]
         org: String,
         #[command(flatten)]
         table: TableArgs,
@@ -35,23 +35,27 @@ pub(crate) enum Contexts {
         /// JSON file with one context or a list of contexts
         file: PathBuf,
         /// Org that owns the contexts
-        #[arg(long)]
+        #[arg(long, default_value = "acme")]
         org: String,
         #[command(flatten)]
         table: TableArgs,
     },
 }
 
-pub(crate) async fn run(command: Contexts) -> Result<String, Failure> {
-    if let Contexts::List { org, .. } | Contexts::Get { org, .. } | Contexts::Put { org, .. } = &command {
+pub(crate) async fn run(command: TableContexts) -> Result<String, Failure> {
+    if let TableContexts::List { org, .. } | TableContexts::Get { org, .. } | TableContexts::Put { org, .. } =
+        &command
+    {
         let valid = OrgId::new(org.as_str()).map_err(local::contexts::Error::Org);
         valid.map_err(InvalidOption::new)?;
     }
     let text = match command {
-        Contexts::List { org, table } => local::contexts::list(&table.open().await?, &org).await,
-        Contexts::Schema => Ok(local::contexts::schema()),
-        Contexts::Get { id, org, table } => local::contexts::get(&table.open().await?, &org, &id).await,
-        Contexts::Put { file, org, table } => local::contexts::put(&table.open().await?, &org, &file).await,
+        TableContexts::List { org, table } => local::contexts::list(&table.open().await?, &org).await,
+        TableContexts::Schema => Ok(local::contexts::schema()),
+        TableContexts::Get { id, org, table } => local::contexts::get(&table.open().await?, &org, &id).await,
+        TableContexts::Put { file, org, table } => {
+            local::contexts::put(&table.open().await?, &org, &file).await
+        }
     };
     Ok(text? + "\n")
 }

@@ -3,24 +3,21 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // A command writes to its terminal.
 
 mod admin_cli;
-mod agents_cli;
 mod api_args;
 mod budgets_cli;
 mod chat;
 mod cli;
 mod clients_cli;
 mod console_cli;
-mod context_calls;
 mod contexts_cli;
 mod doctor;
+mod documents_cli;
 mod escape;
 mod failure;
 mod folder_args;
 mod gc_cli;
 mod init;
 mod model_args;
-mod modes_cli;
-mod org_settings_cli;
 mod output;
 mod sam_env_cli;
 mod serve;
@@ -30,6 +27,7 @@ mod smoke;
 mod sources_cli;
 mod stack_servers;
 mod store_args;
+mod switch_cli;
 mod token_cli;
 mod usage_cli;
 mod vector_args;
@@ -41,6 +39,8 @@ use std::time::Duration;
 use clap::Parser;
 
 use cli::{Cli, Command, OpenapiVersion, Process};
+use contracts::paths::ORG_SETTINGS;
+use documents_cli::{AGENTS, CONVERSATIONS, MODES, run_context, run_single};
 use failure::Failure;
 use output::print;
 
@@ -80,8 +80,10 @@ async fn run_command(command: Command) -> Result<ExitCode, Failure> {
         Command::Token(token) => token_cli::run(token).await?,
         Command::Demo(model) => return serve::demo(model.resolve().await?).await,
         Command::Admin { command } => print(&admin_cli::run(command).await?)?,
-        Command::Agents { command } => print(&agents_cli::run(command).await?)?,
-        Command::Modes { command } => print(&modes_cli::run(command).await?)?,
+        Command::Agents { command } => print(&run_context(AGENTS, command).await?)?,
+        Command::Conversations { command } => print(&run_context(CONVERSATIONS, command).await?)?,
+        Command::Modes { command } => print(&documents_cli::run(MODES, command).await?)?,
+        Command::OrgSettings { command } => print(&run_single(ORG_SETTINGS, command).await?)?,
         Command::Contexts { command } => print(&contexts_cli::run(command).await?)?,
         Command::Clients { command } => print(&clients_cli::run(command).await?)?,
         Command::Gc(arguments) => gc_cli::run(arguments).await?,

@@ -1,13 +1,13 @@
 //! `aptix usage`: reports what turns consumed.
 
 use clap::{Args, ValueEnum};
-use client::{Api, Request};
+use client::Request;
 use contracts::{
     Day, paths,
     read::{UsageGroup, UsageReport},
 };
 
-use crate::api_args::{ApiAccess, ApiArgs};
+use crate::api_args::AccessArgs;
 use crate::escape::escape_line;
 use crate::failure::Failure;
 use crate::output::aligned;
@@ -30,7 +30,7 @@ pub(crate) struct Usage {
     #[arg(long)]
     csv: bool,
     #[command(flatten)]
-    api: ApiArgs,
+    access: AccessArgs,
 }
 
 /// A property of turns.
@@ -55,9 +55,8 @@ impl Grouping {
 
 /// Returns the report as text.
 pub(crate) async fn run(arguments: Usage) -> Result<String, Failure> {
-    let Usage { from, to, by, user, csv, api } = arguments;
-    let ApiAccess { url, token } = api.require()?;
-    let api = Api::new(&url, token.into_client())?;
+    let Usage { from, to, by, user, csv, access } = arguments;
+    let api = access.connect().await?;
     let start = |day: Option<Day>| day.map(|day| day.start().to_string());
     let parameters =
         [("by", Some(by.name().to_owned())), ("userId", user), ("from", start(from)), ("to", start(to))];

@@ -159,6 +159,91 @@ async fn built_in_contexts_are_shown_and_byte_order_mark_is_accepted() {
     system.cloud.shutdown().await;
 }
 
+/// A new user has a running local cloud, and neither a token nor an option.
+#[tokio::test]
+async fn documents_are_edited_on_local_cloud_without_token() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = async |arguments: &[&str]| {
+        let done = aptix(arguments, &[]).current_dir(folder.path()).output();
+        let done = tokio::time::timeout(PATIENCE, done).await.expect("an end").unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (done.status.code(), text(done.stdout), text(done.stderr))
+    };
+    let write = |content: &Value| std::fs::write(folder.path().join("f.json"), content.to_string()).unwrap();
+    write(&json!({"Budgets": []}));
+    let (status, _, errors) = run(&["budgets", "put", "f.json"]).await;
+    assert_eq!(status, Some(1));
+    assert!(errors.contains("No local cloud is running on the data folder .local-cloud."), "{errors}");
+
+    let data = Data::Folder(folder.path().join(".local-cloud"));
+    let system = System::with(local::Options { data, ..options() }).await;
+    let mode = json!({"Key": "d", "DisplayName": "", "Description": "d", "WhenToUse": "w", "Status": "active",
+        "Version": "1"});
+    for (command, document, name) in [
+        ("agents", json!({"Id": "d", "Name": ""}), "Name"),
+        ("conversations", json!({"Id": "d", "Name": "", "System": "Be brief."}), "Name"),
+        ("modes", mode, "DisplayName"),
+    ] {
+        let named = |value: &str| {
+            let mut document = document.clone();
+            document[name] = json!(value);
+            document
+        };
+        for (number, value) in [(1, "One"), (2, "Two")] {
+            write(&named(value));
+            let (status, output, errors) = run(&[command, "put", "f.json"]).await;
+            assert_eq!(status, Some(0), "{command}: {errors}");
+            assert!(output.starts_with(&format!("Saved d as {number}-")), "{command}: {output}");
+        }
+        let (_, listed, errors) = run(&[command, "list"]).await;
+        assert!(
+            listed.lines().any(|line| line.starts_with("d ") && line.ends_with("Two")),
+            "{listed}{errors}"
+        );
+        let (_, history, errors) = run(&[command, "history", "d"]).await;
+        assert_eq!(history.lines().count(), 2, "{history}{errors}");
+        let (_, output, errors) = run(&[command, "rollback", "d", "1"]).await;
+        assert!(output.contains("content of version 1, as 3-"), "{output}{errors}");
+        let (_, shown, errors) = run(&[command, "get", "d"]).await;
+        assert!(shown.contains("\"One\""), "{command}: {shown}{errors}");
+        let (status, _, errors) = run(&[command, "get", "nobodys"]).await;
+        assert!(status == Some(1) && errors.contains("NotFound") && errors.contains("nobodys"), "{errors}");
+        let (status, _, errors) = run(&[command, "put", "f.json", "--if-match", "7-stale"]).await;
+        assert!(status == Some(1) && errors.contains("exists, with the ETag 3-"), "{errors}");
+        let mut wrong = named("Three");
+        wrong["Nope"] = json!(1);
+        write(&wrong);
+        let (status, _, errors) = run(&[command, "put", "f.json"]).await;
+        assert!(status == Some(1) && errors.contains("Nope"), "{command}: {errors}");
+    }
+    for (command, document, member) in [
+        (&["budgets"][..], json!({"Budgets": []}), "Budgets"),
+        (&["org-settings"], json!({"RetentionDays": 3}), "RetentionDays"),
+        (&["admin", "org-settings"], json!({"RetentionDays": 4}), "RetentionDays"),
+    ] {
+        write(&document);
+        let (status, _, errors) = run(&[command, &["put", "f.json"]].concat()).await;
+        assert_eq!(status, Some(0), "{command:?}: {errors}");
+        let (_, shown, errors) = run(&[command, &["get"]].concat()).await;
+        assert_eq!(serde_json::from_str::<Value>(&shown).unwrap()[member], document[member], "{errors}");
+        let stale = run(&[command, &["put", "f.json", "--if-match", "stale"]].concat()).await;
+        assert_eq!(stale.0, Some(0), "the same content again changes nothing: {}", stale.2);
+        write(&json!({"Nope": 1}));
+        let (status, _, errors) = run(&[command, &["put", "f.json"]].concat()).await;
+        assert!(status == Some(1) && errors.contains("Nope"), "{command:?}: {errors}");
+        let (status, _, errors) = run(&[command, &["put", "absent.json"]].concat()).await;
+        assert!(status == Some(1) && errors.contains("Can't read absent.json"), "{command:?}: {errors}");
+    }
+    let (status, listed, errors) = run(&["agents", "list", "--org", "other"]).await;
+    assert!(status == Some(0) && !listed.contains("Two") && listed.contains("built-in"), "{listed}{errors}");
+    for command in [&["usage"][..], &["budgets", "use"], &["admin", "disable", "acme"], &["contexts", "list"]]
+    {
+        let (status, _, errors) = run(command).await;
+        assert_eq!(status, Some(0), "{command:?}: {errors}");
+    }
+    system.cloud.shutdown().await;
+}
+
 /// Nothing listens at the address, so a file that was read ends in a failed connection.
 #[tokio::test]
 async fn json_files_may_begin_with_byte_order_mark() {

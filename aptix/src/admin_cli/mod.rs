@@ -5,18 +5,19 @@ mod queues;
 mod show;
 
 use clap::{Args, Subcommand};
-use client::{Api, Request};
+use client::Request;
 use contracts::id::{SessionId, TurnId};
 use contracts::paths::{self, SessionPath, TurnPath};
 use deployment::{Aws, Stack, page_token_key};
 use serde_json::Value;
 
-use crate::api_args::{ApiAccess, ApiArgs};
+use crate::api_args::AccessArgs;
+use crate::documents_cli::{Single, run_single};
 use crate::escape::escape_line;
-use crate::failure::{Failure, InvalidOption};
-use crate::org_settings_cli::{self, OrgSettings, SubjectArgs};
+use crate::failure::Failure;
 use crate::output::print;
 use crate::store_args::{QueueArgs, StoreArgs};
+use crate::switch_cli::{SubjectArgs, switch};
 use queues::DeadLetters;
 use show::Show;
 
@@ -32,10 +33,10 @@ pub(crate) enum Admin {
     Disable(SubjectArgs),
     /// Accept new turns again
     Enable(SubjectArgs),
-    /// Read or replace the settings of your org: defaults, policy, and disabled users, agents and models
+    /// The same as `aptix org-settings`
     OrgSettings {
         #[command(subcommand)]
-        command: OrgSettings,
+        command: Single,
     },
     /// Close a session to turns, tool results and changes, and cancel its open turn
     Quarantine(SessionArgs),
@@ -61,7 +62,7 @@ pub(crate) struct TurnArgs {
     /// Id of the turn
     turn: TurnId,
     #[command(flatten)]
-    api: ApiArgs,
+    access: AccessArgs,
 }
 
 #[derive(Debug, Args)]
@@ -69,7 +70,7 @@ pub(crate) struct SessionArgs {
     /// Id of the session
     session: SessionId,
     #[command(flatten)]
-    api: ApiArgs,
+    access: AccessArgs,
 }
 
 #[derive(Debug, Args)]
@@ -85,9 +86,9 @@ pub(crate) async fn run(command: Admin) -> Result<String, Failure> {
         Admin::Show(arguments) => show::run(arguments).await,
         Admin::Abandon(arguments) => end(arguments, paths::ABANDON).await,
         Admin::Settle(arguments) => end(arguments, paths::SETTLE).await,
-        Admin::Disable(arguments) => org_settings_cli::switch(arguments, true).await,
-        Admin::Enable(arguments) => org_settings_cli::switch(arguments, false).await,
-        Admin::OrgSettings { command } => org_settings_cli::run(command).await,
+        Admin::Disable(arguments) => switch(arguments, true).await,
+        Admin::Enable(arguments) => switch(arguments, false).await,
+        Admin::OrgSettings { command } => run_single(paths::ORG_SETTINGS, command).await,
         Admin::Quarantine(arguments) => change(arguments, paths::QUARANTINE).await,
         Admin::Release(arguments) => change(arguments, paths::RELEASE).await,
         Admin::Queue(arguments) => queues::report(arguments).await,
@@ -97,24 +98,19 @@ pub(crate) async fn run(command: Admin) -> Result<String, Failure> {
     }
 }
 
-async fn end(TurnArgs { session, turn, api }: TurnArgs, path: TurnPath) -> Result<String, Failure> {
-    let summary = connect(api)?.call(&Request::post_empty(path.fill(&session, &turn))).await?;
+async fn end(TurnArgs { session, turn, access }: TurnArgs, path: TurnPath) -> Result<String, Failure> {
+    let summary = access.connect().await?.call(&Request::post_empty(path.fill(&session, &turn))).await?;
     let text =
         |pointer: &str| escape_line(summary.pointer(pointer).and_then(Value::as_str).unwrap_or_default());
     Ok(format!("{turn} is {} ({}).\n", text("/Status/Id"), text("/StatusReason")))
 }
 
-async fn change(SessionArgs { session, api }: SessionArgs, path: SessionPath) -> Result<String, Failure> {
-    let summary = connect(api)?.call(&Request::post_empty(path.fill(&session))).await?;
+async fn change(SessionArgs { session, access }: SessionArgs, path: SessionPath) -> Result<String, Failure> {
+    let summary = access.connect().await?.call(&Request::post_empty(path.fill(&session))).await?;
     Ok(match summary.get("QuarantinedDate").and_then(Value::as_str) {
         Some(since) => format!("{session} is quarantined since {}.\n", escape_line(since)),
         None => format!("{session} is not quarantined.\n"),
     })
-}
-
-fn connect(api: ApiArgs) -> Result<Api, Failure> {
-    let ApiAccess { url, token } = api.require()?;
-    Ok(Api::new(&url, token.into_client()).map_err(InvalidOption::new)?)
 }
 
 async fn rotate_key(RotateKey { stack }: RotateKey) -> Result<String, Failure> {

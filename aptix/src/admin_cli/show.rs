@@ -9,8 +9,7 @@ use contracts::id::{SessionId, TurnId};
 use contracts::paths::{self, TurnPath};
 use contracts::read::{PayloadValue, SessionRecord, TurnRecord, TurnRecords};
 
-use super::connect;
-use crate::api_args::ApiArgs;
+use crate::api_args::AccessArgs;
 use crate::escape::{escape_line, escape_text};
 use crate::failure::Failure;
 
@@ -24,12 +23,12 @@ pub(crate) struct Show {
     #[arg(long)]
     contents: bool,
     #[command(flatten)]
-    api: ApiArgs,
+    access: AccessArgs,
 }
 
 /// Returns the state of the turn as text.
-pub(super) async fn run(Show { session, turn, contents, api }: Show) -> Result<String, Failure> {
-    let api = connect(api)?;
+pub(super) async fn run(Show { session, turn, contents, access }: Show) -> Result<String, Failure> {
+    let api = access.connect().await?;
     let records = api.call(&Request::get(paths::RECORDS.fill(&session, &turn))).await?;
     let mut text = describe(&serde_json::from_value(records)?)?;
     if contents {

@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use client::{Api, Token};
+use client::Api;
 use local::token::Identity;
 use local::{Cloud, Data, Model, Options};
 
-use crate::api_args::{ApiAccess, ApiArgs};
+use crate::api_args::{ApiAccess, ApiArgs, local_token, running_api_url};
 use crate::failure::{Failure, InvalidOption};
 use crate::folder_args::FolderArgs;
 use crate::model_args::ModelArgs;
@@ -51,7 +51,7 @@ impl Deployment {
         }
         let identity = Identity::user(org, user);
         if let Some(url) = running_api_url(&data).await {
-            let api = Api::new(&url, token_source(&data, identity)?)?;
+            let api = Api::new(&url, local_token(&data, identity)?)?;
             return Ok(Self {
                 api,
                 name: format!("the local cloud at {url}"),
@@ -59,7 +59,7 @@ impl Deployment {
             });
         }
         let cloud = serve::start(cloud_options(&data, model.resolve().await?)).await?;
-        let api = Api::new(cloud.url(), token_source(&data, identity)?)?;
+        let api = Api::new(cloud.url(), local_token(&data, identity)?)?;
         let name = format!("a local cloud on {}, which stops with this chat", data.display());
         Ok(Self { api, name, started_cloud: StartedCloud(Some(cloud)) })
     }
@@ -82,18 +82,4 @@ fn cloud_options(data: &Path, model: Model) -> Options {
         provider_messages: true,
         ..Options::default()
     }
-}
-
-/// Returns the API URL of the local cloud on a folder, if it is running.
-async fn running_api_url(folder: &Path) -> Option<String> {
-    let url = local::api_url(folder)?;
-    let address = url.strip_prefix("http://")?.to_owned();
-    tokio::net::TcpStream::connect(address).await.ok().map(|_| url)
-}
-
-fn token_source(folder: &Path, identity: Identity) -> Result<Token, Failure> {
-    let tokens = local::data_folder::tokens(folder)?;
-    tokens.sign(&identity)?;
-    // Signing succeeded above, so it succeeds again.
-    Ok(Token::PerRequest(Box::new(move || tokens.sign(&identity).unwrap_or_default())))
 }

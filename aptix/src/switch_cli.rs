@@ -1,35 +1,18 @@
-//! `aptix admin org-settings`, `disable` and `enable`: settings of an org, over the API of any deployment.
+//! `aptix admin disable` and `enable`: what the settings of an org disable.
 
-use std::path::PathBuf;
-
-use clap::{Args, Subcommand};
-use client::{Api, Error, Request};
+use clap::Args;
+use client::{Error, Request};
 use contracts::id::OrgId;
 use contracts::paths;
 use serde_json::{Value, json};
 
-use crate::api_args::{ApiAccess, ApiArgs};
+use crate::api_args::{ApiArgs, connect};
 use crate::escape::escape_line;
 use crate::failure::{Failure, InvalidOption};
+use crate::folder_args::FolderArgs;
 
 /// The most tries of a change while others change the settings.
 const MAX_TRIES: usize = 5;
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum OrgSettings {
-    /// Print the settings of your org as JSON, in the format of `put`
-    Get {
-        #[command(flatten)]
-        api: ApiArgs,
-    },
-    /// Validate the settings of a JSON file and replace your org's settings; turns see the change within a minute
-    Put {
-        /// JSON file; an `ETag` in the file must match the stored settings
-        file: PathBuf,
-        #[command(flatten)]
-        api: ApiArgs,
-    },
-}
 
 /// The subject to disable or enable: the org, unless options name parts of it.
 #[derive(Debug, Args)]
@@ -47,24 +30,14 @@ pub(crate) struct SubjectArgs {
     model: Option<String>,
     #[command(flatten)]
     api: ApiArgs,
-}
-
-/// Reads or replaces the settings, and returns them as text.
-pub(crate) async fn run(command: OrgSettings) -> Result<String, Failure> {
-    let (request, api) = match command {
-        OrgSettings::Get { api } => (Request::get(paths::ORG_SETTINGS), api),
-        OrgSettings::Put { file, api } => {
-            let settings: Value = local::json_file::read(&file)?;
-            (Request::put(paths::ORG_SETTINGS, settings.to_string()), api)
-        }
-    };
-    Ok(format!("{:#}\n", open(api)?.call(&request).await?))
+    #[command(flatten)]
+    folder: FolderArgs,
 }
 
 /// Disables or enables the org or parts of it, and returns what changed.
 pub(crate) async fn switch(arguments: SubjectArgs, disable: bool) -> Result<String, Failure> {
-    let SubjectArgs { org, user, agent, model, api } = arguments;
-    let api = open(api)?;
+    let SubjectArgs { org, user, agent, model, api, folder } = arguments;
+    let api = connect(api, &folder, &org).await?;
     let subjects = [("Users", "user", user), ("Agents", "agent", agent), ("Models", "model", model)];
     let subjects = subjects.into_iter().filter_map(|(list, kind, id)| Some((list, kind, id?)));
     let subjects: Vec<(&str, &str, String)> = subjects.collect();
@@ -112,11 +85,6 @@ fn report(org: &OrgId, subjects: &[(&str, &str, String)], disable: bool) -> Stri
         subjects.iter().map(|(_, kind, id)| format!("{kind} {}", escape_line(id))).collect();
     let subject = if names.is_empty() { format!("org {org}") } else { names.join(", ") };
     format!("{subject}: {state}. {effect} within a minute.\n")
-}
-
-fn open(api: ApiArgs) -> Result<Api, Failure> {
-    let ApiAccess { url, token } = api.require()?;
-    Ok(Api::new(&url, token.into_client()).map_err(InvalidOption::new)?)
 }
 
 #[cfg(test)]
