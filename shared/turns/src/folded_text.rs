@@ -2,7 +2,7 @@
 //!
 //! Two texts that a user takes for the same have the same form: `Straße` and `STRASSE`, `Łódź` and `lodz`, `ＡＰＩ` and
 //! `api`. Where scripts meet without a space, a word begins. Index and scan both depend on it, so a change here changes the
-//! terms of [`crate::prefix_terms`], which stored entries have.
+//! terms of [`crate::text_search::add_terms`], which stored entries have.
 
 use std::ops::Range;
 

@@ -9,7 +9,6 @@ pub mod document_view;
 pub mod flow;
 mod folded_text;
 pub mod ports;
-pub mod prefix_terms;
 pub mod refusal;
 mod step_view;
 pub mod stream;

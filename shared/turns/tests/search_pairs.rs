@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use turns::{prefix_terms::add_terms, text_search::SearchTerms};
+use turns::text_search::{SearchTerms, add_terms};
 
 const PAIRS: &str = include_str!("data/search_pairs.tsv");
 

@@ -11,7 +11,7 @@ use protocol::{Caller, id::SessionKey, transition::begin::Submission};
 use crate::{
     flow::{
         invocation::Invocation,
-        retrieval::question::Question,
+        retrieval::Question,
         run::{
             agent_loop::AttemptStart,
             attempt,

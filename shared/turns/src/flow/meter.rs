@@ -1,5 +1,6 @@
 //! Meters of budgets: a turn's start reserves an estimate, a running turn raises it, and its finalization replaces it by
-//! the turn's usage. A refused start removes the entries that starts and functions left behind when they died.
+//! the turn's usage. What a turn used is held until then, however late that is. A refused start removes the entries that
+//! starts and functions left behind when they died.
 
 use std::{ops::ControlFlow, time::Duration};
 
@@ -14,15 +15,15 @@ use protocol::{
     budget::{self, Amounts, Ceiling, Entry, EntryId, MeterChange, MeterKey, MeterRef, RateLimits, Subjects},
     detail::Report,
     id::TurnKey,
+    spent::Spent,
     transition::{meter_hold, wait},
     turn::Turn,
 };
 
-use crate::flow::{
-    meter_change::{self, replacement},
-    write::{self, Tried},
+use crate::{
+    flow::write::{self, Tried},
+    ports::{Deps, Host, Meter as _, MeterReads, Reads, TypedDocuments, Unavailable, WriteError},
 };
-use crate::ports::{Deps, Host, Meter, MeterReads, Reads, TypedDocuments, Unavailable, WriteError};
 
 /// The wait that a limit of concurrent turns suggests if no holder's can be estimated.
 const MIN_WAIT: Duration = Duration::from_secs(1);
@@ -353,7 +354,7 @@ async fn raise_one(
     meter: &MeterRef,
     needed: Amounts,
 ) -> Result<Option<ExceededBudget>, Unavailable> {
-    meter_change::change_entry(deps, meter, turn, |key, stored, entry| {
+    change_entry(deps, meter, turn, |key, stored, entry| {
         let change = budget::raise(budgets, subjects, meter, (key.clone(), turn.key.clone()), entry, needed);
         if change.after == change.before {
             return ControlFlow::Break(None);
@@ -446,7 +447,7 @@ async fn replace_entry(
     used: Option<Amounts>,
     keeps_entry: bool,
 ) -> Result<(), Unavailable> {
-    meter_change::change_entry(deps, meter, turn, |key, _, entry| {
+    change_entry(deps, meter, turn, |key, _, entry| {
         let after = used.filter(|_| meter.owns(entry)).map(|amounts| Entry { amounts, ..entry });
         match keeps_entry && Some(entry) == after {
             true => ControlFlow::Break(()),
@@ -457,4 +458,87 @@ async fn replace_entry(
         }
     })
     .await
+}
+
+/// The replacement of an entry, whatever the sums are.
+pub(crate) fn replacement(
+    meter: MeterKey,
+    turn: &TurnKey,
+    before: Entry,
+    after: Option<Entry>,
+) -> MeterChange {
+    let keeps_entry = after.is_some();
+    let (turn, before, ceiling) = (turn.clone(), Some(before), Ceiling::default());
+    MeterChange { meter, turn, before, after, keeps_entry, ceiling }
+}
+
+/// Changes the entry of a turn as `change` decides on the stored one, or ends with its result. An entry that is gone has
+/// expired with its window, or the turn is counted: then there is nothing to change.
+///
+/// # Errors
+/// If the table can't be reached.
+pub(crate) async fn change_entry<T: Default>(
+    deps: &impl Deps,
+    meter: &MeterRef,
+    turn: &Turn,
+    change: impl Fn(&MeterKey, &budget::Meter, Entry) -> ControlFlow<T, MeterChange>,
+) -> Result<T, Unavailable> {
+    let key = meter.key(&turn.key, &turn.requested_by);
+    write::decide(deps.host(), || async {
+        let stored = deps.store().meter(&key, &turn.key).await?;
+        let Some(entry) = stored.entry else { return Ok(Tried::Done(T::default())) };
+        Ok(match change(&key, &stored, entry) {
+            ControlFlow::Break(done) => Tried::Done(done),
+            ControlFlow::Continue(change) => {
+                deps.store().write_meter(&change).await.map(|_| T::default()).into()
+            }
+        })
+    })
+    .await
+}
+
+/// Raises the entries of a turn to what it used, before it is settled or suspended. The limit may be exceeded by it: the
+/// usage is paid for. Within what its start reserved, a turn writes nothing. A failure is only logged, so that the answer
+/// isn't lost.
+pub(crate) async fn hold(deps: &impl Deps, turn: &Turn, report: &Report, reserved: Amounts) {
+    if turn.meters.is_empty() {
+        return;
+    }
+    if let Err(error) = raise_to_usage(deps, turn, report, reserved).await {
+        tracing::error!(error = %causes(&error), "{}", contracts::log::USAGE_NOT_HELD);
+    }
+}
+
+/// Raises the entries of a turn that is ended from outside, or was, to what it has spent as far as that is known. So turns
+/// that are cancelled one after another count in their limits without the finalizer.
+pub(crate) async fn hold_spent(deps: &impl Deps, turn: &Turn, spent: Option<&Spent>) {
+    if let Some(spent) = spent {
+        Box::pin(hold(deps, turn, &Report::default().with_spent(spent), Amounts::default())).await;
+    }
+}
+
+async fn raise_to_usage(
+    deps: &impl Deps,
+    turn: &Turn,
+    report: &Report,
+    reserved: Amounts,
+) -> Result<(), Unavailable> {
+    let budgets = deps.store().budgets(&turn.key.session.org).await?;
+    // Turns without a price are only counted, not limited.
+    let used = Amounts { unpriced: 0, ..Amounts::of_turn(report, budgets.currency.as_deref()) };
+    if used.beyond(reserved) == Amounts::default() {
+        return Ok(());
+    }
+    let limited = turn.meters.iter().filter(|meter| budget::may_limit_amounts(&budgets, meter.kind()));
+    let raised = limited.map(|meter| {
+        change_entry(deps, meter, turn, move |key, _, entry| {
+            let amounts = entry.amounts.max(used);
+            if !meter.owns(entry) || amounts == entry.amounts {
+                return ControlFlow::Break(());
+            }
+            let after = Some(Entry { amounts, ..entry });
+            ControlFlow::Continue(replacement(key.clone(), &turn.key, entry, after))
+        })
+    });
+    try_join_all(raised).await.map(|_| ())
 }

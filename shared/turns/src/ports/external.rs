@@ -45,7 +45,7 @@ pub struct IndexQuery<'a> {
     pub user: Option<&'a UserId>,
     /// Only sessions whose last activity is in this range.
     pub active: TimeRange,
-    /// Only sessions that have all of these terms, see [`crate::prefix_terms`].
+    /// Only sessions that have all of these terms, see [`crate::text_search::add_terms`].
     pub terms: &'a BTreeSet<String>,
 }
 

@@ -27,7 +27,6 @@ use crate::{
     flow::admin::{
         document_check::{self, Fault, fault},
         item_check::ItemCheck,
-        session_check,
     },
     ports::{Archive, ArchiveItem, ArchivedSession, PayloadReads},
 };
@@ -103,8 +102,8 @@ impl<S: Archive, P: PayloadReads> ExportReader<'_, S, P> {
             }
         }
         let (at, session) = session.ok_or_else(|| fault("Stored", "lacks the item of the session"))?;
-        let heads = session_check::checked_heads(&at, &session, &parts)?;
-        let session = session_check::with_sums(session, &parts, &heads);
+        let heads = document_check::checked_heads(&at, &session, &parts)?;
+        let session = document_check::with_sums(session, &parts, &heads);
         let mut files = Vec::new();
         for (number, turn) in export.turns.into_iter().enumerate() {
             let at = |rest: String| format!("Turns[{number}].{rest}");
@@ -120,7 +119,7 @@ impl<S: Archive, P: PayloadReads> ExportReader<'_, S, P> {
         let present: BTreeSet<&Payload> = files.iter().map(|file| &file.payload).collect();
         for head in heads.values() {
             if let Some(missing) =
-                session_check::required_payloads(head).find(|payload| !present.contains(payload))
+                document_check::required_payloads(head).find(|payload| !present.contains(payload))
             {
                 let rule = format!(
                     "lacks the {} of the turn {}: export the session again",

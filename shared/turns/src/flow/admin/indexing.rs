@@ -14,7 +14,7 @@ use crate::{
     ports::{
         Archive, Backfill, Indexed, ListError, Page, Reads, Record, SessionIndex, TimeRange, Unavailable,
     },
-    prefix_terms::{MAX_TERMS, add_terms},
+    text_search::{MAX_TERMS, add_terms},
 };
 
 /// The number of turns to read at a time.

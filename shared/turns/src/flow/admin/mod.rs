@@ -1,10 +1,8 @@
 //! Changes at a user's request: sessions and documents; cancel, edit, fork, import, feedback, purge and indexing.
 
-pub(super) mod cancel;
 mod document_check;
 pub(super) mod documents;
 pub(super) mod export_reader;
-pub(super) mod feedback;
 pub(super) mod fork;
 pub(super) mod import;
 pub(super) mod indexing;
@@ -12,5 +10,5 @@ mod item_check;
 pub(super) mod notices;
 mod price_check;
 pub(super) mod purge;
-mod session_check;
 pub(super) mod session_edits;
+pub(super) mod turns;

@@ -33,11 +33,11 @@ use crate::{
         },
         finish::{partial, settle::announce},
         invocation::Invocation,
+        meter,
         read::{
             session_reader::{SessionReader, WithWarnings},
             sessions::TurnsPage,
         },
-        usage_hold,
         write::{self, Tried, WriteOutcome},
     },
     ports::{Deps, FinalizeQueue, Host, PayloadReads, QueueDeps, Reads, Store, TypedDocuments},
@@ -303,7 +303,7 @@ async fn write_change(
     let with_work = |change: &TurnChange| change.clone().with_partial_work(left.clone());
     let turns: Vec<TurnChange> = commit.turns.iter().map(with_work).collect();
     let spent = turns.first().and_then(|change| change.after.spent.as_ref());
-    usage_hold::hold_spent(deps, turn, spent).await;
+    meter::hold_spent(deps, turn, spent).await;
     Ok(write::commit(deps, &Commit { turns, ..commit.clone() }).await?)
 }
 

@@ -5,7 +5,6 @@ pub(super) mod finalize;
 pub(super) mod outcomes;
 pub(super) mod partial;
 pub(super) mod replay;
-pub(super) mod salvage;
 pub(super) mod settle;
 pub(super) mod steps;
 pub(super) mod sweep;

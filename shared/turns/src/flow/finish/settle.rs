@@ -18,7 +18,6 @@ use crate::{
         finish::{outcomes, replay},
         meter,
         owned_turn::OwnedTurn,
-        usage_hold,
         write::{self, WriteOutcome},
     },
     ports::{Deps, FinalizeQueue, Host, Payloads, QueueDeps, Timer, Unavailable},
@@ -37,7 +36,7 @@ pub(crate) async fn settle(
 ) -> Result<Response, Refusal> {
     let turn = &owned.turn;
     // The next turn may start once this one is answered, so the limits count it by then. Storing the outcome takes longer.
-    let held = Box::pin(usage_hold::hold(deps, turn, &outcome.report, owned.reserved));
+    let held = Box::pin(meter::hold(deps, turn, &outcome.report, owned.reserved));
     let (stored, ()) = join(store_outcome(deps, owned, &outcome, files), held).await;
     let (change, response) = match stored {
         Ok(()) => (outcomes::transition_of(deps, turn, turn.attempt.clone(), &outcome), outcome.response),
@@ -122,7 +121,7 @@ async fn store_outcome(
 pub(crate) async fn record_spent(deps: &impl Deps, owned: &OwnedTurn, stored: &Turn) {
     let Some(spent) = owned.spending.at_stop() else { return };
     let Ok(change) = spend::record(stored, &owned.turn.attempt, spent) else { return };
-    let held = usage_hold::hold_spent(deps, stored, change.after.spent.as_ref());
+    let held = meter::hold_spent(deps, stored, change.after.spent.as_ref());
     if let (Err(error), ()) = join(write::turn(deps, &change), held).await {
         tracing::warn!(error = %causes(&error), "{}", contracts::log::USAGE_NOT_STORED);
     }

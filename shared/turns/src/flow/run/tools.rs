@@ -19,11 +19,7 @@ use protocol::turn::Turn;
 use crate::{
     flow::{
         owned_turn::OwnedTurn,
-        retrieval::{
-            self,
-            embed::{embed, truncate},
-            search::{RetrievalSkipped, log_skipped},
-        },
+        retrieval::{self, RetrievalSkipped, embed, log_skipped, truncate},
         run::lease::{self, OwnershipLost},
         stored_request,
     },
@@ -188,7 +184,7 @@ pub(super) async fn search_sources(
     let org = &turn.key.session.org;
     let result = match inputs.1 {
         Ok(vector) => {
-            retrieval::search::search(deps, org, sources, (text, &request.rag_scope), &vector, deadline).await
+            retrieval::search(deps, org, sources, (text, &request.rag_scope), &vector, deadline).await
         }
         Err(error) => Err(error),
     };

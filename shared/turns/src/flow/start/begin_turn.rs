@@ -24,7 +24,7 @@ use crate::{
         finish::{evidence::TurnEvidence, finalize},
         meter::{self, Reservation},
         owned_turn::{Lease, OwnedTurn},
-        retrieval::excerpts::{RetrievalResult, join_search, retrieve},
+        retrieval::{RetrievalResult, join_search, retrieve},
         start::{
             initial_step::{InitialInputs, TurnSettings, expected_call, initial_step},
             settings::{self, ResolvedTurn},

@@ -14,9 +14,9 @@ use crate::{
         access,
         finish::{
             replay::{self, WaitOutcome},
-            salvage,
+            sweep,
         },
-        retrieval::question::while_embedding,
+        retrieval::while_embedding,
         start::{
             takeover::{resolve_after_takeover, take_over},
             turn_start::{Admission, Claim, OrgRules, ReadStart, StartConditions, TurnStart},
@@ -136,7 +136,7 @@ impl<D: AgentDeps> TurnStart<'_, D> {
                 read.begin(admission, open, staged.commit()?).await?
             }
             Decision::SalvageFirst(open) => {
-                salvage::salvage(deps, &open).await?;
+                sweep::salvage(deps, &open).await?;
                 return Ok(Tried::Progress);
             }
             // Another submission started the turn and stored its request.

@@ -12,21 +12,21 @@ use protocol::{
 use crate::{
     flow::{
         finish::{
-            outcomes, partial, salvage,
+            outcomes, partial,
             settle::announce,
             steps::{self, LatestStep},
+            sweep,
         },
         invocation::RequestScope,
         meter,
         owned_turn::{Lease, OwnedTurn},
-        retrieval::excerpts::retrieve,
+        retrieval::retrieve,
         start::{
             initial_step::{InitialInputs, TurnSettings, initial_step},
             rerun::{AncestryCut, parent_of},
             settings::effective_settings,
             turn_start::ReadStart,
         },
-        usage_hold,
         write::{self, WriteOutcome},
     },
     ports::{AgentDeps, Host, QueueDeps, Reads, Timer},
@@ -47,7 +47,7 @@ pub(crate) async fn take_over(
     let fence = match take_over::take_over(dead, host.attempt_id(), Purpose::Retry, host.now(), timing) {
         Ok(fence) => fence,
         Err(take_over::TakeOverError::NoAttemptLeft) => {
-            if let Some(turn) = salvage::salvage(deps, dead).await? {
+            if let Some(turn) = sweep::salvage(deps, dead).await? {
                 announce(deps, &turn, scope.correlation.as_ref()).await;
             }
             return Ok(None);
@@ -78,7 +78,7 @@ pub(crate) async fn take_over(
         });
         return Ok(Some((owned, step)));
     };
-    Box::pin(usage_hold::hold(deps, &owned.turn, &outcome.report, Amounts::default())).await;
+    Box::pin(meter::hold(deps, &owned.turn, &outcome.report, Amounts::default())).await;
     // I4, I9: a durable answer is used, not paid for again.
     if let Ok(change) = outcomes::transition_of(deps, &owned.turn, writer, &outcome) {
         write::turn(deps, &change).await?;

@@ -21,7 +21,7 @@ use protocol::{
 use crate::{
     flow::{
         invocation::RequestScope, limits::OrgLimits, meter::Reservation, owned_turn::OwnedTurn,
-        retrieval::question::Question, run::models::Models, start::rerun::RerunSource,
+        retrieval::Question, run::models::Models, start::rerun::RerunSource,
     },
     ports::{AgentDeps, Documents, Unavailable},
     stream::Writer,

@@ -1,14 +1,17 @@
-//! Ends an open turn at the caller's request: cancels it, or abandons or settles it for an operator.
+//! Changes of a turn at a caller's request: cancels it, abandons or settles it for an operator, and rates it.
 
 use contracts::{
     id::{SessionId, TurnId},
     invoke_result::Warning,
+    read::TurnFeedback,
+    request::FeedbackRequest,
 };
 use futures::future::join3;
 use protocol::{
     Caller,
+    detail::Feedback,
     id::SessionKey,
-    transition::settle,
+    transition::{settle, wait},
     turn::{EndReason, Turn, Verdict},
 };
 
@@ -18,11 +21,12 @@ use crate::{
         admin::notices::wait_until_noticed,
         finish::{partial, settle::announce, sweep::sweep_turn},
         invocation::Invocation,
-        usage_hold,
+        meter,
         write::{self, Tried, WriteOutcome},
     },
-    ports::{Deps, Host, ProviderResponses, QueueDeps},
+    ports::{Deps, Host, ProviderResponses, QueueDeps, Store},
     refusal::Refusal,
+    view,
 };
 
 /// The outcome of a cancel or an abandonment.
@@ -109,7 +113,7 @@ async fn end(
         };
         let change = change.with_partial_work(left);
         // The session accepts a new turn once this one is ended.
-        usage_hold::hold_spent(deps, &turn, change.after.spent.as_ref()).await;
+        meter::hold_spent(deps, &turn, change.after.spent.as_ref()).await;
         if let WriteOutcome::Superseded(_) = write::turn(deps, &change).await? {
             return Ok(Tried::Conflict);
         }
@@ -139,4 +143,32 @@ pub async fn settle_turn(
     sweep_turn(deps, upstream, &key).await?;
     access::audit_write(deps.store(), "settle", caller, &session).await;
     Ok(())
+}
+
+/// Stores the caller's feedback on a turn.
+///
+/// # Errors
+/// If this caller has no such turn, it isn't finished, or its session is quarantined.
+pub async fn submit_feedback(
+    deps: &impl Deps,
+    caller: &Caller,
+    session: SessionId,
+    turn: TurnId,
+    request: FeedbackRequest,
+) -> Result<TurnFeedback, Refusal> {
+    let turn = SessionKey { org: caller.org.clone(), session }.turn(turn);
+    let (session, head) = access::load_turn(deps.store(), caller, &turn).await?;
+    session.ensure_released()?;
+    let now = deps.host().now();
+    if head.settlement().is_none() {
+        let retry_after = wait::estimate_wait(&head, now, deps.timing());
+        return Err(Refusal::SessionBusy { turn: turn.turn, retry_after });
+    }
+    let (by, FeedbackRequest { rating, label, note, .. }) = (caller.user.clone(), request);
+    let feedback = Feedback { turn, by, rating, label, note, created: now, at: now };
+    // Its session may be written concurrently. The same feedback again counts once, so any failure is tried again.
+    let stored = write::decide(deps.host(), || async {
+        Ok::<_, Refusal>(deps.store().put_feedback(&feedback).await.into())
+    });
+    stored.await?.map(view::feedback).ok_or(Refusal::TurnNotFound)
 }
