@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn lists_are_nested_numbered_and_wrapped_in_their_indent() {
         let text = "3. one two three\n4. four\n   - five six seven\n   - eight\n";
-        assert_eq!(plain(text, 12), "3. one two\n   three\n4. four\n   • five six\n     seven\n   • eight");
+        assert_eq!(plain(text, 13), "3. one two\n   three\n4. four\n   • five six\n     seven\n   • eight");
     }
 
     #[test]

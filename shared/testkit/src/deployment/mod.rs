@@ -1,6 +1,5 @@
 //! Deployments: the flows over in-memory ports with faults, one simulated process per invocation.
 
-mod queue;
 mod start;
 
 use std::{collections::BTreeMap, time::Duration};
@@ -22,8 +21,7 @@ use turns::{
     refusal::Refusal,
 };
 
-pub use queue::{Delivery, Queue, QueueFaults};
-
+pub use crate::memory::{Delivery, Queue, QueueFaults};
 use crate::{
     build,
     faulty::Faulty,

@@ -11,7 +11,11 @@ use turns::ports::{
 };
 
 use super::{Faulty, reads, writes};
-use crate::{deployment::Queue, fault::Effect, memory::Index, model::Provider};
+use crate::{
+    fault::Effect,
+    memory::{Index, Queue},
+    model::Provider,
+};
 
 impl FinalizeQueue for Faulty<Queue> {
     writes! {

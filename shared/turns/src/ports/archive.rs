@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use super::{
     errors::Unavailable,
-    store::{Page, Record},
+    records::{Page, Record},
 };
 
 /// The most items that [`Store::put_archive_items`](super::Store::put_archive_items) writes in one transaction.

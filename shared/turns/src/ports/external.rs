@@ -11,7 +11,7 @@ use protocol::{
     purge::{DeleteOutcome, ProviderResponseRef},
 };
 
-use super::{errors::Unavailable, store::TimeRange};
+use super::{errors::Unavailable, records::TimeRange};
 
 /// The index of sessions. It finds an org's sessions that may match a search. The table alone decides what is shown, and
 /// to whom.

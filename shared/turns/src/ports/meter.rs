@@ -14,7 +14,7 @@ use protocol::{
 
 use super::{
     errors::{Unavailable, WriteError},
-    store::Page,
+    records::Page,
 };
 
 /// Reads meters and usage.

@@ -11,6 +11,7 @@ mod errors;
 mod external;
 mod meter;
 mod payloads;
+mod records;
 mod store;
 
 pub use adapters::{Adapters, AgentAdapters, AgentDeps, Deps, FinalizeQueue, Host, QueueDeps};
@@ -27,7 +28,5 @@ pub use external::{
 };
 pub use meter::{Meter, MeterReads};
 pub use payloads::{ArchivedObject, Link, Object, PURGE_VERSION_PAGE_SIZE, PayloadReads, Payloads};
-pub use store::{
-    CHECKPOINT_PAGE_SIZE, DUE_SHARDS, FoundRecord, Order, PURGE_ITEM_PAGE_SIZE, Page, Reads, Record, Store,
-    TimeRange,
-};
+pub use records::{FoundRecord, Order, Page, Record, TimeRange};
+pub use store::{CHECKPOINT_PAGE_SIZE, DUE_SHARDS, PURGE_ITEM_PAGE_SIZE, Reads, Store};

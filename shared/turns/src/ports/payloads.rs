@@ -11,7 +11,7 @@ use protocol::{
     purge::PurgeEntry,
 };
 
-use super::{errors::Unavailable, store::Page};
+use super::{errors::Unavailable, records::Page};
 
 /// The most versions that [`Payloads::versions`] returns, unless a single object has more.
 pub const PURGE_VERSION_PAGE_SIZE: usize = 100;

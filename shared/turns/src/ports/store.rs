@@ -8,7 +8,7 @@ use contracts::{
 };
 use protocol::{
     change::{Commit, TurnChange},
-    detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail, ResultDetail},
+    detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail},
     id::{SessionKey, TurnKey},
     purge::{Purge, PurgeEntry},
     session::Session,
@@ -22,6 +22,7 @@ use super::{
     documents::{DocumentChange, DocumentId, Documents},
     errors::{ListError, Unavailable, WriteError},
     meter::Meter,
+    records::{FoundRecord, Order, Page, Record, TimeRange},
 };
 use crate::checkpoint::{Checkpoint, LastCheckpoint};
 
@@ -33,9 +34,6 @@ pub const PURGE_ITEM_PAGE_SIZE: usize = 25;
 
 /// The number of shards of [`Store::due`].
 pub const DUE_SHARDS: u8 = 16;
-
-/// A session, one of its turns and the details of that turn's request, as far as they exist.
-pub type FoundRecord = (Option<Session>, Option<Turn>, Option<RequestDetail>);
 
 /// Reads the table.
 pub trait Reads: Documents {
@@ -197,51 +195,4 @@ pub trait Store: Reads + Meter {
         now: Timestamp,
         after: Option<String>,
     ) -> impl Future<Output = Result<Page<SessionKey>, Unavailable>> + Send;
-}
-
-/// The order of a list of turns.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Order {
-    /// From the first turn.
-    #[default]
-    OldestFirst,
-    /// From the last turn backwards.
-    NewestFirst,
-}
-
-/// A range of time with inclusive bounds. A missing bound doesn't limit it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TimeRange {
-    /// The start.
-    pub from: Option<Timestamp>,
-    /// The end.
-    pub to: Option<Timestamp>,
-}
-
-impl TimeRange {
-    /// Returns true if a time is in the range.
-    #[must_use]
-    pub fn contains(&self, at: Timestamp) -> bool {
-        self.from.is_none_or(|from| from <= at) && self.to.is_none_or(|to| at <= to)
-    }
-}
-
-/// A page of a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page<T> {
-    /// The items.
-    pub items: Vec<T>,
-    /// The start of the next page. `None` on the last page.
-    pub next: Option<String>,
-}
-
-/// A turn with its details.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
-    /// The head.
-    pub turn: Turn,
-    /// The details of its request.
-    pub request: RequestDetail,
-    /// Its result, once the turn is finalized.
-    pub result: Option<ResultDetail>,
 }

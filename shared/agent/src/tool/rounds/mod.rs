@@ -14,6 +14,6 @@ pub use call_record::{CallFiles, ToolCallRecord, outcome_text};
 pub use long_value::MAX_INLINE_VALUE_BYTES;
 pub use message::AssistantMessage;
 pub use model_call::ModelCallInfo;
-pub use replay::{CallIds, ReplayTarget};
-pub use round::{Round, record_calls};
+pub use replay::{CallIds, ReplayTarget, record_calls};
+pub use round::Round;
 pub use size::{MAX_COMPLETED_BYTES, MAX_RUNNING_BYTES, within_bytes};

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use contracts::ContentHash;
+use protocol::id::{SessionKey, TurnKey};
 use serde_json::{Map, Value};
 
 use super::{AssistantMessage, Round, ToolCallRecord};
@@ -98,6 +99,24 @@ impl CallIds {
             arguments: replayed_arguments(&call.arguments),
         }
     }
+}
+
+/// Creates records of a reply's calls, each with our own id. Providers repeat their ids from reply to reply, and put
+/// whole signatures into them.
+pub fn record_calls(
+    calls: Vec<FunctionCall>,
+    before: &[Round],
+    turn: &TurnKey,
+    round: u32,
+) -> Vec<ToolCallRecord> {
+    let ids = before.iter().flat_map(|round| &round.calls).map(|call| call.call_id.clone());
+    let mut ids = CallIds::new(ids);
+    let SessionKey { org, session } = &turn.session;
+    let records = calls.into_iter().enumerate().map(|(position, call)| {
+        let seed = format!("{org}/{session}/{}/{round}/{position}", turn.turn);
+        ToolCallRecord::new(ids.unique(&seed), call)
+    });
+    records.collect()
 }
 
 /// True for ids in our form. Every provider accepts them.

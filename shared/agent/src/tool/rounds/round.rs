@@ -1,11 +1,10 @@
 //! A tool round, and its items for a replay.
 
-use protocol::id::{SessionKey, TurnKey};
 use serde::{Deserialize, Serialize};
 
-use super::{AssistantMessage, CallIds, ModelCallInfo, ToolCallRecord, outcome_text};
+use super::{AssistantMessage, ModelCallInfo, ToolCallRecord, outcome_text};
 use crate::{
-    model::{FunctionCall, HostedCall, Reasoning, ToolOutput},
+    model::{HostedCall, Reasoning, ToolOutput},
     text::{may_be_truncated, truncate},
 };
 
@@ -73,22 +72,4 @@ impl Round {
         let hosted: usize = self.message.hosted.iter().map(HostedCall::size).sum();
         self.message.text.len() + reasoning + hosted + calls
     }
-}
-
-/// Creates records of a reply's calls, each with our own id. Providers repeat their ids from reply to reply, and put
-/// whole signatures into them.
-pub fn record_calls(
-    calls: Vec<FunctionCall>,
-    before: &[Round],
-    turn: &TurnKey,
-    round: u32,
-) -> Vec<ToolCallRecord> {
-    let ids = before.iter().flat_map(|round| &round.calls).map(|call| call.call_id.clone());
-    let mut ids = CallIds::new(ids);
-    let SessionKey { org, session } = &turn.session;
-    let records = calls.into_iter().enumerate().map(|(position, call)| {
-        let seed = format!("{org}/{session}/{}/{round}/{position}", turn.turn);
-        ToolCallRecord::new(ids.unique(&seed), call)
-    });
-    records.collect()
 }

@@ -37,7 +37,7 @@ const MAX_CONCURRENT_WRITES: usize = 8;
 /// If the caller isn't an operator, a document is incomplete or inconsistent, or another session has one of the
 /// ids. Nothing is written then.
 pub async fn import_sessions(
-    deps: &(impl QueueDeps + Deps<Store: Archive>),
+    deps: &impl QueueDeps<Store: Archive>,
     policy: SessionPolicy,
     caller: &Caller,
     exports: Vec<SessionExport>,
