@@ -74,7 +74,7 @@ impl CallIds {
         let calls = answered
             .iter()
             .map(|(at, output)| ((*at, usize::MAX, CALL), ReplyItem::Call(output.call.clone())));
-        let mut items: Vec<(Place, ReplyItem)> =
+        let mut items: Vec<(Position, ReplyItem)> =
             message_items(&round.message, is_readable).chain(calls).collect();
         items.sort_by_key(|(place, _)| *place);
         let items = items.into_iter().map(|(_, item)| item).collect();
@@ -160,7 +160,7 @@ fn levels(value: &Value) -> usize {
 }
 
 /// The place of an item in its reply: the calls and the reasoning items before it, and its rank among items with the same.
-type Place = (usize, usize, u8);
+type Position = (usize, usize, u8);
 
 /// The ranks of items. A text or a hosted call after `n` reasoning items precedes the next one.
 const HOSTED: u8 = 0;
@@ -169,7 +169,7 @@ const REASONING: u8 = 2;
 const CALL: u8 = 3;
 
 /// Returns the items of a reply besides its calls. Without `reasoning`, only its texts.
-fn message_items(message: &AssistantMessage, reasoning: bool) -> impl Iterator<Item = (Place, ReplyItem)> {
+fn message_items(message: &AssistantMessage, reasoning: bool) -> impl Iterator<Item = (Position, ReplyItem)> {
     let texts = message
         .texts()
         .into_iter()

@@ -155,14 +155,17 @@ impl StreamedItems {
         let streamed_text: String = streamed.iter().map(|it| text(&it.item)).collect();
         let has_less = is_less(&output.iter().map(text).collect::<String>(), &streamed_text);
         streamed.retain(|it| it.item != Item::Other && (has_less || Kind::of(&it.item) != Kind::Message));
-        let is_message = |item: &&Item| Kind::of(item) == Kind::Message;
-        let streamed_messages = streamed.iter().map(|it| &it.item).filter(is_message).count();
-        let in_order = output.iter().filter(is_message).count() == streamed_messages;
+        let is_complete = |kind| {
+            let listed = output.iter().filter(|item| Kind::of(item) == kind).count();
+            listed == streamed.iter().filter(|it| Kind::of(&it.item) == kind).count()
+        };
+        let in_order: Vec<Kind> =
+            [Kind::Message, Kind::Other].into_iter().filter(|kind| is_complete(*kind)).collect();
         let mut items: Vec<(Item, bool)> = output.into_iter().map(|item| (item, false)).collect();
         let mut at = 0;
         for StreamedItem { item, id, .. } in streamed {
             let id = id.as_deref().or(item.id());
-            match counterpart(&items, &item, id, in_order) {
+            match counterpart(&items, &item, id, in_order.contains(&Kind::of(&item))) {
                 Some(found) => {
                     if let Some((last, is_merged)) = items.get_mut(found) {
                         (*last, *is_merged) = (merged(item, std::mem::take(last)), true);
@@ -239,8 +242,8 @@ impl Kind {
     }
 }
 
-/// Finds the final form of a streamed item among those that have none yet: the same id, else the same content. Messages
-/// that are as many as in the stream are in its order.
+/// Finds the final form of a streamed item among those that have none yet: the same id, else the same content. Items of a
+/// kind that are as many as in the stream are in its order.
 fn counterpart(output: &[(Item, bool)], item: &Item, id: Option<&str>, in_order: bool) -> Option<usize> {
     let free = |is_it: &dyn Fn(&Item) -> bool| {
         output
@@ -265,7 +268,10 @@ fn counterpart(output: &[(Item, bool)], item: &Item, id: Option<&str>, in_order:
                     of(&|last| call.call_id.is_none() && (call.name.is_empty() || last.name == call.name))
                 })
         }
-        Item::Reasoning(_) | Item::Hosted(_) => same_id(),
+        Item::Reasoning(_) | Item::Hosted(_) => {
+            let is_alike = |last: &Item| std::mem::discriminant(last) == std::mem::discriminant(item);
+            same_id().or_else(|| free(&|last| in_order && is_alike(last)))
+        }
         Item::Other => None,
     }
 }
@@ -299,7 +305,9 @@ fn is_mergeable(streamed: &Item, last: &Item) -> bool {
         (Item::FunctionCall(streamed), Item::FunctionCall(last)) => {
             streamed.call_id.is_none() || last.call_id.is_none() || streamed.call_id == last.call_id
         }
-        (Item::Other, _) => true,
+        (Item::Other, _) | (Item::Reasoning(_), Item::Reasoning(_)) | (Item::Hosted(_), Item::Hosted(_)) => {
+            true
+        }
         _ => false,
     }
 }

@@ -397,6 +397,36 @@ fn text_over_the_limit_is_malformed() {
 }
 
 #[test]
+fn announced_reasoning_and_hosted_calls_are_kept_once() {
+    let reasoning = |id: &str, encrypted: Value| json!({ "type": "reasoning", "id": id, "summary": [], "encrypted_content": encrypted });
+    let search = |id: &str, status: &str| json!({ "type": "web_search_call", "id": id, "status": status });
+    let event =
+        |kind: &str, index: u32, item: Value| json!({ "type": kind, "output_index": index, "item": item });
+    let (added, done) = ("response.output_item.added", "response.output_item.done");
+    let whole = |thought: &str, found: &str| {
+        json!([reasoning(thought, json!("gAAAA")), search(found, "completed"), message(&["One."])])
+    };
+    // Some gateways encrypt an id anew in each event.
+    for (ids, last) in [
+        (["rs_1", "ws_1"], whole("rs_1", "ws_1")),
+        (["rs_1", "ws_1"], json!([])),
+        (["rs_2", "ws_2"], whole("rs_3", "ws_3")),
+    ] {
+        let (reply, _) = reply(&[
+            event(added, 0, reasoning("rs_1", Value::Null)),
+            event(done, 0, reasoning(ids[0], json!("gAAAA"))),
+            event(added, 1, search("ws_1", "in_progress")),
+            event(done, 1, search(ids[1], "completed")),
+            delta(2, 0, "One."),
+            completed(last.clone()),
+        ]);
+        assert_eq!((reply.reasoning.len(), reply.hosted.len()), (1, 1), "{last}");
+        assert_eq!(reply.reasoning[0].encrypted, "gAAAA");
+        assert_eq!((reply.hosted[0].reasoning_before, &reply.text), (1, &"One.".to_owned()));
+    }
+}
+
+#[test]
 fn replayable_reasoning_keeps_its_position_and_never_fails_a_reply() {
     let reasoning = |id: Value, encrypted: Value| {
         json!({ "type": "reasoning", "id": id, "summary": [{ "type": "summary_text", "text": "Look." }],
