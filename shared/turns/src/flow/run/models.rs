@@ -138,8 +138,9 @@ impl CapabilityCache {
             ObservedCapability::StoresNothing => entry.is_stateless = true,
             ObservedCapability::AcceptsReasoning => _ = entry.reasoning.remove(model),
             ObservedCapability::RejectsReasoning => {
-                let known = entry.reasoning.get(model).filter(|known| known.is_current(now));
-                let count = known.map_or(0, |known| known.count).saturating_add(1);
+                // Only what still counts is kept, since requests may name many models.
+                entry.reasoning.retain(|_, known| known.is_current(now));
+                let count = entry.reasoning.get(model).map_or(0, |known| known.count).saturating_add(1);
                 entry.reasoning.insert(model.to_owned(), ReasoningRefusals { count, last: now });
             }
             ObservedCapability::RejectsContinuation => {
