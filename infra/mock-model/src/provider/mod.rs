@@ -1,4 +1,4 @@
-//! Provider profiles: each known provider is a row of one table, see [`profiles`].
+//! Provider profiles: each known provider is a row of one table, see `profiles`.
 //!
 //! Profiles hold differences only: events, items and usage are the same for all. docs/guides/providers.md lists the
 //! sources of the error texts.
