@@ -53,6 +53,28 @@ fn cited_clauses_have_a_row_in_the_specification() {
     none(&unknown, "These clauses have no row in docs/specification.md");
 }
 
+/// A reader pastes a block into a file or a request.
+#[test]
+fn json_of_the_documents_parses() {
+    let repository = Repository::read();
+    let mut blocks = 0;
+    let mut invalid = Vec::new();
+    for (path, text) in repository.files.iter().filter(|(path, _)| path.ends_with(".md")) {
+        for (at, _) in text.match_indices("```json\n") {
+            let start = at + "```json\n".len();
+            let Some(block) = text[start..].split("```").next() else { continue };
+            blocks += 1;
+            // A block of several values is JSON Lines.
+            let values = serde_json::Deserializer::from_str(block).into_iter::<serde_json::Value>();
+            if let Some(error) = values.filter_map(Result::err).next() {
+                invalid.push(format!("{path}:{}: {error}", line(text, at)));
+            }
+        }
+    }
+    assert!(blocks > 20, "only {blocks} blocks were found: they are no longer read");
+    none(&invalid, "These blocks are not JSON");
+}
+
 #[test]
 fn cited_rulings_have_a_heading_in_the_specification() {
     // In two pieces, so that this line cites none.

@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use yaml_serde::Value;
 
 fn template() -> Value {
-    yaml_serde::from_str(include_str!("../template.yaml")).unwrap()
+    let mut template: Value = yaml_serde::from_str(include_str!("../template.yaml")).unwrap();
+    template.apply_merge().unwrap();
+    template
 }
 
 /// The resources of a type, with their names.
@@ -58,27 +60,35 @@ fn every_alarm_notifies_and_has_a_runbook_entry() {
     }
 }
 
+/// The secrets of connections, which operators create with names under the stack's.
+const CONNECTION_SECRETS: &str = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${AWS::StackName}/connections/*";
+
 #[test]
 fn no_permission_has_a_wildcard_resource() {
     let template = template();
     // What the functions make up names for, and what nobody may without TLS.
     let stated = BTreeSet::from([
+        "${AuditBucket.Arn}/*".to_owned(),
         "${PayloadBucket.Arn}/*".to_owned(),
+        "${PayloadBucket.Arn}/*/!knowledge/*".to_owned(),
         "${PayloadBucket.Arn}/*/!uploads/*".to_owned(),
         "${PayloadBucket.Arn}/*/answer.md".to_owned(),
         "${PayloadBucket.Arn}/*/history.json".to_owned(),
         "${PayloadBucket.Arn}/*/instruction.json".to_owned(),
         "arn:${AWS::Partition}:s3:::${ExistingBucketName}/*".to_owned(),
+        "arn:${AWS::Partition}:s3:::${ExistingBucketName}/*/!knowledge/*".to_owned(),
         "arn:${AWS::Partition}:s3:::${ExistingBucketName}/*/!uploads/*".to_owned(),
         "arn:${AWS::Partition}:s3:::${ExistingBucketName}/*/answer.md".to_owned(),
         "arn:${AWS::Partition}:s3:::${ExistingBucketName}/*/history.json".to_owned(),
         "arn:${AWS::Partition}:s3:::${ExistingBucketName}/*/instruction.json".to_owned(),
+        CONNECTION_SECRETS.to_owned(),
     ]);
     let mut wild = BTreeSet::new();
     for (name, role) in of_type(&template, "AWS::IAM::Role") {
         assert!(!role["PermissionsBoundary"].is_null(), "{name} takes a boundary");
-        // API Gateway and CodeDeploy accept only roles with their own managed policies.
-        if ["ApiGatewayRole", "RolloutRole"].contains(&name.as_str()) {
+        // API Gateway, CodeDeploy and AWS Backup accept only roles with their own managed policies. That of replication is a
+        // resource of its own.
+        if ["ApiGatewayRole", "BackupRole", "ReplicationRole", "RolloutRole"].contains(&name.as_str()) {
             continue;
         }
         assert_eq!(role.get("ManagedPolicyArns"), None, "{name}");
@@ -111,7 +121,9 @@ fn keys_and_bedrock_are_optional_permissions_by_parameter() {
         let policies = policies.filter_map(|policy| policy["PolicyDocument"]["Statement"].as_sequence());
         for statement in policies.flatten() {
             let is_ours = |text: &String| text.starts_with("bedrock") || text.starts_with("secretsmanager:");
-            if !all_texts(statement).iter().any(is_ours) {
+            let texts = all_texts(statement);
+            let is_of_connections = texts.iter().any(|text| text == CONNECTION_SECRETS);
+            if is_of_connections || !texts.iter().any(is_ours) {
                 continue;
             }
             let Value::Tagged(optional) = statement else { panic!("{name}: {statement:?}") };
@@ -146,6 +158,25 @@ fn gateway_names_the_limits_of_a_body() {
     let text = responses["REQUEST_TOO_LARGE"]["ResponseTemplates"]["application/json"].as_str().unwrap();
     let answer: serde_json::Value = serde_json::from_str(text).unwrap();
     assert_eq!(answer["Errors"][0]["Message"], contracts::request::limits::TOO_LARGE_FOR_GATEWAY);
+}
+
+/// One text answers all paths, so clients of every API find their error in it.
+#[test]
+fn gateway_errors_have_every_shape() {
+    let template = template();
+    let responses = &template["Resources"]["Api"]["Properties"]["GatewayResponses"];
+    for (name, response) in responses.as_mapping().unwrap() {
+        let text = response["ResponseTemplates"]["application/json"].as_str().unwrap();
+        let body: serde_json::Value = serde_json::from_str(text).unwrap();
+        let error: contracts::Error = serde_json::from_value(body["Errors"][0].clone()).unwrap();
+        let status = response["StatusCode"].as_u64().unwrap_or(error.error_code.http_status().into());
+        let openai = openai_api::error::ApiError::from(error.clone());
+        assert_eq!(body["error"]["message"], error.message, "{name:?}");
+        assert_eq!(body["error"]["code"].as_str(), openai.code.as_deref(), "{name:?}");
+        assert_eq!(body["type"], "error", "{name:?}");
+        let anthropic = runtime::dialect::anthropic_error(u16::try_from(status).unwrap(), "", None);
+        assert_eq!(body["error"]["type"], anthropic["error"]["type"], "{name:?}");
+    }
 }
 
 #[test]
@@ -215,7 +246,9 @@ fn environments_leave_at_most_five_parameters_to_choose() {
 /// Data, and the settings that descriptions of versions name.
 fn kept_names() -> BTreeSet<&'static str> {
     BTreeSet::from([
+        "AuditBucket",
         "AuditLogs",
+        "BackupVault",
         "PayloadBucket",
         "Settings",
         "SettingsProfile",

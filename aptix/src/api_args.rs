@@ -1,13 +1,13 @@
 //! Options that select the API of a deployment, and the caller's token for it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 use client::Api;
 use contracts::id::OrgId;
 use deployment::{SignIn, Store, TokenSource};
-use local::NotRunning;
+use local::registry::{self, RunningCloud};
 use local::token::Identity;
 
 use crate::failure::{Failure, InvalidOption, with_sources};
@@ -52,22 +52,72 @@ impl AccessArgs {
 
 /// Returns a client of the named deployment, or else of the local cloud on a folder as an operator of the org.
 pub(crate) async fn connect(api: ApiArgs, folder: &FolderArgs, org: &OrgId) -> Result<Api, Failure> {
-    if let Some(ApiAccess { url, token }) = api.resolve()? {
-        return Ok(Api::new(&url, token.into_client()).map_err(InvalidOption::new)?);
-    }
-    let Some(url) = running_api_url(&folder.data).await else {
-        let not_running = NotRunning::on(&folder.data);
-        return Err(format!("{not_running} For another deployment, use --stack or --api-url.").into());
-    };
     let identity = Identity { operator: true, ..Identity::user(org.as_str(), LOCAL_USER) };
-    Ok(Api::new(&url, local_token(&folder.data, identity)?)?)
+    let (url, token) = match api.resolve()? {
+        Target::Deployment(ApiAccess { url, token }) => (url, token.into_client()),
+        Target::Local(found) => found.or_find(folder)?.access(identity)?,
+    };
+    Ok(Api::new(&url, token).map_err(InvalidOption::new)?)
 }
 
-/// Returns the API URL of the local cloud on a folder, if it is running.
-pub(crate) async fn running_api_url(folder: &Path) -> Option<String> {
-    let url = local::api_url(folder)?;
-    let address = url.strip_prefix("http://")?.to_owned();
-    tokio::net::TcpStream::connect(address).await.ok().map(|_| url)
+/// The deployment that options name.
+pub(crate) enum Target {
+    Deployment(ApiAccess),
+    Local(LocalTarget),
+}
+
+/// A local cloud: the one at the URL that the options name, or the one to find, and the token of the options.
+pub(crate) struct LocalTarget {
+    cloud: Option<RunningCloud>,
+    token: Option<String>,
+}
+
+impl LocalTarget {
+    /// True if an option names the cloud, or a token that a cloud has to accept.
+    pub(crate) fn has_token_or_cloud(&self) -> bool {
+        self.token.is_some() || self.cloud.is_some()
+    }
+
+    /// Returns the data folder, which needs no running cloud.
+    pub(crate) fn data_folder(self, folder: &FolderArgs) -> PathBuf {
+        self.cloud.map_or_else(|| folder.folder_or_running(), |cloud| cloud.data)
+    }
+
+    /// Returns the target with its cloud, which is found if the options name none.
+    pub(crate) fn or_find(self, folder: &FolderArgs) -> Result<FoundCloud, Failure> {
+        let found = match self.cloud {
+            Some(cloud) => cloud,
+            None => folder
+                .find()
+                .map_err(|error| format!("{error}\nFor a deployment, use --stack or --api-url."))?,
+        };
+        Ok(FoundCloud { cloud: found, token: self.token })
+    }
+}
+
+/// A running local cloud, and the token of the options.
+pub(crate) struct FoundCloud {
+    pub(crate) cloud: RunningCloud,
+    token: Option<String>,
+}
+
+impl FoundCloud {
+    /// Returns the URL, and the token of the options or else one of the default user.
+    pub(crate) fn user_token(self) -> Result<(String, String), Failure> {
+        let Self { cloud, token } = self;
+        let new = || Ok(local::data_folder::tokens(&cloud.data)?.sign(&Identity::user("acme", LOCAL_USER))?);
+        let token = token.map_or_else(new, Ok::<String, Failure>)?;
+        Ok((cloud.api_url, token))
+    }
+
+    /// Returns the URL, and the token of the options or else those of a user.
+    pub(crate) fn access(self, identity: Identity) -> Result<(String, client::Token), Failure> {
+        let token = match self.token {
+            Some(token) => client::Token::Static(token),
+            None => local_token(&self.cloud.data, identity)?,
+        };
+        Ok((self.cloud.api_url, token))
+    }
 }
 
 /// Returns tokens of a user of the local cloud on a folder.
@@ -94,52 +144,46 @@ pub(crate) enum ApiToken {
 }
 
 impl ApiArgs {
-    /// Returns the named deployment. `None` if no option names one.
-    pub(crate) fn resolve(self) -> Result<Option<ApiAccess>, Failure> {
+    /// Returns the named deployment, or the local cloud if no option names one.
+    pub(crate) fn resolve(self) -> Result<Target, Failure> {
         resolve(self.api_url, self.stack, self.token)
-    }
-
-    /// Returns the named deployment.
-    pub(crate) fn require(self) -> Result<ApiAccess, Failure> {
-        let access = self.resolve()?;
-        access.ok_or_else(|| InvalidOption::new("Name the deployment with --stack or --api-url.").into())
     }
 }
 
-/// Returns the deployment that these options name, if any. Without a token, the user must be signed in to it.
+/// Returns the deployment that these options name, or the local cloud. Without a token, the user must be signed in to a
+/// deployment. A local cloud needs no sign-in, also if its URL names it.
 pub(crate) fn resolve(
     api_url: Option<String>,
     stack: Option<String>,
     token: Option<String>,
-) -> Result<Option<ApiAccess>, Failure> {
+) -> Result<Target, Failure> {
     let non_empty = |value: Option<String>| value.filter(|value| !value.is_empty());
     let (api_url, stack, token) = (non_empty(api_url), non_empty(stack), non_empty(token));
-    if api_url.is_none() && stack.is_none() {
-        return match token {
-            Some(_) => {
-                Err(InvalidOption::new("A token needs the deployment that it is for: --api-url or --stack.")
-                    .into())
-            }
-            None => Ok(None),
-        };
-    }
     let url = api_url.filter(|_| stack.is_none());
-    if let (Some(url), Some(token)) = (&url, &token) {
-        return Ok(Some(ApiAccess { url: url.clone(), token: ApiToken::Fixed(token.clone()) }));
+    match (&url, &token) {
+        (None, _) if stack.is_none() => return Ok(Target::Local(LocalTarget { cloud: None, token })),
+        (Some(url), Some(token)) => {
+            let token = ApiToken::Fixed(token.clone());
+            return Ok(Target::Deployment(ApiAccess { url: url.clone(), token }));
+        }
+        _ => {}
+    }
+    if let Some(cloud) = url.as_deref().and_then(registry::at_url) {
+        return Ok(Target::Local(LocalTarget { cloud: Some(cloud), token: None }));
     }
     let store = Store::open()?;
     let sign_in = find(&store, url.as_deref(), stack.as_deref())?;
     let url = sign_in.api_url.clone();
     let token =
         token.map_or_else(|| ApiToken::SignedIn(Arc::new(TokenSource::new(store, sign_in))), ApiToken::Fixed);
-    Ok(Some(ApiAccess { url, token }))
+    Ok(Target::Deployment(ApiAccess { url, token }))
 }
 
 /// Returns the sign-in to a deployment.
 pub(crate) fn find(store: &Store, api_url: Option<&str>, stack: Option<&str>) -> Result<SignIn, Failure> {
     let (found, option) = match (stack, api_url) {
         (Some(stack), _) => (store.find_stack(stack)?, format!("--stack {stack}")),
-        (None, Some(url)) => (store.find(url)?, format!("--api-url {url}")),
+        (None, Some(url)) => (store.find(url)?, format!("--api-url {url} --client-id ID")),
         (None, None) => {
             return Err(InvalidOption::new("Name the deployment with --stack or --api-url.").into());
         }

@@ -3,7 +3,7 @@
 use clap::Args;
 use deployment::Store;
 
-use crate::api_args::{self, ApiAccess, ApiToken};
+use crate::api_args::{self, ApiAccess, ApiToken, Target};
 use crate::failure::{Failure, InvalidOption};
 use crate::folder_args::FolderArgs;
 use crate::output::print;
@@ -34,9 +34,9 @@ pub(crate) async fn run(arguments: Console) -> Result<(), Failure> {
     let Console { api_url, stack, token, port, folder } = arguments;
     let queues = stack.clone().map(store_args::queue_source);
     let Some((api_url, token)) = console_target(api_url, stack, token)? else {
-        let url = local::api_url(&folder.data).ok_or_else(|| local::NotRunning::on(&folder.data))?;
-        let key = local::data_folder::console_key(&folder.data)?;
-        return Ok(print(&format!("{}\n", local::console::page_url(&url, &key)))?);
+        let cloud = folder.find()?;
+        let key = local::data_folder::console_key(&cloud.data)?;
+        return Ok(print(&format!("{}\n", local::console::page_url(&cloud.api_url, &key)))?);
     };
     let token = token.map(ApiToken::into_console);
     let server = match local::console::serve(&api_url, token, queues, port).await {
@@ -56,6 +56,9 @@ fn console_target(
     token: Option<String>,
 ) -> Result<Option<(String, Option<ApiToken>)>, Failure> {
     let token = token.filter(|token| !token.is_empty());
+    if api_url.as_deref().and_then(local::registry::at_url).is_some() && token.is_none() {
+        return Ok(None);
+    }
     let is_signed_in = match (&api_url, Store::open()) {
         (Some(url), Ok(store)) => store.find(url)?.is_some(),
         _ => false,
@@ -65,8 +68,10 @@ fn console_target(
         Some(url) if token.is_none() && !is_signed_in => Ok(Some((url, None))),
         None if stack.is_none() => Ok(None),
         url => {
-            let access = api_args::resolve(url, stack, token)?;
-            Ok(access.map(|ApiAccess { url, token }| (url, Some(token))))
+            let Target::Deployment(ApiAccess { url, token }) = api_args::resolve(url, stack, token)? else {
+                return Ok(None);
+            };
+            Ok(Some((url, Some(token))))
         }
     }
 }

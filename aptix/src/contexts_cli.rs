@@ -30,6 +30,16 @@ pub(crate) enum TableContexts {
         #[command(flatten)]
         table: TableArgs,
     },
+    /// Delete the contexts with an id; functions see it within a minute
+    Delete {
+        /// Id of the contexts
+        id: String,
+        /// Org that owns the contexts
+        #[arg(long, default_value = "acme")]
+        org: String,
+        #[command(flatten)]
+        table: TableArgs,
+    },
     /// Validate and write the contexts of a JSON file; functions see them within a minute
     Put {
         /// JSON file with one context or a list of contexts
@@ -43,8 +53,10 @@ pub(crate) enum TableContexts {
 }
 
 pub(crate) async fn run(command: TableContexts) -> Result<String, Failure> {
-    if let TableContexts::List { org, .. } | TableContexts::Get { org, .. } | TableContexts::Put { org, .. } =
-        &command
+    if let TableContexts::List { org, .. }
+    | TableContexts::Get { org, .. }
+    | TableContexts::Delete { org, .. }
+    | TableContexts::Put { org, .. } = &command
     {
         let valid = OrgId::new(org.as_str()).map_err(local::contexts::Error::Org);
         valid.map_err(InvalidOption::new)?;
@@ -53,6 +65,9 @@ pub(crate) async fn run(command: TableContexts) -> Result<String, Failure> {
         TableContexts::List { org, table } => local::contexts::list(&table.open().await?, &org).await,
         TableContexts::Schema => Ok(local::contexts::schema()),
         TableContexts::Get { id, org, table } => local::contexts::get(&table.open().await?, &org, &id).await,
+        TableContexts::Delete { id, org, table } => {
+            local::contexts::delete(&table.open().await?, &org, &id).await
+        }
         TableContexts::Put { file, org, table } => {
             local::contexts::put(&table.open().await?, &org, &file).await
         }

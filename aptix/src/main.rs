@@ -17,10 +17,12 @@ mod failure;
 mod folder_args;
 mod gc_cli;
 mod init;
+mod knowledge_cli;
 mod model_args;
 mod output;
 mod sam_env_cli;
 mod serve;
+mod sessions_cli;
 mod shutdown_signals;
 mod sign_in_cli;
 mod smoke;
@@ -40,7 +42,7 @@ use clap::Parser;
 
 use cli::{Cli, Command, OpenapiVersion, Process};
 use contracts::paths::ORG_SETTINGS;
-use documents_cli::{AGENTS, CONVERSATIONS, MODES, run_context, run_single};
+use documents_cli::{AGENTS, CONVERSATIONS, MODES, run_connections, run_context, run_single};
 use failure::Failure;
 use output::print;
 
@@ -83,7 +85,10 @@ async fn run_command(command: Command) -> Result<ExitCode, Failure> {
         Command::Agents { command } => print(&run_context(AGENTS, command).await?)?,
         Command::Conversations { command } => print(&run_context(CONVERSATIONS, command).await?)?,
         Command::Modes { command } => print(&documents_cli::run(MODES, command).await?)?,
+        Command::Connections { command } => print(&run_connections(command).await?)?,
         Command::OrgSettings { command } => print(&run_single(ORG_SETTINGS, command).await?)?,
+        Command::Knowledge { command } => knowledge_cli::run(command).await?,
+        Command::Sessions { command } => sessions_cli::run(command).await?,
         Command::Contexts { command } => print(&contexts_cli::run(command).await?)?,
         Command::Clients { command } => print(&clients_cli::run(command).await?)?,
         Command::Gc(arguments) => gc_cli::run(arguments).await?,

@@ -1,11 +1,14 @@
 //! Options for the model provider: a preset, a base URL, or the built-in mock model.
 
+use std::path::Path;
+
 use clap::{Args, ValueEnum};
 use llm::Wire;
-use local::Model;
 use local::aws_credentials::{default_region, from_default_chain};
+use local::model_setup::{self, SavedModel};
 use local::preflight::{self, Credential, NO_KEY, check_provider};
 use local::signing_scope::SigningScope;
+use local::{Model, ProviderChoice};
 use mock_model::Provider;
 
 use crate::failure::{Failure, InvalidOption};
@@ -116,6 +119,32 @@ pub(crate) struct Selection {
 }
 
 impl ModelArgs {
+    /// Selects the model, or else the one that the console has set for a data folder.
+    pub(crate) async fn resolve_in(self, folder: &Path) -> Result<Model, Failure> {
+        let saved = if self.is_set() { None } else { model_setup::read(folder)? };
+        let Some(saved) = saved else { return self.resolve().await };
+        check_saved(saved).await.map_err(|reason| {
+            let file = model_setup::path(folder);
+            format!(
+                "The model that the console has set can't be used. {reason} Pass --provider, or delete {} to use the mock model.",
+                file.display()
+            )
+            .into()
+        })
+    }
+
+    /// True if options or the environment select a model or the mock model.
+    pub(crate) fn is_set(&self) -> bool {
+        let Self { provider, model_base_url, model_wire, model_name, mock_profile } = self;
+        let is_variable = |name| std::env::var(name).is_ok_and(|value| !value.is_empty());
+        provider.is_some()
+            || model_base_url.is_some()
+            || model_wire.is_some()
+            || model_name.is_some()
+            || mock_profile.is_some()
+            || ["OPENAI_API_KEY", "OPENAI_BASE_URL"].into_iter().any(is_variable)
+    }
+
     /// Selects the model. A provider gets a preflight check, so that a problem that would fail every turn is reported
     /// now.
     pub(crate) async fn resolve(self) -> Result<Model, Failure> {
@@ -207,6 +236,68 @@ impl ModelArgs {
     }
 }
 
+/// Returns the providers that the console offers: those that are selected by a key or an address.
+pub(crate) fn choices() -> Vec<ProviderChoice> {
+    let presets = Preset::value_variants().iter().filter(|preset| **preset != Preset::Bedrock);
+    let choice = |preset: &Preset| {
+        let PresetDefaults { base_url, needs_key, .. } = preset.defaults();
+        let name = preset.to_possible_value()?.get_name().to_owned();
+        Some(ProviderChoice { name, needs_key, base_url })
+    };
+    presets.filter_map(choice).collect()
+}
+
+/// Checks a model of the console with its provider. The error is a sentence for the page.
+pub(crate) async fn check_saved(saved: SavedModel) -> Result<Model, String> {
+    let Selection { model, is_listed } = select_saved(saved)?;
+    let Model::Provider { wire, base_url, api_key, name } = &model else {
+        return Err("Choose a provider.".to_owned());
+    };
+    let name = name.as_deref().unwrap_or(settings::OPENAI_MODEL.presence.0);
+    let credential = Credential::Key(api_key.clone());
+    match check_provider(*wire, base_url, &credential, name, is_listed).await {
+        Ok(()) => Ok(model),
+        Err(preflight::Error::MissingKey(description)) => {
+            Err(format!("The provider needs a key. {description}"))
+        }
+        Err(preflight::Error::RejectedKey { status, code, description }) => {
+            Err(format!("The provider rejected the key ({status} {code}). {description}"))
+        }
+        Err(preflight::Error::UnknownModel { model, available, .. }) => {
+            Err(format!("The provider has no model {model:?}. Enter one of: {available}"))
+        }
+        Err(preflight::Error::RejectedModel { model, description }) => {
+            Err(format!("The provider doesn't know the model {model:?}. {description}"))
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn select_saved(saved: SavedModel) -> Result<Selection, String> {
+    let SavedModel { provider, api_key, base_url, name } = saved;
+    let preset = Preset::from_str(&provider, false)
+        .ok()
+        .filter(|preset| *preset != Preset::Bedrock)
+        .ok_or_else(|| format!("The provider {provider:?} can't be set here."))?;
+    let defaults = preset.defaults();
+    if defaults.needs_key && api_key.is_none() {
+        return Err("Enter the provider's key.".to_owned());
+    }
+    if defaults.base_url.is_none() && base_url.is_none() {
+        return Err("Enter the base URL, such as https://NAME.openai.azure.com/openai/v1.".to_owned());
+    }
+    let environment =
+        |name: &str| api_key.clone().filter(|_| name == defaults.key.unwrap_or("OPENAI_API_KEY"));
+    let arguments = ModelArgs {
+        provider: Some(preset),
+        model_base_url: base_url,
+        model_wire: None,
+        model_name: name,
+        mock_profile: None,
+    };
+    arguments.select(&environment)
+}
+
 /// Selects a model of Amazon Bedrock. A host that doesn't name the region, such as a VPC endpoint's, gets the region of
 /// the environment.
 fn select_bedrock(
@@ -282,6 +373,42 @@ mod tests {
             provider("https://n/openai/v1", "a")
         );
         assert_eq!(select(&["--mock-profile", "vllm"], &[("OPENAI_API_KEY", "k")]), provider("mock", "vllm"));
+    }
+
+    #[test]
+    fn saved_model_is_selected_without_the_environment() {
+        let saved = |provider: &str, api_key: Option<&str>, base_url: Option<&str>| {
+            let text = |value: Option<&str>| value.map(str::to_owned);
+            let saved = SavedModel {
+                provider: provider.to_owned(),
+                api_key: text(api_key),
+                base_url: text(base_url),
+                name: Some("m".to_owned()),
+            };
+            match select_saved(saved)?.model {
+                Model::Provider { wire, base_url, api_key, name } => {
+                    Ok::<_, String>((wire, base_url, api_key, name))
+                }
+                Model::Mock(_) | Model::Bedrock { .. } => panic!("another model"),
+            }
+        };
+        let name = Some("m".to_owned());
+        let url = "https://api.anthropic.com/v1".to_owned();
+        let claude = (Wire::AnthropicMessages, url, "k".to_owned(), name.clone());
+        assert_eq!(saved("anthropic", Some("k"), None), Ok(claude));
+        let local = (Wire::Responses, "http://h/v1".to_owned(), NO_KEY.to_owned(), name);
+        assert_eq!(saved("ollama", None, Some("http://h/v1")), Ok(local));
+        for (provider, key, fault) in [
+            ("openai", None, "key"),
+            ("azure", Some("k"), "base URL"),
+            ("bedrock", Some("k"), "bedrock"),
+            ("x", None, "x"),
+        ] {
+            assert!(saved(provider, key, None).unwrap_err().contains(fault), "{provider}");
+        }
+        let choices = choices();
+        assert!(choices.iter().any(|choice| choice.name == "lmstudio" && !choice.needs_key));
+        assert!(choices.iter().all(|choice| choice.name != "bedrock"));
     }
 
     #[test]

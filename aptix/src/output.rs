@@ -26,3 +26,8 @@ pub(crate) fn aligned<const COLUMNS: usize>(rows: &[[String; COLUMNS]], left: us
     }
     text
 }
+
+/// Formats a count with its noun: `1 turn`, `2 turns`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}

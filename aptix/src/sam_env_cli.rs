@@ -35,7 +35,7 @@ pub(crate) async fn run(arguments: SamEnv) -> Result<(), Failure> {
         let reason = "sam-env can't hand AWS credentials to functions outside the local cloud";
         return Err(InvalidOption::new(reason).into());
     }
-    let request = sam_env::Request { data: folder.data, host, template, build_dir, model };
+    let request = sam_env::Request { data: folder.find()?.data, host, template, build_dir, model };
     let sam_env::OutputFiles { template, variables, env_file } = sam_env::write(&request)?;
     let (template, variables) = (template.display(), variables.display());
     let text = format!(

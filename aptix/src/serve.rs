@@ -1,18 +1,19 @@
 //! `aptix up`, the default command, and `aptix demo`: run a local cloud.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use local::token::Identity;
-use local::{Cloud, Data, Logs, Model, Oidc, Options, Vectors};
+use local::{Cloud, Data, Logs, Model, ModelSetup, Oidc, Options, Vectors};
+use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::failure::{Failure, INTERRUPTED};
 use crate::folder_args::FolderArgs;
-use crate::model_args::ModelArgs;
+use crate::model_args::{ModelArgs, check_saved, choices};
 use crate::output::print;
 use crate::shutdown_signals::ShutdownSignals;
 use crate::vector_args::VectorArgs;
@@ -25,7 +26,7 @@ pub(crate) struct Serve {
     /// Address on which the services listen; containers need an address that they can reach
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     services_host: IpAddr,
-    /// Port of DynamoDB; S3, SQS, the model and Qdrant take the next ports, and 0 picks free ports
+    /// Port of DynamoDB; S3, SQS, the model, Qdrant and Secrets Manager take the next ports, and 0 picks free ports
     #[arg(long, value_name = "PORT", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=65_531))]
     services_port: u16,
     #[command(flatten)]
@@ -80,17 +81,22 @@ struct OidcArgs {
 impl Serve {
     /// Converts the arguments to options, after a preflight check of the model provider.
     async fn options(self) -> Result<Options, Failure> {
+        let data = if self.ephemeral { Data::Ephemeral } else { Data::Folder(self.folder.folder()) };
+        let model = match &data {
+            Data::Folder(folder) => self.model.resolve_in(folder).await?,
+            Data::Ephemeral => self.model.resolve().await?,
+        };
         Ok(Options {
             port: self.port,
             services_host: self.services_host,
             services_port: self.services_port,
-            data: if self.ephemeral { Data::Ephemeral } else { Data::Folder(self.folder.data) },
+            data,
             executable: self.function_program,
             concurrency: usize::from(self.concurrency),
             concurrency_per_process: usize::from(self.concurrency_per_process),
             lease: self.lease_seconds.map(Duration::from_secs),
             sweep: Some(Duration::from_secs(self.sweep_seconds)),
-            model: self.model.resolve().await?,
+            model,
             vectors: match self.vectors.server() {
                 Some(server) => Vectors::Server { url: server.url, api_key: server.key },
                 None => Vectors::Embedded,
@@ -103,6 +109,7 @@ impl Serve {
             environment: inherited_settings().chain(self.environment).collect(),
             event_folder: self.record_events,
             provider_messages: true,
+            raw_payloads: true,
             logs: if self.logs { Logs::All } else { Logs::ModelErrors },
             ..Options::default()
         })
@@ -159,11 +166,31 @@ pub(crate) async fn start(options: Options) -> Result<Cloud, Failure> {
 pub(crate) async fn serve(arguments: Serve) -> Result<(), Failure> {
     // Registered first, so that a signal during the start is not lost.
     let mut signals = ShutdownSignals::listen()?;
-    let options = arguments.options().await?;
-    let (data, model, oidc) = (options.data.clone(), options.model.clone(), options.oidc.clone());
-    let cloud = start(options).await?;
-    print(&format!("{}\n", banner(&cloud, &data, &model, oidc.as_ref())?))?;
-    signals.wait().await;
+    // The console sets the model of a folder, unless an option would hide the choice at the next start.
+    let can_set_model = !arguments.ephemeral && !arguments.model.is_set();
+    let mut options = arguments.options().await?;
+    let (changes, mut changed) = mpsc::channel(1);
+    options.model_setup = can_set_model.then(|| ModelSetup {
+        providers: choices(),
+        check: Arc::new(|saved| Box::pin(check_saved(saved))),
+        changes: changes.clone(),
+    });
+    let mut cloud = start(options.clone()).await?;
+    let _registration = local::registry::register(cloud.data_folder());
+    print(&format!("{}\n", banner(&cloud, &options.data, &options.model, options.oidc.as_ref())?))?;
+    // Pages stay on their address.
+    options.port = cloud.port();
+    loop {
+        let model = tokio::select! {
+            () = signals.wait() => break,
+            // The sender above is never dropped.
+            Some(model) = changed.recv() => model,
+        };
+        cloud.shutdown().await;
+        options.model = model;
+        cloud = start(options.clone()).await?;
+        print(&format!("The console has set the model: {}\n", cloud.endpoints().model))?;
+    }
     // The reader of the output may be gone.
     let _ = print("Shutting down.\n");
     cloud.shutdown().await;
@@ -181,8 +208,14 @@ fn banner(cloud: &Cloud, data: &Data, model: &Model, oidc: Option<&Oidc>) -> Res
         Model::Mock(_) => " (mock model; set OPENAI_API_KEY or pass --provider to use a real one)",
         Model::Provider { .. } | Model::Bedrock { .. } => "",
     };
+    // The shell gets the token when the line runs, so that it isn't a part of the output.
     let (token, caller) = match oidc {
-        None => (cloud.token(&Identity::user("acme", "ada"))?, "as ada of acme".to_owned()),
+        None => {
+            let folder = cloud.data_folder().canonicalize()?;
+            let command =
+                [program().as_str(), "token --org acme --user ada --data", &quoted(&folder)].join(" ");
+            (format!("$({command})"), "as ada of acme".to_owned())
+        }
         Some(Oidc { issuer, .. }) => ("TOKEN".to_owned(), format!("with a TOKEN from {issuer}")),
     };
     let id = || Uuid::new_v4().simple().to_string();
@@ -201,7 +234,7 @@ fn banner(cloud: &Cloud, data: &Data, model: &Model, oidc: Option<&Oidc>) -> Res
 
 Run a turn {caller}:
 
-curl -sS {api}{execute} -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' -d '{{\"SessionId\":\"{session}\",\"TurnId\":\"{turn}\",\"Instruction\":\"Hello! What are you?\"}}'
+curl -sS {api}{execute} -H \"Authorization: Bearer {token}\" -H 'Content-Type: application/json' -d '{{\"SessionId\":\"{session}\",\"TurnId\":\"{turn}\",\"Instruction\":\"Hello! What are you?\"}}'
 ",
         api = endpoints.api,
         console = cloud.console_url(),
@@ -215,6 +248,21 @@ curl -sS {api}{execute} -H 'Authorization: Bearer {token}' -H 'Content-Type: app
         session = id(),
         turn = id(),
     ))
+}
+
+/// Returns the command that starts this program: its name if the shell finds it, or else its path.
+fn program() -> String {
+    let name = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
+    let is_name = name.components().count() == 1;
+    let path = std::env::current_exe().ok().filter(|_| !is_name).unwrap_or(name);
+    quoted(&path)
+}
+
+/// Quotes a path for a shell, if it needs quotes.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = text.chars().all(|char| char.is_alphanumeric() || "/._-".contains(char));
+    if is_plain { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 pub(crate) async fn demo(model: Model) -> Result<ExitCode, Failure> {

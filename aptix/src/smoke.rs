@@ -14,8 +14,9 @@ use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::api_args::{ApiAccess, ApiArgs};
+use crate::api_args::{ApiAccess, ApiArgs, Target};
 use crate::failure::Failure;
+use crate::folder_args::FolderArgs;
 use crate::output::print;
 
 /// Default instruction. The mock model follows the script in brackets.
@@ -30,6 +31,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 const MAX_BODY_BYTES: usize = contracts::request::limits::MAX_BODY_BYTES;
 /// Largest request body that API Gateway accepts.
 const MAX_GATEWAY_BODY_BYTES: usize = 10 * 1024 * 1024;
+/// Route of the OpenAI-compatible API that needs no model call.
+const MODELS: &str = "/v1/models";
 /// Warm reads that are compared with the first one.
 const REPEATED_READS: usize = 5;
 
@@ -37,9 +40,14 @@ const REPEATED_READS: usize = 5;
 pub(crate) struct Smoke {
     #[command(flatten)]
     api: ApiArgs,
+    #[command(flatten)]
+    folder: FolderArgs,
     /// Instruction of the turns
     #[arg(long, value_name = "TEXT", default_value = DEFAULT_INSTRUCTION)]
     instruction: String,
+    /// Skip the APIs under /v1, for a stack with OpenAiCompatibleApi=false
+    #[arg(long)]
+    skip_v1: bool,
 }
 
 /// A deployment and its caller.
@@ -50,14 +58,19 @@ struct Deployment {
     token: String,
     /// Instruction of the turns.
     instruction: String,
+    /// True if the APIs under `/v1` are not checked.
+    skips_v1: bool,
 }
 
 /// Runs the checks against a deployment, and prints a line for each.
 pub(crate) async fn smoke(arguments: Smoke) -> Result<ExitCode, Failure> {
-    let Smoke { api, instruction } = arguments;
-    let ApiAccess { url, token } = api.require()?;
-    let (api_url, token) = (url.trim_end_matches('/').to_owned(), token.fetch().await?);
-    let report = run(&Deployment { api_url, token, instruction }).await;
+    let Smoke { api, folder, instruction, skip_v1: skips_v1 } = arguments;
+    let (url, token) = match api.resolve()? {
+        Target::Deployment(ApiAccess { url, token }) => (url, token.fetch().await?),
+        Target::Local(target) => target.or_find(&folder)?.user_token()?,
+    };
+    let api_url = url.trim_end_matches('/').to_owned();
+    let report = run(&Deployment { api_url, token, instruction, skips_v1 }).await;
     print(&report.to_string())?;
     Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -100,6 +113,9 @@ async fn run(deployment: &Deployment) -> Report {
     add("turn and replay", caller.check_replay().await);
     add("streamed turn", caller.check_stream().await);
     add("session with finalized turns", caller.check_finalized().await);
+    if !deployment.skips_v1 {
+        add("models of the OpenAI-compatible API", caller.check_models().await);
+    }
     add("body over 4 MiB", caller.check_body_limit(MAX_BODY_BYTES + 1).await);
     add("body over 10 MiB", caller.check_body_limit(MAX_GATEWAY_BODY_BYTES + 1).await);
     add(
@@ -222,6 +238,15 @@ impl Caller<'_> {
             }
             tokio::time::sleep(POLL_INTERVAL).await;
         }
+    }
+
+    /// Reads a route outside of the native prefix, which a base path or a proxy in front can break by itself.
+    async fn check_models(&self) -> CheckResult {
+        let text = fetch(self.request(Token::Valid, Method::GET, MODELS), 200).await?;
+        let body: Value =
+            serde_json::from_str(&text).map_err(|error| format!("the response is not JSON: {error}"))?;
+        let models = body.get("data").and_then(Value::as_array).map_or(0, Vec::len);
+        if models == 0 { Err("the list is empty".to_owned()) } else { Ok(format!("{models} models")) }
     }
 
     async fn check_body_limit(&self, bytes: usize) -> CheckResult {

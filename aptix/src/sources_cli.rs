@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use contracts::id::{InvalidId, OrgId};
-use indexing::run::{Options, Source};
+use contracts::request::RagCondition;
+use indexing::run::{KNOWLEDGE_REPO, Options, Source};
 use indexing::secrets::AllowedSecrets;
 use indexing::split::ChunkLength;
 use indexing::walk::Rules;
@@ -14,6 +15,7 @@ use local::Data;
 use local::sources::{self, Evaluation, SearchRequest, Target, TargetOptions};
 
 use crate::failure::{Failure, INTERRUPTED, InvalidOption};
+use crate::folder_args::FolderArgs;
 use crate::output::print;
 use crate::shutdown_signals::ShutdownSignals;
 use crate::stack_servers::StackServers;
@@ -22,9 +24,8 @@ use crate::vector_args::VectorArgs;
 /// Options for the vector database and the embedding provider.
 #[derive(Debug, Args)]
 pub(crate) struct TargetArgs {
-    /// Data folder of the local cloud
-    #[arg(long, value_name = "FOLDER", default_value = ".local-cloud")]
-    data: PathBuf,
+    #[command(flatten)]
+    folder: FolderArgs,
     #[command(flatten)]
     vectors: VectorArgs,
     /// Stack whose vector database and embedding provider are used, with your AWS credentials; takes precedence over
@@ -82,7 +83,11 @@ impl TargetArgs {
         };
         let model = or_default(self.model, stack_model, settings::EMBEDDING_MODEL.presence.0);
         Ok(ResolvedTarget {
-            options: TargetOptions { qdrant, provider, data: data.unwrap_or(Data::Folder(self.data)) },
+            options: TargetOptions {
+                qdrant,
+                provider,
+                data: data.unwrap_or_else(|| Data::Folder(self.folder.folder_or_running())),
+            },
             collection: or_default(self.collection, stack_collection, settings::QDRANT_COLLECTION.presence.0),
             model: EmbeddingModel { name: model, dimensions: self.dimensions },
             org,
@@ -128,7 +133,7 @@ pub(crate) struct Index {
     #[arg(long, value_parser = parse_org, required_unless_present = "stack")]
     org: Option<OrgId>,
     /// Repository name
-    #[arg(long)]
+    #[arg(long, value_parser = parse_repo)]
     repo: String,
     /// Workspace that the repository belongs to
     #[arg(long)]
@@ -137,8 +142,14 @@ pub(crate) struct Index {
     #[arg(long)]
     force: bool,
     /// Keep running and index changes
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["remove", "dry_run"])]
     watch: bool,
+    /// Delete all chunks of the repository; the folder is not read
+    #[arg(long)]
+    remove: bool,
+    /// Show what would be indexed, with the estimated tokens, and change nothing
+    #[arg(long)]
+    dry_run: bool,
     #[command(flatten)]
     indexing: IndexingArgs,
     #[command(flatten)]
@@ -147,15 +158,21 @@ pub(crate) struct Index {
 
 impl Index {
     async fn into_request(self) -> Result<(sources::Index, TargetOptions), Failure> {
-        let Self { folder, org, repo, project, force, watch, indexing, target } = self;
-        if !folder.is_dir() {
+        let Self { folder, org, repo, project, force, watch, remove, dry_run, indexing, target } = self;
+        if !remove && !folder.is_dir() {
             return Err(InvalidOption::new(format!("{} is not a folder", folder.display())).into());
         }
         let target = target.resolve(None).await?;
         let org = org_of(org, target.org.as_deref())?;
-        let index = index_request(folder, Source { org, repo, project }, &target, &indexing)?;
-        let options = Options { force, ..index.options };
-        Ok((sources::Index { options, watch, ..index }, target.options))
+        if repo.starts_with(KNOWLEDGE_REPO) {
+            let message = format!(
+                "Names of repositories with {KNOWLEDGE_REPO} are those of `aptix knowledge`. Choose another one."
+            );
+            return Err(InvalidOption::new(message).into());
+        }
+        let index = index_request(folder, Source::new(org, repo, project), &target, &indexing)?;
+        let options = Options { force, dry_run, ..index.options };
+        Ok((sources::Index { options, watch, remove, ..index }, target.options))
     }
 }
 
@@ -173,16 +190,31 @@ pub(crate) struct Search {
     /// Maximum number of tokens in total
     #[arg(long, value_name = "COUNT", default_value_t = 8_000)]
     tokens: u32,
+    /// Repository to search in
+    #[arg(long, value_name = "NAME", value_parser = parse_repo)]
+    repo: Option<String>,
+    /// Conditions that every chunk must meet, as the `RagScope` of a turn: {"Conditions": [{"Key", "Operator", "Values"}]}
+    #[arg(long, value_name = "JSON", value_parser = parse_scope)]
+    scope: Option<Scope>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     target: TargetArgs,
 }
 
+/// The conditions of a search.
+#[derive(Debug, Clone)]
+struct Scope(Vec<RagCondition>);
+
 impl Search {
     async fn into_request(self) -> Result<(SearchRequest, TargetOptions), Failure> {
-        let Self { question, org, chunks, tokens, target } = self;
+        let Self { question, org, chunks, tokens, repo, scope, json, target } = self;
+        let of_repo = repo.map(SearchRequest::repo_condition);
+        let scope = scope.into_iter().flat_map(|scope| scope.0).chain(of_repo).collect();
         let ResolvedTarget { options, collection, model, org: own_org } = target.resolve(None).await?;
         let org = org_of(org, own_org.as_deref())?;
-        Ok((SearchRequest { question, org, collection, model, chunks, tokens }, options))
+        Ok((SearchRequest { question, org, collection, model, chunks, tokens, scope, json }, options))
     }
 }
 
@@ -190,11 +222,15 @@ impl Search {
 pub(crate) struct Evaluate {
     /// Folder to index
     folder: PathBuf,
-    /// JSON Lines file of questions, each with `Question` and the `Path` of the file that answers it
+    /// JSON Lines file of questions, each with `Question`, the `Path` of the file that answers it, and optionally the `Text`
+    /// or the `Lines` ([first, last]) of the passage
     questions: PathBuf,
-    /// Number of retrieved chunks that must include the file
+    /// Number of retrieved passages that must include the answer
     #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=64))]
     chunks: u32,
+    /// Maximum number of tokens of the passages in total
+    #[arg(long, value_name = "COUNT", default_value_t = 8_000)]
+    tokens: u32,
     /// Fail if the hit rate is lower, in percent
     #[arg(long, value_name = "PERCENT")]
     min_hit_rate: Option<f64>,
@@ -207,11 +243,11 @@ pub(crate) struct Evaluate {
 impl Evaluate {
     /// Returns the evaluation. It uses an ephemeral local cloud unless servers are named.
     async fn into_request(self) -> Result<(Evaluation, TargetOptions), Failure> {
-        let Self { folder, questions, chunks, indexing, target, .. } = self;
+        let Self { folder, questions, chunks, tokens, indexing, target, .. } = self;
         let target = target.resolve(Some(Data::Ephemeral)).await?;
-        let source = Source { org: evaluation_org(), repo: "evaluated".to_owned(), project: None };
+        let source = Source::new(evaluation_org(), "evaluated".to_owned(), None);
         let index = index_request(folder, source, &target, &indexing)?;
-        Ok((Evaluation { index, questions, chunks }, target.options))
+        Ok((Evaluation { index, questions, chunks, tokens }, target.options))
     }
 }
 
@@ -240,7 +276,7 @@ pub(crate) async fn index(arguments: Index) -> Result<ExitCode, Failure> {
 pub(crate) async fn search(arguments: Search) -> Result<(), Failure> {
     let (request, options) = arguments.into_request().await?;
     let target = Target::open(options).await?;
-    let report = sources::search(&target, &request).await;
+    let report = sources::search_report(&target, &request).await;
     target.close().await;
     print(&report?)?;
     Ok(())
@@ -282,6 +318,19 @@ fn parse_question(text: &str) -> Result<String, &'static str> {
     }
 }
 
+fn parse_repo(name: &str) -> Result<String, &'static str> {
+    match name.trim() {
+        "" => Err("the repository's name is empty"),
+        name => Ok(name.to_owned()),
+    }
+}
+
+fn parse_scope(text: &str) -> Result<Scope, String> {
+    contracts::request::parse_scope(text.as_bytes())
+        .map(Scope)
+        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+}
+
 fn index_request(
     folder: PathBuf,
     source: Source,
@@ -295,11 +344,12 @@ fn index_request(
         model: target.model.clone(),
         concurrency: usize::from(indexing.parallel),
         force: false,
+        dry_run: false,
         chunk_length: ChunkLength::new(indexing.chunk_size),
         rules: Rules { max_file_bytes: indexing.max_file_size, allowed_secrets, ..Rules::default() },
     };
     let (price, verbose) = (indexing.price, indexing.verbose);
-    Ok(sources::Index { folder, source, options, price, verbose, watch: false })
+    Ok(sources::Index { folder, source, options, price, verbose, watch: false, remove: false })
 }
 
 /// Returns the org of an evaluation. No user belongs to it.

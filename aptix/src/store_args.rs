@@ -44,7 +44,7 @@ impl TableArgs {
         }
         match stack {
             Some(stack) => of_stack(&stack).await,
-            None => Ok(Stores::of_local_cloud(&folder.data)?),
+            None => Ok(Stores::of_local_cloud(&folder.find()?.data)?),
         }
     }
 }
@@ -90,7 +90,7 @@ impl QueueArgs {
     pub(crate) async fn open(self) -> Result<OpenQueues, Failure> {
         let Self { folder, stack } = self;
         let Some(name) = stack else {
-            let queues = Queues::of_local_cloud(&folder.data)?;
+            let queues = Queues::of_local_cloud(&folder.find()?.data)?;
             return Ok(OpenQueues { queues, oldest_message_seconds: None });
         };
         let aws = Aws::load().await?;

@@ -3,7 +3,7 @@
 use clap::Args;
 use local::token::Identity;
 
-use crate::api_args;
+use crate::api_args::{self, Target};
 use crate::failure::Failure;
 use crate::folder_args::FolderArgs;
 use crate::output::print;
@@ -11,11 +11,11 @@ use crate::output::print;
 #[derive(Debug, Args)]
 pub(crate) struct Token {
     /// Org of the user
-    #[arg(long, required_unless_present_any = ["stack", "api_url"])]
-    org: Option<String>,
+    #[arg(long, default_value = "acme")]
+    org: String,
     /// User id
-    #[arg(long, required_unless_present_any = ["stack", "api_url"])]
-    user: Option<String>,
+    #[arg(long, default_value = "ada")]
+    user: String,
     /// Set the operator claim
     #[arg(long)]
     operator: bool,
@@ -34,10 +34,11 @@ pub(crate) struct Token {
 
 pub(crate) async fn run(arguments: Token) -> Result<(), Failure> {
     let Token { org, user, operator, agent_editor, stack, api_url, folder } = arguments;
-    if let Some(access) = api_args::resolve(api_url, stack, None)? {
-        return Ok(print(&format!("{}\n", access.token.fetch().await?))?);
-    }
-    let tokens = local::data_folder::tokens(&folder.data)?;
-    let identity = Identity::user(org.unwrap_or_default(), user.unwrap_or_default());
+    let data = match api_args::resolve(api_url, stack, None)? {
+        Target::Deployment(access) => return Ok(print(&format!("{}\n", access.token.fetch().await?))?),
+        Target::Local(target) => target.data_folder(&folder),
+    };
+    let tokens = local::data_folder::tokens(&data)?;
+    let identity = Identity::user(org, user);
     Ok(print(&format!("{}\n", tokens.sign(&Identity { operator, agent_editor, ..identity })?))?)
 }

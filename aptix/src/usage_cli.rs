@@ -10,7 +10,7 @@ use contracts::{
 use crate::api_args::AccessArgs;
 use crate::escape::escape_line;
 use crate::failure::Failure;
-use crate::output::aligned;
+use crate::output::{aligned, counted};
 
 #[derive(Debug, Args)]
 pub(crate) struct Usage {
@@ -106,7 +106,7 @@ fn row(key: String, group: &UsageGroup) -> [String; 10] {
         costs.join(", "),
         match group.unpriced_turns {
             0 => String::new(),
-            turns => format!("{turns} turns"),
+            turns => counted(turns, "turn"),
         },
     ]
 }

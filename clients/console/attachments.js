@@ -29,12 +29,12 @@ export const attachmentsOf = (files, images) => [
 export function parseRequest(request) {
   try {
     const { Instruction = '', InputArtifacts, ClipboardImages } = JSON.parse(request)
-    const files = /** @type {{ RelativePath?: string, FileName?: string, Contents?: string }[]} */ (InputArtifacts ?? [])
+    const files = /** @type {{ RelativePath?: string, FileName?: string, Contents?: string, Encoding?: string }[]} */ (InputArtifacts ?? [])
     const images = /** @type {{ Id?: string, MimeType: string, DataBase64: string }[]} */ (ClipboardImages ?? [])
     const attachments = [
-      ...files.map(({ RelativePath, FileName, Contents }) => ({
+      ...files.map(({ RelativePath, FileName, Contents, Encoding }) => ({
         name: RelativePath ?? FileName ?? 'file',
-        file: Contents === undefined ? undefined : new Blob([Contents], { type: 'text/plain' }),
+        file: Contents === undefined ? undefined : Encoding === 'base64' ? new Blob([bytes(Contents)]) : new Blob([Contents], { type: 'text/plain' }),
       })),
       ...images.map(({ Id, MimeType, DataBase64 }, index) => ({
         name: Id ?? `clipboard-${index + 1}`,

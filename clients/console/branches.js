@@ -4,8 +4,11 @@
  * @module
  */
 
+import { newId } from '../javascript/src/id.js'
+import { turnNames } from './branch-tree.js'
 import { el, labelledField, openDialog } from './dom.js'
 import { pageUrl } from './format.js'
+import { setHandoff } from './handoff.js'
 import { icon } from './icons.js'
 import { displayTitle } from './title.js'
 import { TurnView } from './turn-view.js'
@@ -13,25 +16,66 @@ import { TurnView } from './turn-view.js'
 /** Turns of the original session that a fork shows. */
 const MAX_INHERITED = 20
 
+/** Variants of a rerun that are compared, at most. */
+const MAX_VARIANTS = 4
+
 /**
- * Asks for the changes of a rerun, and starts it.
+ * A change of a turn that runs again. What is absent stays as before.
+ * @typedef {{ text?: string, model?: string, mode?: string }} Variant
+ */
+
+/**
+ * Asks for the changes of a rerun, or of several that are compared.
+ * @param {{ text: string, dropped: import('./branch-tree.js').BranchTurn[], models: Iterable<string> }} turn its instruction, the turns that the model no longer sees
+ *   afterwards, and the names of models to choose from
+ * @param {(variants: Variant[]) => void} start
+ */
+export function openRerun({ text, dropped, models }, start) {
+  const effect = `Once it is complete, the conversation continues from the rerun. The model then no longer sees ${turnNames(dropped)}. ${dropped.length === 1 ? 'It stays' : 'They stay'} in the record.`
+  const list = el('div', { class: 'variants' })
+  /** @type {(() => Variant)[]} */
+  const variants = []
+  const add = () => {
+    const instruction = el('textarea', { name: 'text', rows: 3, required: true }, text)
+    const model = el('input', { name: 'model', list: 'models', autocomplete: 'off', placeholder: 'as before' })
+    const mode = el('input', { name: 'mode', autocomplete: 'off', placeholder: 'as before' })
+    variants.push(() => ({
+      ...(instruction.value === text ? {} : { text: instruction.value }),
+      ...(model.value.trim() && { model: model.value.trim() }),
+      ...(mode.value.trim() && { mode: mode.value.trim() }),
+    }))
+    const legend = el('legend', { class: variants.length === 1 ? 'visually-hidden' : '' }, `Variant ${variants.length}`)
+    list.append(el('fieldset', {}, legend, labelledField('Instruction', instruction), el('div', { class: 'fields' }, labelledField('Model (optional)', model), labelledField('Mode (optional)', mode))))
+    list.querySelectorAll('legend').forEach((label) => label.classList.toggle('visually-hidden', variants.length === 1))
+    more.hidden = variants.length === MAX_VARIANTS
+    if (variants.length === 1) return
+    model.focus()
+    const submit = dialog?.querySelector('button.primary')
+    if (submit) submit.textContent = `Run ${variants.length} and compare`
+  }
+  const more = el('button', { type: 'button', class: 'ghost', onclick: add }, icon('plus'), 'Compare with another model or instruction')
+  /** @type {HTMLDialogElement | undefined} */
+  let dialog
+  add()
+  const fields = [
+    dropped.length > 0 && el('p', { class: 'effect' }, effect),
+    list,
+    el('datalist', { id: 'models' }, [...new Set(models)].map((model) => el('option', { value: model }))),
+    el('div', {}, more),
+  ]
+  dialog = openDialog({ title: 'Rerun this turn', fields: fields.filter((field) => field !== false), submit: 'Rerun' }, () => start(variants.map((variant) => variant())))
+}
+
+/**
+ * Opens the comparison page, which runs the variants of a turn.
  * @param {import('../javascript/src/index.js').Session} session
  * @param {string} turnId
- * @param {string} text instruction of the turn
- * @param {Iterable<string>} models names to choose from
- * @param {(turn: import('../javascript/src/index.js').Turn, instruction: string) => void} follow
+ * @param {Variant[]} variants
  */
-export function openRerun(session, turnId, text, models, follow) {
-  const fields = [
-    labelledField('Instruction', el('textarea', { name: 'text', rows: 4, required: true }, text)),
-    labelledField('Model (optional)', el('input', { name: 'model', list: 'models', autocomplete: 'off', placeholder: 'as before' })),
-    el('datalist', { id: 'models' }, [...new Set(models)].map((model) => el('option', { value: model }))),
-    labelledField('Mode (optional)', el('input', { name: 'mode', autocomplete: 'off', placeholder: 'as before' })),
-  ]
-  openDialog({ title: 'Rerun this turn', fields, submit: 'Rerun' }, ({ text: instruction = '', model, mode }) => {
-    const changed = instruction === text ? {} : { text: instruction }
-    follow(session.rerun(turnId, { ...changed, model: model || undefined, mode: mode || undefined }), instruction)
-  })
+export function compareReruns(session, turnId, variants) {
+  const reruns = variants.map((variant) => ({ id: newId(), rerunOf: turnId, variant }))
+  setHandoff('reruns', reruns)
+  location.hash = pageUrl('compare', session.id, turnId, ...reruns.map(({ id }) => id))
 }
 
 /**

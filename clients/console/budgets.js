@@ -7,6 +7,7 @@
 
 import { openBudget } from './budget-dialog.js'
 import { announce, button, el, errorMessage, fill, openDialog } from './dom.js'
+import { forecast } from './forecast.js'
 import { formatAmount, formatNumber, timestamp, turnsWithoutPrice } from './format.js'
 
 const PATH = 'api/ai/agent/budgets'
@@ -172,5 +173,7 @@ function bar({ Unit, Limit, Window }, { Subject, Used, Reserved, UnpricedTurns =
   const reserved = Reserved > 0 && Window !== 'concurrent' ? `, and ${amountText(Reserved, Unit, currency)} reserved` : ''
   const unpriced = UnpricedTurns > 0 ? `, without ${turnsWithoutPrice(UnpricedTurns)}` : ''
   const text = `${Math.floor(100 * share)} %, ${state}${amount}${reserved}${Subject === undefined ? '' : ` by ${Subject}`}${unpriced}`
-  return el('div', { class: 'consumption' }, line, el('span', {}, text), end && el('small', {}, 'resets ', timestamp(end)))
+  const expected = forecast({ window: Window, used: Used, end, now: new Date() })
+  const outlook = expected !== undefined && `about ${amountText(Math.round(expected), Unit, currency)} by then, if it goes on like this${expected > Limit ? ': over the limit' : ''}`
+  return el('div', { class: 'consumption' }, line, el('span', {}, text), end && el('small', {}, 'resets ', timestamp(end), outlook && ` · ${outlook}`))
 }

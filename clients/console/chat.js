@@ -6,10 +6,11 @@
 
 import { alwaysAllowed } from './always.js'
 import { attachmentsOf } from './attachments.js'
+import { branchesOf } from './branch-tree.js'
 import { Composer } from './composer.js'
 import { draft, NEW, saveDraft } from './drafts.js'
-import { button, el, errorMessage, fill } from './dom.js'
-import { forkNotice, forkTurn, inheritedTurns, openRerun } from './branches.js'
+import { announce, button, el, errorMessage, fill } from './dom.js'
+import { compareReruns, forkNotice, forkTurn, inheritedTurns, openRerun } from './branches.js'
 import { formatNumber, pageUrl } from './format.js'
 import { takeHandoff } from './handoff.js'
 import { icon } from './icons.js'
@@ -20,10 +21,17 @@ import { knownTitle, Sidebar, sidebarSwitch } from './sidebar.js'
 import { displayTitle, splitInstruction } from './title.js'
 import { isUnknownSession, TurnView } from './turn-view.js'
 import { welcome } from './welcome.js'
+import { recordedFiles } from './workspace-files.js'
 import { Workspace } from './workspace.js'
 
 /** Turns loaded at a time. */
 const PAGE_SIZE = 20
+/** Time after which a new turn is in the list of sessions. */
+const LIST_DELAY_MS = 700
+/** Distance to the end from which the page offers to go there. */
+const JUMP_DISTANCE_PX = 400
+/** Time that a message waits for a look at newer turns. */
+const CHECK_TIMEOUT_MS = 3_000
 
 /** @typedef {import('../javascript/src/wire.js').SessionTurn} SessionTurn */
 
@@ -40,11 +48,12 @@ export function chat(connection, [id, suffix]) {
   const isNew = !id || suffix === 'new'
   const draftId = isNew ? NEW : session.id
   const workspace = new Workspace()
+  if (!isNew) workspace.loadLater(() => recordedFiles(session))
   const always = alwaysAllowed(session.id)
-  /** Numbers of the turns that are shown, by id. @type {Map<string, number>} */
-  const numbers = new Map()
-  /** Models that answered. @type {Set<string>} */
-  const models = new Set()
+  /** Views of the turns that are shown, by id. @type {Map<string, TurnView>} */
+  const views = new Map()
+  /** Stored turns that are shown, by id. @type {Map<string, SessionTurn>} */
+  const records = new Map()
   /** @type {TurnView | undefined} */
   let open
   /** @type {import('../javascript/src/wire.js').AgentSession | undefined} */
@@ -64,15 +73,20 @@ export function chat(connection, [id, suffix]) {
   const { toggle, change: toggleSidebar } = sidebarSwitch(node)
   const allowed = el('div', { class: 'row' })
   const visibility = el('span', { class: 'row visibility' })
+  const jump = button([icon('latest'), 'Jump to latest'], () => scrollToEnd(), { class: 'jump', hidden: true })
+  const composerArea = el('div', { class: 'composer-area' }, jump, allowed, composer.node)
   const head = el('div', { class: 'row head' }, toggle, title, visibility, el('span', { class: 'spacer' }), newChatLink())
   const start = welcome(connection, { send: (text) => send({ text, files: [], images: [] }), write })
   start.hidden = !isNew
-  column.append(head, about, branch, earlierRow, turns, start, problem, el('div', { class: 'composer-area' }, allowed, composer.node))
+  column.append(head, about, branch, earlierRow, turns, start, problem, composerArea)
   composer.enableDrop(column)
 
   // Only scroll along if the reader is at the end.
   let isAtEnd = true
-  const updateIsAtEnd = () => (isAtEnd = innerHeight + scrollY >= document.documentElement.scrollHeight - 40)
+  const updateIsAtEnd = () => {
+    isAtEnd = innerHeight + scrollY >= document.documentElement.scrollHeight - 40
+    jump.hidden = innerHeight + scrollY >= document.documentElement.scrollHeight - JUMP_DISTANCE_PX
+  }
   addEventListener('scroll', updateIsAtEnd, { signal: abort.signal })
 
   /** @type {import('./turn-view.js').TurnContext} */
@@ -82,11 +96,19 @@ export function chat(connection, [id, suffix]) {
     tools: toolsFor(workspace),
     always,
     rerun,
+    dropped: (turnId) => branchesOf(records.values()).droppedBy(turnId),
+    resend,
     fork: (turnId) => forkTurn(session, turnId, details?.Name ?? ''),
-    turnLabel: (turnId) => (numbers.has(turnId) ? `turn ${numbers.get(turnId)}` : 'an earlier turn'),
+    turnLabel: (turnId) => (records.has(turnId) ? `turn ${records.get(turnId)?.SequenceNumber}` : 'an earlier turn'),
+    onRecord(turn) {
+      records.set(turn.Id, turn)
+      showBranches()
+    },
     onUpdate() {
       showAllowed()
-      if (isAtEnd && node.isConnected) scrollToEnd()
+      if (!node.isConnected) return
+      if (isAtEnd) scrollToEnd()
+      else updateIsAtEnd()
     },
   }
 
@@ -100,13 +122,44 @@ export function chat(connection, [id, suffix]) {
     fill(allowed, names.length > 0 && [el('small', {}, `Runs without asking: ${names.join(', ')}`), button('Ask again', ask, { class: 'ghost' })])
   }
 
+  /** Marks the turns that the model no longer sees, since the session continues from a rerun. */
+  function showBranches() {
+    const { outside, start: rerunTurn } = branchesOf(records.values())
+    const numbers = new Set(outside.map(({ SequenceNumber }) => SequenceNumber))
+    const text = `The model no longer sees this turn: the conversation continues from turn ${rerunTurn?.SequenceNumber}.`
+    for (const [id, view] of views) view.showOutside(numbers.has(records.get(id)?.SequenceNumber ?? 0) ? text : undefined)
+  }
+
   /**
    * @param {string} turnId
    * @param {string} text
    */
   async function rerun(turnId, text) {
-    const names = [...models, ...(await picker.models())]
-    openRerun(session, turnId, text, names, (turn, instruction) => follow(new TurnView(context, { id: turn.id, instruction, rerunOf: turnId }), turn))
+    if (await showNewer('The rerun was not started.').catch(() => false)) return
+    const answered = [...records.values()].flatMap(({ OpenAIModel }) => (typeof OpenAIModel === 'string' ? [OpenAIModel] : []))
+    const options = { text, dropped: branchesOf(records.values()).droppedBy(turnId), models: [...answered, ...(await picker.models())] }
+    openRerun(options, (variants) => {
+      const [first = {}] = variants
+      if (variants.length > 1) return compareReruns(session, turnId, variants)
+      const turn = session.rerun(turnId, first)
+      void follow(new TurnView(context, { id: turn.id, instruction: first.text ?? text, rerunOf: turnId }), turn)
+    })
+  }
+
+  /** Moves the focus to the message, unless that would open a keyboard on the screen. */
+  function focusComposer() {
+    if (!matchMedia('(pointer: coarse)').matches) composer.focus({ preventScroll: true })
+  }
+
+  /**
+   * Changes the message of a turn in place: the turn runs again with it.
+   * @param {string} turnId
+   * @param {string} text
+   */
+  async function resend(turnId, text) {
+    if (composer.isBusy.value || (await showNewer('The message was not sent again.').catch(() => false))) return
+    const turn = session.rerun(turnId, { text })
+    void follow(new TurnView(context, { id: turn.id, instruction: text, rerunOf: turnId }), turn)
   }
 
   /** @param {string} text */
@@ -122,10 +175,13 @@ export function chat(connection, [id, suffix]) {
    */
   async function follow(view, turn) {
     open = view
+    views.set(view.id, view)
     start.hidden = true
     composer.isBusy.value = true
     picker.node.hidden = true
     turns.append(view.node)
+    // The list shows the running session as soon as the API has it.
+    setTimeout(() => node.isConnected && void sidebar.refresh(), LIST_DELAY_MS)
     await view.follow(turn)
     composer.isBusy.value = false
     if (!node.isConnected) return
@@ -133,9 +189,49 @@ export function chat(connection, [id, suffix]) {
     void sidebar.refresh()
   }
 
+  /**
+   * Shows turns that were added in another tab or by somebody else. Returns true if there were any.
+   * @param {string} [consequence] what did not happen because of them
+   */
+  async function showNewer(consequence) {
+    if (composer.isBusy.value || views.size === 0) return false
+    const newer = await newerTurns(connection, session, views)
+    if (newer.length === 0 || composer.isBusy.value) return false
+    const running = newer.find(({ Status }) => Status.Id === 'pending')
+    const ended = newer.filter((turn) => turn !== running).map((turn) => ({ turn, view: createView(turn) }))
+    const text = newerNote(newer)
+    const note = el('p', { class: 'newer-line' }, text)
+    turns.append(note, ...ended.map(({ view }) => view.node))
+    ended.forEach(({ turn, view }) => view.showFinished(turn))
+    workspace.loadLater(() => recordedFiles(session))
+    announce(text)
+    fill(problem, consequence && el('p', { class: 'notice', role: 'alert' }, `${consequence} ${text} Read ${newer.length === 1 ? 'it' : 'them'} first: the model answers after ${newer.length === 1 ? 'it' : 'them'}.`))
+    note.scrollIntoView({ block: 'center' })
+    if (running) void follow(createView(running), session.resume({ turnId: running.Id }))
+    return true
+  }
+  const showNewerQuietly = () => {
+    if (document.visibilityState !== 'visible') return
+    void showNewer().catch(() => {})
+    void sidebar.refresh()
+  }
+  addEventListener('focus', showNewerQuietly, { signal: abort.signal })
+  document.addEventListener('visibilitychange', showNewerQuietly, { signal: abort.signal })
+
+  let isChecking = false
   /** @param {import('./composer.js').Message} message */
-  function send({ text, files: sent, images }) {
-    if (composer.isBusy.value) return
+  async function send(message) {
+    if (composer.isBusy.value || isChecking) return composer.restore(message)
+    isChecking = true
+    // Without an answer the message is sent: its own request reports what is wrong.
+    const isBehind = await showNewer('Your message was not sent.').catch(() => false)
+    isChecking = false
+    if (isBehind) composer.restore(message)
+    else startTurn(message)
+  }
+
+  /** @param {import('./composer.js').Message} message */
+  function startTurn({ text, files: sent, images }) {
     fill(problem)
     workspace.add(sent)
     const turn = session.send(text, { files: sent, images, ...picker.values() })
@@ -143,7 +239,7 @@ export function chat(connection, [id, suffix]) {
     // The URL contains the session's id after its first turn, so that a reload shows it.
     history.replaceState(undefined, '', pageUrl('chat', session.id))
     if (!open) title.textContent = displayTitle(text || 'Conversation')
-    follow(view, turn).then(() => composer.focus())
+    follow(view, turn).then(focusComposer)
     scrollToEnd()
   }
 
@@ -185,10 +281,11 @@ export function chat(connection, [id, suffix]) {
 
   /** @param {SessionTurn} turn */
   function createView(turn) {
-    numbers.set(turn.Id, turn.SequenceNumber)
-    if (typeof turn.OpenAIModel === 'string') models.add(turn.OpenAIModel)
+    records.set(turn.Id, turn)
     const rerunOf = /** @type {string | undefined} */ (turn.RerunOfTurnId)
-    return new TurnView(context, { id: turn.Id, instruction: turn.InstructionSummary, rerunOf })
+    const view = new TurnView(context, { id: turn.Id, instruction: turn.InstructionSummary, rerunOf })
+    views.set(turn.Id, view)
+    return view
   }
 
   async function load() {
@@ -221,12 +318,15 @@ export function chat(connection, [id, suffix]) {
   }
 
   const showLoadError = (/** @type {unknown} */ error) => {
-    if (isUnknownSession(error)) start.hidden = false
-    else fill(problem, errorMessage(error))
+    if (!isUnknownSession(error)) return fill(problem, errorMessage(error))
+    title.textContent = 'Session not found'
+    fill(about, `No session with the id ${session.id} is visible to you. Check the link, or ask its owner: it may be private, or have reached the end of its retention.`)
+    fill(problem, el('p', { class: 'row' }, el('a', { class: 'button primary', href: pageUrl('chat', aptix.session().id, 'new') }, 'New chat'), el('a', { class: 'button', href: '#/sessions' }, 'All sessions')))
+    composerArea.hidden = true
   }
   if (!isNew) load().catch(showLoadError)
   composer.text = takeHandoff('draft') ?? draft(draftId)
-  queueMicrotask(() => composer.focus())
+  queueMicrotask(focusComposer)
   const name = () => ({ Id: session.id, Name: details?.Name ?? '' })
   async function rename() {
     await showSession()
@@ -253,6 +353,31 @@ export function chat(connection, [id, suffix]) {
     const href = pageUrl('chat', aptix.session().id, 'new')
     return el('a', { href, class: 'button new-chat', 'aria-label': 'New chat', title: 'New chat', hidden: isNew }, icon('plus'))
   }
+}
+
+/**
+ * Returns the turns after those that are shown. Asks once, without retries: a message waits for it.
+ * @param {import('./connection.js').Connection} connection
+ * @param {import('../javascript/src/index.js').Session} session
+ * @param {Map<string, unknown>} shown
+ */
+async function newerTurns(connection, session, shown) {
+  /** @type {SessionTurn[]} */
+  const newer = []
+  const last = await connection.read(`api/ai/agent/sessions/${encodeURIComponent(session.id)}/turns/last`, AbortSignal.timeout(CHECK_TIMEOUT_MS))
+  if (shown.has(last.Id)) return newer
+  for await (const turn of session.turns({ order: 'desc' })) {
+    if (shown.has(turn.Id)) break
+    newer.unshift(turn)
+  }
+  return newer
+}
+
+/** @param {SessionTurn[]} newer */
+function newerNote(newer) {
+  const users = [...new Set(newer.map(({ CreatedByUser }) => CreatedByUser.Text))]
+  const [count, are] = newer.length === 1 ? ['1 turn', 'is'] : [`${newer.length} turns`, 'are']
+  return `${count} by ${users.join(', ')} ${are} new here, from another tab or client.`
 }
 
 const scrollToEnd = () => scrollTo({ top: document.documentElement.scrollHeight })

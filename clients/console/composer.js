@@ -7,6 +7,7 @@
 import { attachmentView } from './attachments.js'
 import { button, el, fill, iconButton, Signal, announce } from './dom.js'
 import { formatBytes } from './format.js'
+import { mayBeScaled, scaledImage } from './scaled-image.js'
 
 /** Size limit of the attachments. Requests are limited to 4 MiB, and base64 adds a third. */
 const MAX_BYTES = 3 << 20
@@ -20,6 +21,7 @@ export class Composer {
   #chips = el('ul', { class: 'chips', 'aria-label': 'Attached' })
   #text = el('textarea', {
     rows: 1,
+    dir: 'auto',
     placeholder: 'Send a message. Paste or drop files and images.',
     'aria-label': 'Message',
     'aria-describedby': 'shortcuts',
@@ -100,8 +102,9 @@ export class Composer {
     })
   }
 
-  focus() {
-    this.#text.focus()
+  /** @param {FocusOptions} [options] */
+  focus(options) {
+    this.#text.focus(options)
   }
 
   /** Opens the dialog that chooses files. */
@@ -112,6 +115,18 @@ export class Composer {
   /** @param {string} text */
   set text(text) {
     this.#text.value = text
+  }
+
+  /**
+   * Takes a message back that was not sent.
+   * @param {Message} message
+   */
+  restore({ text, files, images }) {
+    this.#text.value = text
+    this.#saveDraft(text)
+    this.#attachments = [...files, ...images]
+    this.#renderChips()
+    this.focus()
   }
 
   /** @param {(message: Message) => void} send */
@@ -128,7 +143,15 @@ export class Composer {
 
   /** @param {FileList | null | undefined} files */
   #attach(files) {
-    for (const file of files ?? []) {
+    const chosen = [...(files ?? [])]
+    if (!chosen.some(mayBeScaled)) return this.#add(chosen)
+    announce('Preparing images.')
+    Promise.all(chosen.map((file) => (mayBeScaled(file) ? scaledImage(file) : file))).then((ready) => this.#add(ready))
+  }
+
+  /** @param {File[]} files */
+  #add(files) {
+    for (const file of files) {
       const before = this.#attachments.reduce((sum, { size }) => sum + size, 0)
       if (before + file.size > MAX_BYTES) announce(`${file.name} was not attached. Attachments are limited to ${formatBytes(MAX_BYTES)}.`)
       else {

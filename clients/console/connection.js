@@ -5,9 +5,12 @@
  */
 
 import { Aptix, AptixError } from '../javascript/src/index.js'
+import { reach } from './reachability.js'
 
 /**
- * @typedef {{ Api?: string, Tokens: 'local' | 'given' | 'typed', IsLocal: boolean, IsMock: boolean, Command: string }} Config
+ * @typedef {{ Api?: string, Tokens: 'local' | 'given' | 'typed', IsLocal: boolean, IsMock: boolean, Command: string,
+ *   Start?: string, Provider?: string, Providers?: { Name: string, NeedsKey: boolean, BaseUrl?: string }[] }} Config `Providers`: those that the page can
+ *   set, if any
  * @typedef {{ Org: string, User: string, Operator: boolean }} Identity
  */
 
@@ -26,7 +29,7 @@ export class Connection {
     const api = new URL(config.Api ?? '/', location.href)
     if (!api.pathname.endsWith('/')) api.pathname += '/'
     this.api = api.href
-    this.aptix = new Aptix({ baseUrl: this.api, token: () => this.token(), resumeStore: sessionStorage })
+    this.aptix = new Aptix({ baseUrl: this.api, token: () => this.token(), resumeStore: sessionStorage, fetch: (url, init) => reach(/** @type {URL} */ (url), init ?? {}) })
   }
 
   static async open() {
@@ -74,11 +77,12 @@ export class Connection {
   /**
    * Sends a GET request that the SDK has no method for.
    * @param {string} path relative to the API's base
+   * @param {AbortSignal} [signal]
    * @returns {Promise<any>}
    */
-  async read(path) {
+  async read(path, signal) {
     const headers = { accept: 'application/json', authorization: `Bearer ${await this.token()}` }
-    return readResult(await fetch(new URL(path, this.api), { headers, cache: 'no-store' }))
+    return readResult(await reach(new URL(path, this.api), { headers, cache: 'no-store', signal: signal ?? null }))
   }
 
   /**
@@ -88,7 +92,7 @@ export class Connection {
    */
   async readText(path, accept = '*/*') {
     const headers = { accept, authorization: `Bearer ${await this.token()}` }
-    const response = await fetch(new URL(path, this.api), { headers, cache: 'no-store' })
+    const response = await reach(new URL(path, this.api), { headers, cache: 'no-store' })
     return response.ok ? response.text() : readResult(response)
   }
 
@@ -104,7 +108,7 @@ export class Connection {
     /** @type {Record<string, string>} */
     const headers = { accept: 'application/json', authorization: `Bearer ${await this.token()}`, ...more }
     if (body !== undefined) headers['content-type'] = 'application/json'
-    return readResult(await fetch(new URL(path, this.api), { method, headers, body: body ?? null }))
+    return readResult(await reach(new URL(path, this.api), { method, headers, body: body ?? null }))
   }
 
   /**
@@ -146,7 +150,7 @@ export function consoleKey() {
 export async function consoleApi(method, path, body) {
   const headers = { 'x-aptix-console': consoleKey(), ...(body === undefined ? {} : { 'content-type': 'application/json' }) }
   const text = body === undefined ? null : typeof body === 'string' ? body : JSON.stringify(body)
-  return readResult(await fetch(`/console/api/${path}`, { method, headers, body: text }))
+  return readResult(await reach(`/console/api/${path}`, { method, headers, body: text }))
 }
 
 /** @param {Response} response */

@@ -21,7 +21,7 @@ const SECTIONS = {
   conversation: [
     { title: 'Main', members: ['Id', 'Name', 'ModelName', 'Provider', 'System'], isOpen: true },
     { title: 'Tools', members: ['ClientTools', 'HostedTools', 'ToolChoiceName', 'ParallelToolCalls', 'ToolsOnContinuation'] },
-    { title: 'Model settings', members: ['Temperature', 'TopP', 'MaxOutputTokens', 'ReasoningEffort', 'Verbosity', 'ServiceTier', 'TextFormat'] },
+    { title: 'Model settings', members: ['Temperature', 'TopP', 'MaxOutputTokens', 'ReasoningEffort', 'ReasoningSummary', 'Verbosity', 'ServiceTier', 'TextFormat'] },
     { title: 'Limits', members: ['MaxRounds', 'ToolDeadlineSeconds', 'RetentionDays', 'PromptLimits', 'HistorySummary'] },
     { title: 'Prices and fallbacks', members: ['Prices', 'Fallbacks'] },
     { title: 'More', members: [] },

@@ -5,15 +5,15 @@
  * @module
  */
 
+import { listAll } from './agent-documents.js'
 import { contextEditor } from './context-editor.js'
 import { announce, button, el, fill, labelledField, openDialog } from './dom.js'
 import { pageUrl } from './format.js'
 import { setHandoff } from './handoff.js'
+import { notAllowed } from './not-allowed.js'
 import { testPanel } from './test-panel.js'
 import { versionList } from './versions.js'
 
-/** Pages that are read of a list, at most. */
-const MAX_PAGES = 10
 /** The most characters of a text about the replacement of a document. */
 const MAX_DEPRECATED_CHARS = 400
 
@@ -29,7 +29,7 @@ const MAX_DEPRECATED_CHARS = 400
  * @typedef {{ path: string, idMember: string, nameMember: string, template: Content, deletion: string,
  *   deprecation: (text: string) => Record<string, unknown> }} Kind
  *
- * @typedef {{ title: string, label: string, description: string, kinds: Record<string, Kind>, isTestable?: boolean }} Options
+ * @typedef {{ title: string, label: string, description: string, kinds: Record<string, Kind>, isTestable?: boolean, link?: Node }} Options
  *
  * A document in the editor. Without `context` it is new.
  * @typedef {{ kind: string, id: string, context?: Context }} Selection
@@ -40,7 +40,7 @@ const MAX_DEPRECATED_CHARS = 400
  * @param {Options} options
  * @returns {import('./main.js').View}
  */
-export function contextPage(connection, { title: pageTitle, label, description, kinds, isTestable = false }) {
+export function contextPage(connection, { title: pageTitle, label, description, kinds, isTestable = false, link }) {
   const kindNames = Object.keys(kinds)
   const listElement = el('ul', { class: 'contexts-list', 'aria-label': label })
   const note = el('small', {})
@@ -55,7 +55,7 @@ export function contextPage(connection, { title: pageTitle, label, description, 
   const node = el(
     'div',
     {},
-    el('div', { class: 'row head' }, el('h1', {}, pageTitle), el('span', { class: 'spacer' }), el('div', { class: 'row' }, kindNames.map(createButton))),
+    el('div', { class: 'row head' }, el('h1', {}, pageTitle), el('span', { class: 'spacer' }), el('div', { class: 'row' }, link, kindNames.map(createButton))),
     el('p', { class: 'muted' }, `${description} Changes take effect within a minute.`),
     el(
       'div',
@@ -267,7 +267,7 @@ export function contextPage(connection, { title: pageTitle, label, description, 
   const showError = (/** @type {unknown} */ error) => editor.showErrors(error)
 
   async function list() {
-    const lists = await Promise.all(kindNames.map((kind) => readAll(connection, optionsOf(kind).path)))
+    const lists = await Promise.all(kindNames.map((kind) => listAll(connection, optionsOf(kind).path)))
     const items = kindNames.flatMap((kind, n) => (lists[n] ?? []).map((context) => ({ kind, context })))
     const choices = items.map(({ kind, context: { Id, Name, IsBuiltIn, Deprecated } }) => {
       const about = `${kind} · ${Id}${IsBuiltIn ? ' · built in' : ''}${Deprecated ? ' · deprecated' : ''}`
@@ -287,24 +287,9 @@ export function contextPage(connection, { title: pageTitle, label, description, 
     if (first) await open(first.kind, first.context.Id)
     else create(kindNames[0] ?? '')
   }
-  start().catch(showError)
+  start().catch((error) => {
+    if (error.status !== 403) return showError(error)
+    fill(node, el('h1', {}, pageTitle), notAllowed(`see and change ${label.toLowerCase()}`, 'operators and agent editors'))
+  })
   return { title: pageTitle, node }
-}
-
-/**
- * @param {import('./connection.js').Connection} connection
- * @param {string} path
- */
-async function readAll(connection, path) {
-  /** @type {Context[]} */
-  const contexts = []
-  let token = ''
-  for (let page = 0; page < MAX_PAGES; page += 1) {
-    const query = token && `?${new URLSearchParams({ continuationToken: token })}`
-    const { Items, ContinuationToken } = await connection.read(path + query)
-    contexts.push(...Items)
-    token = ContinuationToken ?? ''
-    if (!token) break
-  }
-  return contexts
 }

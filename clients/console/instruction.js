@@ -10,7 +10,7 @@ import { splitInstruction } from './title.js'
 /** @param {string} instruction */
 export function instructionNodes(instruction) {
   const { text, script } = splitInstruction(instruction)
-  if (script === undefined) return [el('p', {}, text || '(files only)')]
+  if (script === undefined) return [el('p', { dir: 'auto' }, text || '(files only)')]
   const folded = el('details', { class: 'script' }, el('summary', {}, 'Script for the mock model'), el('code', {}, script))
-  return [folded, text !== '' && el('p', {}, text)]
+  return [folded, text !== '' && el('p', { dir: 'auto' }, text)]
 }

@@ -8,6 +8,7 @@ import { consoleApi } from './connection.js'
 import { button, el, errorMessage, fill, labelledField } from './dom.js'
 import { formatNumber } from './format.js'
 import { LogLines } from './log-lines.js'
+import { mockButton, modelForm, providerName } from './model-setup.js'
 
 const POLL_INTERVAL_MS = 2_000
 
@@ -39,6 +40,7 @@ export function local(connection) {
     {},
     el('h1', {}, 'Local cloud'),
     problem,
+    modelPanel(connection.config),
     el(
       'div',
       { class: 'columns' },
@@ -108,9 +110,18 @@ export function local(connection) {
   return { title: 'Local', node, dispose: () => clearInterval(timer) }
 }
 
+/** @param {import('./connection.js').Config} config */
+function modelPanel(config) {
+  const { Provider, Providers, IsMock } = config
+  if (!Providers?.length) return panel('Model', el('p', {}, IsMock ? 'The mock model, as this cloud was started with.' : 'Set by the options or the environment of this cloud.'))
+  const status = el('div', { role: 'status' })
+  const [now, change] = Provider ? [providerName(Provider), el('div', { class: 'row' }, mockButton(config, status), status)] : ['The mock model', '']
+  return panel('Model', el('p', {}, now, el('small', {}, '. A change restarts the local cloud.')), modelForm(config), change)
+}
+
 /**
  * @param {string} title
- * @param {Node[]} children
+ * @param {(Node | string)[]} children
  */
 const panel = (title, ...children) => el('section', { class: 'card', 'aria-label': title }, el('h2', {}, title), ...children)
 

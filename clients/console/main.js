@@ -4,24 +4,17 @@
  * @module
  */
 
-import { agents } from './agents.js'
 import { chat } from './chat.js'
-import { compare } from './compare.js'
 import { Connection, consoleKey } from './connection.js'
 import { button, el, errorMessage, fill } from './dom.js'
 import { pageUrl } from './format.js'
 import { icon } from './icons.js'
-import { local } from './local.js'
 import { openMenu } from './menu.js'
-import { modes } from './modes.js'
-import { operations } from './operations.js'
 import { openPalette, openShortcuts } from './palette.js'
-import { playground } from './playground.js'
-import { sessions } from './sessions.js'
+import { watchReachability } from './reachability.js'
 import { keyLabel, pressedKeys } from './shortcuts.js'
 import { applyTheme, setTheme, themeSwitch, toggleTheme } from './theme.js'
-import { trace } from './trace.js'
-import { usage } from './usage.js'
+import { displayTitle } from './title.js'
 import { initIdentityButton } from './identity.js'
 
 /**
@@ -31,21 +24,59 @@ import { initIdentityButton } from './identity.js'
  */
 
 /**
+ * Returns a page whose modules are loaded when it is opened, so that the first page doesn't wait for them.
+ * @param {() => Promise<Page>} load
+ * @returns {Page}
+ */
+function onDemand(load) {
+  return (connection, parts) => {
+    const node = el('div', {})
+    let isDisposed = false
+    /** @type {View | undefined} */
+    let view
+    const open = async () => {
+      const page = await load()
+      if (isDisposed) return
+      view = page(connection, parts)
+      node.replaceWith(view.node)
+      showTitle(view.title)
+    }
+    open().catch((error) => fill(node, el('h1', {}, "Can't load the page"), errorMessage(error), button('Try again', () => location.reload())))
+    return {
+      title: 'Console',
+      node,
+      commands: () => view?.commands?.() ?? [],
+      dispose() {
+        isDisposed = true
+        view?.dispose?.()
+      },
+    }
+  }
+}
+
+/** @param {string} title of the current page */
+const showTitle = (title) => (document.title = `${title} – Aptix`)
+
+/**
  * All pages, and the configurations in which they are available.
  * @type {Record<string, { label: string, page: Page, isAvailable?: (config: import('./connection.js').Config) => boolean }>}
  */
 const PAGES = {
   chat: { label: 'Chat', page: chat },
-  sessions: { label: 'Sessions', page: sessions },
-  trace: { label: 'Trace', page: trace, isAvailable: () => false },
-  compare: { label: 'Compare', page: compare, isAvailable: () => false },
-  usage: { label: 'Usage', page: usage },
-  agents: { label: 'Agents', page: agents },
-  modes: { label: 'Modes', page: modes },
-  operations: { label: 'Operations', page: operations },
-  playground: { label: 'Playground', page: playground, isAvailable: ({ IsMock }) => IsMock },
-  local: { label: 'Local', page: local, isAvailable: ({ IsLocal }) => IsLocal },
+  sessions: { label: 'Sessions', page: onDemand(async () => (await import('./sessions.js')).sessions) },
+  trace: { label: 'Trace', page: onDemand(async () => (await import('./trace.js')).trace), isAvailable: () => false },
+  compare: { label: 'Compare', page: onDemand(async () => (await import('./compare.js')).compare), isAvailable: () => false },
+  usage: { label: 'Usage', page: onDemand(async () => (await import('./usage.js')).usage) },
+  agents: { label: 'Agents', page: onDemand(async () => (await import('./agents.js')).agents) },
+  knowledge: { label: 'Knowledge', page: onDemand(async () => (await import('./knowledge.js')).knowledge) },
+  modes: { label: 'Modes', page: onDemand(async () => (await import('./modes.js')).modes) },
+  operations: { label: 'Operations', page: onDemand(async () => (await import('./operations.js')).operations) },
+  playground: { label: 'Playground', page: onDemand(async () => (await import('./playground.js')).playground), isAvailable: ({ IsMock }) => IsMock },
+  local: { label: 'Local', page: onDemand(async () => (await import('./local.js')).local), isAvailable: ({ IsLocal }) => IsLocal },
 }
+
+/** Sessions that the palette finds by their contents. */
+const MAX_FOUND = 10
 
 const main = /** @type {HTMLElement} */ (document.querySelector('main'))
 const nav = /** @type {HTMLElement} */ (document.querySelector('nav'))
@@ -73,7 +104,7 @@ function show(connection) {
   currentView?.dispose?.()
   currentView = page(connection, isPage ? parts : [])
   document.body.dataset.page = isPage ? name : 'chat'
-  document.title = `${currentView.title} – Aptix`
+  showTitle(currentView.title)
   fill(main, currentView.node)
   for (const link of nav.querySelectorAll('a')) {
     const isCurrent = link.hash === `#/${isPage ? name : 'chat'}`
@@ -105,15 +136,31 @@ function commands(connection) {
     { label: 'Theme of the system', icon: 'system', action: () => setTheme('system') },
     { label: 'Light theme', icon: 'sun', action: () => setTheme('light') },
     { label: 'Dark theme', icon: 'moon', action: () => setTheme('dark') },
-    { label: 'Commands and sessions', icon: 'search', keys: 'Ctrl+K', action: () => openPalette(commands(connection)) },
+    { label: 'Commands and sessions', icon: 'search', keys: 'Ctrl+K', action: () => openPalette(commands(connection), (words) => searchContents(connection, words)) },
     { label: 'Keyboard shortcuts', icon: 'edit', keys: '?', action: () => openShortcuts(commands(connection)) },
   ]
+}
+
+/**
+ * Searches the contents of sessions for the palette.
+ * @param {Connection} connection
+ * @param {string} words
+ */
+async function searchContents(connection, words) {
+  /** @type {import('./palette.js').Command[]} */
+  const found = []
+  for await (const { Session, Matches } of connection.aptix.sessions.search(words, { pageSize: MAX_FOUND })) {
+    const text = Matches.map(({ Snippet }) => Snippet)[0] ?? ''
+    found.push({ label: `${displayTitle(Session.Name)} – ${text.slice(0, 90)}`, icon: 'file', action: () => (location.hash = pageUrl('chat', Session.Id)) })
+    if (found.length === MAX_FOUND) break
+  }
+  return found
 }
 
 /** @param {Connection} connection */
 function initTools(connection) {
   const search = el('button', { type: 'button', class: 'search-button', title: 'Search commands and sessions' }, icon('search'), el('span', {}, 'Search'), el('kbd', {}, keyLabel('Ctrl+K')))
-  search.addEventListener('click', () => openPalette(commands(connection)))
+  search.addEventListener('click', () => openPalette(commands(connection), (words) => searchContents(connection, words)))
   fill(/** @type {HTMLElement} */ (document.getElementById('tools')), search, themeSwitch())
   applyTheme()
   addEventListener('keydown', (event) => {
@@ -151,6 +198,11 @@ async function start() {
   if (connection.needsToken) return
   addEventListener('hashchange', () => show(connection))
   show(connection)
+  // A page that failed to load is loaded again. A conversation and an editor stay as they are.
+  watchReachability(connection, () => {
+    if (main.querySelector('.error') && !main.querySelector('article.turn, .contexts-list')) show(connection)
+    else dispatchEvent(new Event('focus'))
+  })
 }
 
 start().catch((error) => {

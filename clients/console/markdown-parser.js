@@ -1,6 +1,6 @@
 /**
- * Parses Markdown into a few kinds of values. markdown-it reads the text into tokens, which hold no markup; formulas and the rule for
- * URLs are ours. HTML is text, and only http, https and mailto URLs become links.
+ * Parses Markdown into a few kinds of values. markdown-it reads the text into tokens, which hold no markup; formulas, footnotes and the
+ * rule for URLs are ours. HTML is text, and only http, https and mailto URLs become links.
  *
  * @module
  */
@@ -9,12 +9,15 @@
  * @typedef {{ type: 'text' | 'code' | 'formula', text: string }} TextNode
  * @typedef {{ type: 'strong' | 'emphasis' | 'strike', children: Inline[] }} StyledNode
  * @typedef {{ type: 'link', href: string, children: Inline[] }} LinkNode
- * @typedef {TextNode | StyledNode | LinkNode | { type: 'break' }} Inline
+ * @typedef {{ type: 'image', mime: string, base64: string, text: string }} ImageNode an image in the text itself
+ * @typedef {{ type: 'reference', label: string }} ReferenceNode a reference to a footnote
+ * @typedef {TextNode | StyledNode | LinkNode | ImageNode | ReferenceNode | { type: 'break' }} Inline
  *
  * @typedef {{ type: 'paragraph', children: Inline[] } | { type: 'heading', level: number, children: Inline[] }
  *   | { type: 'code', language: string, text: string, isClosed: boolean } | { type: 'quote', children: Block[] } | { type: 'rule' }
  *   | { type: 'list', start: number | undefined, items: Block[][] }
- *   | { type: 'table', head: Inline[][], rows: Inline[][][], align: Align[] } | { type: 'formula', text: string }} Block
+ *   | { type: 'table', head: Inline[][], rows: Inline[][][], align: Align[] } | { type: 'formula', text: string }
+ *   | { type: 'footnote', label: string, children: Inline[] }} Block
  *
  * @typedef {'left' | 'center' | 'right' | undefined} Align
  *
@@ -22,6 +25,7 @@
  * @property {string} type
  * @property {string} tag
  * @property {number} nesting 1 if it opens, -1 if it closes
+ * @property {number} level 0 of a block of the whole text
  * @property {string} content
  * @property {string} info
  * @property {string} markup
@@ -41,6 +45,11 @@ const SCHEMES = ['http:', 'https:', 'mailto:']
 const WORD = /[\p{L}\p{N}]/u
 /** `$x$`, closed on the same line: no space inside the dollars, and no digit behind them, so that prices are text. */
 const DOLLARS = /\$(?![\s$])((?:[^$\\\n]|\\.){1,500}?)(?<!\s)\$(?!\d)/y
+/** An image that is a part of the text. Others would be loaded from elsewhere. */
+const IMAGE_DATA = /^data:(image\/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/]+={0,2})$/
+/** `[^label]`. A link's text may look the same. */
+const REFERENCE = /\[\^([^\]\s^]{1,40})\](?!\()/y
+const FOOTNOTE = /^\[\^([^\]\s^]{1,40})\]:[ \t]*/
 const PARENTHESES = /\\\(([^\n]{1,500}?)\\\)/y
 
 await import(new URL('./vendor/markdown-it.min.js', import.meta.url).href)
@@ -55,8 +64,10 @@ library.validateLink = () => true
 library.normalizeLink = library.normalizeLinkText = (/** @type {string} */ url) => url
 const isParagraphEnd = { alt: ['paragraph', 'blockquote', 'list'] }
 library.block.ruler.before('fence', 'formula', blockFormula, isParagraphEnd)
-library.block.ruler.before('formula', 'too_deep', tooDeep)
+library.block.ruler.before('formula', 'footnote', blockFootnote, isParagraphEnd)
+library.block.ruler.before('footnote', 'too_deep', tooDeep)
 library.inline.ruler.before('escape', 'formula', inlineFormula)
+library.inline.ruler.before('escape', 'reference', inlineReference)
 
 /**
  * Returns the normalized URL if a link may point to it, or undefined.
@@ -81,6 +92,46 @@ export function parse(text) {
   return blocks({ tokens: library.parse(text, {}), at: 0, lines })
 }
 
+/** Parser of a text that grows at its end. It parses the last blocks again, since what follows can change them. */
+export class GrowingText {
+  /** Beginning of the text, whose blocks stay as they are. */
+  #settled = ''
+
+  /**
+   * Parses a longer text, or another one.
+   * @param {string} text
+   * @returns {{ isOther: boolean, settled: Block[], open: Block[] }} blocks after those that were settled before. `isOther`: nothing
+   *   stays, because the text isn't a longer one.
+   */
+  update(text) {
+    const isOther = !text.startsWith(this.#settled) || text.length > MAX_CHARS
+    if (isOther) this.#settled = ''
+    const rest = text.slice(this.#settled.length)
+    // The library counts lines in a text without carriage returns.
+    if (text.length > MAX_CHARS || rest.includes('\r')) return { isOther, settled: [], open: parse(rest) }
+    /** @type {Token[]} */
+    const tokens = library.parse(rest, {})
+    const lines = rest.split('\n')
+    const start = lastBlock(tokens, lines)
+    const at = tokens.findIndex(({ level, map }) => level === 0 && map?.[0] === start)
+    if (start === 0 || at < 0) return { isOther, settled: [], open: blocks({ tokens, at: 0, lines }) }
+    this.#settled += lines.slice(0, start).join('\n') + '\n'
+    return { isOther, settled: blocks({ tokens: tokens.slice(0, at), at: 0, lines }), open: blocks({ tokens, at, lines }) }
+  }
+}
+
+/**
+ * Returns the first line of the last block that follows a blank line and whose first line is complete. No later text changes the blocks
+ * before it: a formula, a quote and a paragraph end at a blank line, and a list and a code block would contain what follows. A line that
+ * is still written could become an item of the list.
+ * @param {Token[]} tokens
+ * @param {string[]} lines
+ */
+function lastBlock(tokens, lines) {
+  const starts = tokens.filter(({ level, nesting, map }) => level === 0 && nesting >= 0 && map).map(({ map }) => map[0])
+  return starts.findLast((start) => start > 0 && start < lines.length - 1 && lines[start - 1]?.trim() === '') ?? 0
+}
+
 /**
  * Reads blocks up to the end of the enclosing one, and skips that end.
  * @param {{ tokens: Token[], at: number, lines: string[] }} source
@@ -102,6 +153,9 @@ function blocks(source) {
         break
       case 'formula':
         result.push({ type: 'formula', text: token.content })
+        break
+      case 'footnote_open':
+        result.push({ type: 'footnote', label: token.info, children: content(source) })
         break
       case 'fence':
         result.push(fence(token, source.lines))
@@ -199,6 +253,7 @@ function inline(tokens) {
     else if (token.type === 'hardbreak') add({ type: 'break' })
     else if (token.type === 'code_inline') add({ type: 'code', text: token.content })
     else if (token.type === 'formula') add({ type: 'formula', text: token.content })
+    else if (token.type === 'reference') add({ type: 'reference', label: token.content })
     else if (token.type === 'image') add(image(token, isLink))
     else add({ type: 'text', text: token.content })
   }
@@ -206,12 +261,14 @@ function inline(tokens) {
 }
 
 /**
- * An image is shown as a link and never loaded.
+ * An image from elsewhere is shown as a link and never loaded. One in the text itself is shown.
  * @param {Token} token
  * @param {boolean} isLink true within a link, where it is text
  * @returns {Inline}
  */
 function image(token, isLink) {
+  const [, mime, base64] = IMAGE_DATA.exec(token.attrGet('src') ?? '') ?? []
+  if (mime && base64) return { type: 'image', mime, base64, text: token.content }
   const href = safeUrl(token.attrGet('src') ?? '')
   const text = token.content || href || ''
   return href && !isLink ? { type: 'link', href, children: [{ type: 'text', text }] } : { type: 'text', text }
@@ -235,6 +292,45 @@ function inlineFormula(state, isSilent) {
 }
 
 /**
+ * Reads `[^label]`. The footnote may follow later.
+ * @param {any} state
+ * @param {boolean} isSilent
+ */
+function inlineReference(state, isSilent) {
+  const { src, pos, posMax } = state
+  if (src[pos] !== '[' || src[pos + 1] !== '^') return false
+  REFERENCE.lastIndex = pos
+  const [all = '', label = ''] = REFERENCE.exec(src) ?? []
+  if (label === '' || pos + all.length > posMax) return false
+  if (!isSilent) state.push('reference', '', 0).content = label
+  state.pos += all.length
+  return true
+}
+
+/**
+ * Reads `[^label]: text`, up to a blank line or the next footnote.
+ * @param {any} state
+ * @param {number} start
+ * @param {number} end
+ * @param {boolean} isSilent
+ */
+function blockFootnote(state, start, end, isSilent) {
+  const line = (/** @type {number} */ at) => state.src.slice(state.bMarks[at] + state.tShift[at], state.eMarks[at])
+  const [mark, label] = FOOTNOTE.exec(line(start)) ?? []
+  if (mark === undefined || label === undefined) return false
+  if (isSilent) return true
+  let next = start + 1
+  while (next < end && !state.isEmpty(next) && state.sCount[next] >= state.blkIndent && !FOOTNOTE.test(line(next))) next++
+  const open = state.push('footnote_open', 'p', 1)
+  Object.assign(open, { info: label, map: [start, next] })
+  const text = state.push('inline', '', 0)
+  Object.assign(text, { content: state.getLines(start, next, state.blkIndent, false).trim().slice(mark.length), map: [start, next], children: [] })
+  state.push('footnote_close', 'p', -1)
+  state.line = next
+  return true
+}
+
+/**
  * Reads a formula between `$$` and `$$`, or between `\[` and `\]`, up to the next blank line.
  * @param {any} state
  * @param {number} start
@@ -246,21 +342,38 @@ function blockFormula(state, start, end, isSilent) {
   const opening = line(start).slice(0, 2)
   if (opening !== '$$' && opening !== '\\[') return false
   const closing = opening === '$$' ? '$$' : '\\]'
-  const found = []
-  for (let at = start; at < Math.min(end, start + MAX_FORMULA_LINES); at++) {
-    const text = at === start ? line(at).slice(2) : line(at)
-    if (at > start && (text === '' || state.sCount[at] < state.blkIndent)) return false
-    const isLast = text.endsWith(closing)
-    found.push(isLast ? text.slice(0, -2) : text)
-    const tex = found.join('\n').trim()
-    if (!isLast) continue
-    if (tex === '') return false
-    if (isSilent) return true
-    state.push('formula', '', 0).content = tex
-    state.line = at + 1
-    return true
+  const last = line(start).slice(2).endsWith(closing) ? start : closingLine(state, start, end, closing, line)
+  if (last === undefined || last >= start + MAX_FORMULA_LINES) return false
+  const found = Array.from({ length: last - start + 1 }, (_, index) => line(start + index))
+  const tex = found.join('\n').slice(2, -2).trim()
+  if (tex === '') return false
+  if (isSilent) return true
+  Object.assign(state.push('formula', '', 0), { content: tex, map: [start, last + 1] })
+  state.line = last + 1
+  return true
+}
+
+/**
+ * Finds the line that ends with the mark, before a blank line. What was read for an earlier start isn't read again, so that many marks
+ * without an end take linear time.
+ * @param {any} state
+ * @param {number} start
+ * @param {number} end
+ * @param {string} closing
+ * @param {(at: number) => string} line
+ * @returns {number | undefined}
+ */
+function closingLine(state, start, end, closing, line) {
+  // Lines after `from` and before `to` don't end with the mark. `isOver`: none follows in this paragraph.
+  const key = `${closing} ${state.level} ${state.blkIndent} ${end}`
+  const known = ((state.env.formulas ??= {})[key] ??= { from: -1, to: -1, isOver: false })
+  if (start < known.from || start >= known.to) Object.assign(known, { from: start, to: start + 1, isOver: false })
+  for (const limit = Math.min(end, start + MAX_FORMULA_LINES); !known.isOver && known.to < limit; known.to++) {
+    const text = line(known.to)
+    if (text === '' || state.sCount[known.to] < state.blkIndent) known.isOver = true
+    else if (text.endsWith(closing)) return known.to
   }
-  return false
+  return undefined
 }
 
 /**

@@ -6,15 +6,24 @@
  */
 
 import { diagram } from './diagram.js'
-import { announce, button, el } from './dom.js'
+import { announce, button, download, el } from './dom.js'
 import { highlight } from './highlight.js'
-import { parse } from './markdown-parser.js'
+import { GrowingText, parse } from './markdown-parser.js'
 import { formula } from './maths.js'
+import { image } from './preview.js'
 
 /**
  * @typedef {import('./markdown-parser.js').Block} Block
  * @typedef {import('./markdown-parser.js').Inline} Inline
  */
+
+/** Characters of a line from which a code block can be wrapped. */
+const MAX_LINE_CHARS = 60
+/** Extensions of downloaded code, by language. Others are text. */
+const EXTENSIONS = /** @type {Record<string, string>} */ ({
+  bash: 'sh', c: 'c', cpp: 'cpp', css: 'css', csharp: 'cs', go: 'go', html: 'html', java: 'java', javascript: 'js', js: 'js', json: 'json', markdown: 'md',
+  md: 'md', python: 'py', py: 'py', ruby: 'rb', rust: 'rs', rs: 'rs', sh: 'sh', sql: 'sql', toml: 'toml', ts: 'ts', tsx: 'tsx', typescript: 'ts', xml: 'xml', yaml: 'yaml', yml: 'yaml',
+})
 
 /**
  * Renders a Markdown text.
@@ -26,6 +35,34 @@ export function markdown(text) {
   return parse(text).map((item) => blockNode(item, levels))
 }
 
+/** A text that grows, in an element. Blocks that no longer change stay: a selection in them survives, and a long answer costs no more. */
+export class GrowingMarkdown {
+  #text = new GrowingText()
+  #node
+  /** @type {number[]} */
+  #levels = []
+  /** Elements of the blocks that can still change. @type {HTMLElement[]} */
+  #open = []
+
+  /** @param {HTMLElement} node its children are those of the text */
+  constructor(node) {
+    this.#node = node
+  }
+
+  /** @param {string} text */
+  show(text) {
+    const { isOther, settled, open } = this.#text.update(text)
+    if (isOther) {
+      this.#levels = []
+      this.#node.replaceChildren()
+    } else this.#open.forEach((element) => element.remove())
+    this.#node.append(...settled.map((item) => blockNode(item, this.#levels)))
+    const levels = [...this.#levels]
+    this.#open = open.map((item) => blockNode(item, levels))
+    this.#node.append(...this.#open)
+  }
+}
+
 /**
  * @param {Block} item
  * @param {number[]} levels of the enclosing headings
@@ -34,41 +71,45 @@ export function markdown(text) {
 function blockNode(item, levels) {
   switch (item.type) {
     case 'paragraph':
-      return el('p', {}, item.children.map(inlineNode))
+      return el('p', { dir: 'auto' }, item.children.map(inlineNode))
     case 'heading':
       while ((levels.at(-1) ?? 0) >= item.level) levels.pop()
       levels.push(item.level)
       // Headings start below the page's own and skip no level, even if the model does.
-      return el(/** @type {'h2'} */ (`h${Math.min(6, levels.length + 1)}`), {}, item.children.map(inlineNode))
+      return el(/** @type {'h2'} */ (`h${Math.min(6, levels.length + 1)}`), { dir: 'auto' }, item.children.map(inlineNode))
     case 'rule':
       return el('hr')
     case 'quote':
       return el(
         'blockquote',
-        {},
+        { dir: 'auto' },
         item.children.map((inner) => blockNode(inner, levels)),
       )
     case 'code':
       return item.language === 'mermaid' && item.isClosed ? diagramBlock(item.text) : codeBlock(item.text, item.language)
     case 'formula':
       return formula(item.text, true)
+    case 'footnote': {
+      const back = jump('↩', `Back to the reference ${item.label}`, (answer) => answer.querySelector(`[data-reference="${CSS.escape(item.label)}"]`))
+      return el('p', { class: 'footnote', dir: 'auto', tabindex: -1, 'data-footnote': item.label }, el('sup', {}, item.label), ' ', item.children.map(inlineNode), ' ', back)
+    }
     case 'list':
       return el(
         item.start === undefined ? 'ul' : 'ol',
-        { start: item.start },
+        { start: item.start, dir: 'auto' },
         item.items.map((inner) => listItem(inner, levels)),
       )
     case 'table': {
       const head = el(
         'tr',
         {},
-        item.head.map((cell, column) => el('th', { scope: 'col', class: alignClass(item.align[column]) }, cell.map(inlineNode))),
+        item.head.map((cell, column) => el('th', { scope: 'col', dir: 'auto', class: alignClass(item.align[column]) }, cell.map(inlineNode))),
       )
       const rows = item.rows.map((row) =>
         el(
           'tr',
           {},
-          row.map((cell, column) => el('td', { class: alignClass(item.align[column]) }, cell.map(inlineNode))),
+          row.map((cell, column) => el('td', { dir: 'auto', class: alignClass(item.align[column]) }, cell.map(inlineNode))),
         ),
       )
       const table = el('table', {}, el('thead', {}, head), el('tbody', {}, rows))
@@ -90,8 +131,8 @@ function listItem(item, levels) {
   const { isDone, children } = task(first.children)
   const check = isDone !== undefined && el('input', { type: 'checkbox', checked: isDone, disabled: true, 'aria-label': isDone ? 'Done' : 'To do' })
   const text = children.map(inlineNode)
-  const paragraph = rest.some(({ type }) => type === 'paragraph') ? [el('p', {}, check, text)] : [check, ...text]
-  return el('li', { class: check ? 'task' : undefined }, ...paragraph, rest.map((inner) => blockNode(inner, levels)))
+  const paragraph = rest.some(({ type }) => type === 'paragraph') ? [el('p', { dir: 'auto' }, check, text)] : [check, ...text]
+  return el('li', { dir: 'auto', class: check ? 'task' : undefined }, ...paragraph, rest.map((inner) => blockNode(inner, levels)))
 }
 
 /**
@@ -111,7 +152,11 @@ function task(children) {
  * @param {string} language
  */
 function codeBlock(text, language) {
-  return el('figure', { class: 'code' }, el('figcaption', {}, el('span', {}, language || 'text'), copyButton(text, language)), code(text, language))
+  const source = code(text, language)
+  const wrap = button('Wrap', () => wrap.setAttribute('aria-pressed', String(source.classList.toggle('wrap'))), { class: 'ghost', 'aria-pressed': 'false', title: 'Wrap long lines' })
+  const save = button('Download', () => download(new Blob([text], { type: 'text/plain' }), `code.${EXTENSIONS[language.toLowerCase()] ?? 'txt'}`), { class: 'ghost', 'aria-label': language ? `Download ${language} code` : 'Download code' })
+  const isLong = text.split('\n').some((line) => line.length > MAX_LINE_CHARS)
+  return el('figure', { class: 'code' }, el('figcaption', {}, el('span', {}, language || 'text'), el('span', {}, isLong && wrap, save, copyButton(text, language))), source)
 }
 
 /**
@@ -188,11 +233,35 @@ function inlineNode(item) {
       return formula(item.text, false)
     case 'break':
       return el('br')
+    case 'image':
+      return image(new Blob([Uint8Array.from(atob(item.base64), (letter) => letter.charCodeAt(0))], { type: item.mime }), item.text || 'Image', 'inline-image')
+    case 'reference': {
+      const link = jump(item.label, `Footnote ${item.label}`, (answer) => answer.querySelector(`[data-footnote="${CSS.escape(item.label)}"]`))
+      link.dataset.reference = item.label
+      return el('sup', {}, link)
+    }
     case 'link':
       return el('a', { href: item.href, rel: 'noopener noreferrer', target: '_blank' }, item.children.map(inlineNode))
     default:
       return el(TAGS[item.type], {}, item.children.map(inlineNode))
   }
+}
+
+/**
+ * A link within an answer. The address belongs to the page, so it isn't one of the text.
+ * @param {string} text
+ * @param {string} label
+ * @param {(answer: Element) => HTMLElement | null} find
+ */
+function jump(text, label, find) {
+  const link = el('a', { href: '#', role: 'button', 'aria-label': label, title: label }, text)
+  link.addEventListener('click', (event) => {
+    event.preventDefault()
+    const target = find(link.closest('.answer, .interim') ?? document.body)
+    target?.scrollIntoView({ block: 'center' })
+    target?.focus({ preventScroll: true })
+  })
+  return link
 }
 
 const TAGS = /** @type {const} */ ({ strong: 'strong', emphasis: 'em', strike: 's' })

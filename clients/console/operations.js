@@ -8,6 +8,7 @@
 import { deadLetterSection } from './dead-letters.js'
 import { announce, button, el, errorMessage, fill, openDialog } from './dom.js'
 import { duration, formatNumber, pageUrl, timestamp } from './format.js'
+import { notAllowed } from './not-allowed.js'
 import { displayTitle } from './title.js'
 
 /** Sessions with an open turn that are listed, at most. */
@@ -108,7 +109,8 @@ export function operations(connection) {
   }
 
   const showError = (/** @type {unknown} */ error) => fill(problem, errorMessage(error))
-  const start = () => list().catch(showError)
+  /** @returns {Promise<void>} */
+  const start = () => list().catch((error) => (error.status === 403 ? fill(node, el('h1', {}, 'Operations'), notAllowed('end turns of others', 'operators')) : showError(error)))
   start()
   return { title: 'Operations', node, dispose: () => void (isDisposed = true) }
 }

@@ -13,14 +13,22 @@ const MAX_SHOWN = 40
 
 /** @typedef {{ label: string, icon: import('./icons.js').IconName, action: () => unknown, keys?: string }} Command */
 
-/** @param {Command[]} commands */
-export function openPalette(commands) {
+/** Time after the last key until contents are searched. */
+const SEARCH_DELAY_MS = 250
+/** Letters from which contents are searched. */
+const MIN_LETTERS = 3
+
+/**
+ * @param {Command[]} commands
+ * @param {(words: string) => Promise<Command[]>} search searches the contents of sessions
+ */
+export function openPalette(commands, search) {
   if (document.querySelector('dialog[open]')) return
   const list = el('ul', { role: 'listbox', id: 'palette-list', 'aria-label': 'Commands' })
   const none = el('p', { class: 'none', hidden: true }, 'No command or session matches.')
   const field = el('input', {
     type: 'text', role: 'combobox', 'aria-label': 'Search commands and sessions', 'aria-controls': 'palette-list', 'aria-expanded': 'true',
-    'aria-autocomplete': 'list', autocomplete: 'off', spellcheck: 'false', placeholder: 'Search commands and sessions…',
+    'aria-autocomplete': 'list', autocomplete: 'off', spellcheck: 'false', placeholder: 'Search commands, sessions and what was said…',
   })
   const dialog = el('dialog', { class: 'palette', 'aria-label': 'Commands' }, field, list, none)
   /** @type {Command[]} */
@@ -38,9 +46,20 @@ export function openPalette(commands) {
     field.setAttribute('aria-activedescendant', shown.length > 0 ? `command-${selected}` : '')
     list.children[selected]?.scrollIntoView({ block: 'nearest' })
   }
-  const show = () => {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer
+  const searchLater = () => {
+    clearTimeout(timer)
+    const words = field.value.trim()
+    if (words.length < MIN_LETTERS) return
+    timer = setTimeout(async () => {
+      const found = await search(words).catch(() => [])
+      if (dialog.open && field.value.trim() === words) show(found)
+    }, SEARCH_DELAY_MS)
+  }
+  const show = (/** @type {Command[]} */ found = []) => {
     const words = field.value.toLowerCase().split(/\s+/).filter(Boolean)
-    shown = commands.filter(({ label }) => words.every((word) => label.toLowerCase().includes(word))).slice(0, MAX_SHOWN)
+    shown = [...commands.filter(({ label }) => words.every((word) => label.toLowerCase().includes(word))), ...found].slice(0, MAX_SHOWN)
     const items = shown.map((command, at) =>
       el(
         'li',
@@ -54,7 +73,10 @@ export function openPalette(commands) {
     none.hidden = shown.length > 0
     select(0)
   }
-  field.addEventListener('input', show)
+  field.addEventListener('input', () => {
+    show()
+    searchLater()
+  })
   field.addEventListener('keydown', (event) => {
     if (event.key === 'Enter') run(shown[selected])
     else if (event.key === 'ArrowDown') select(selected + 1)

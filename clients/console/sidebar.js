@@ -12,12 +12,17 @@ import { matchExcerpt } from './session-match.js'
 import { deleteSession, exportJson, exportMarkdown, privateMark, renameSession, switchVisibility, visibilityAction } from './session-actions.js'
 import { groupSessions, pins, togglePin } from './session-groups.js'
 import { displayTitle } from './title.js'
+import { markRead, unreadTest } from './read-marks.js'
 
 /** Sessions loaded at a time. */
 const PAGE_SIZE = 40
 /** Pinned sessions that are read beside the listed ones, at most. */
 const MAX_PINNED = 20
 const SEARCH_DELAY_MS = 250
+/** Interval at which the list is loaded again while a listed turn runs. */
+const RUNNING_INTERVAL_MS = 4_000
+/** Interval otherwise: other tabs and clients take turns too. */
+const IDLE_INTERVAL_MS = 30_000
 const HIDDEN_KEY = 'aptix-console:sidebar-hidden'
 /** Width from which the sidebar is beside the chat. */
 const WIDE = '(min-width: 60.01rem)'
@@ -41,9 +46,12 @@ export class Sidebar {
   #list = el('div', { class: 'sidebar-list' })
   #search = el('input', { type: 'search', placeholder: 'Search sessions', 'aria-label': 'Search sessions', maxlength: 256 })
   #limit = PAGE_SIZE
+  #isScrolled = false
   #loadNumber = 0
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #poll
 
   /**
    * @param {import('./connection.js').Connection} connection
@@ -56,6 +64,7 @@ export class Sidebar {
     this.onChange = onChange
     const newChat = el('a', { class: 'button', href: pageUrl('chat', connection.aptix.session().id, 'new') }, icon('plus'), 'New chat')
     this.node = el('aside', { class: 'sidebar', id: 'sidebar', 'aria-label': 'Your sessions' }, newChat, this.#search, this.#list)
+    for (const event of ['wheel', 'touchmove', 'keydown']) this.#list.addEventListener(event, () => (this.#isScrolled = true), { passive: true })
     this.#search.addEventListener('input', () => {
       clearTimeout(this.#timer)
       this.#timer = setTimeout(() => void this.refresh(), SEARCH_DELAY_MS)
@@ -75,6 +84,7 @@ export class Sidebar {
 
   /** Loads the sessions again. Never rejects. */
   async refresh() {
+    clearTimeout(this.#poll)
     const loadNumber = ++this.#loadNumber
     const words = this.#search.value.trim()
     try {
@@ -88,11 +98,27 @@ export class Sidebar {
       else {
         const listed = /** @type {Summary[]} */ (found.items)
         const pinned = await this.#pinnedBeside(listed)
-        if (loadNumber === this.#loadNumber) this.#show((known = [...listed, ...pinned]), found.hasMore)
+        if (loadNumber !== this.#loadNumber) return
+        this.#show((known = [...listed, ...pinned]), found.hasMore)
+        const isRunning = known.some(({ LastTurnStatus }) => LastTurnStatus === 'pending')
+        this.#refreshLater(isRunning ? RUNNING_INTERVAL_MS : IDLE_INTERVAL_MS)
       }
     } catch (error) {
       if (loadNumber === this.#loadNumber) fill(this.#list, errorMessage(error))
     }
+  }
+
+  /**
+   * Loads the list again, unless the page is hidden or the user has opened a menu of it meanwhile.
+   * @param {number} ms
+   */
+  #refreshLater(ms) {
+    if (!this.node.isConnected) return
+    this.#poll = setTimeout(() => {
+      const isBusy = document.hidden || this.#list.querySelector('[aria-expanded="true"]')
+      if (isBusy) this.#refreshLater(ms)
+      else void this.refresh()
+    }, ms)
   }
 
   /**
@@ -119,8 +145,15 @@ export class Sidebar {
       this.#limit += PAGE_SIZE
       await this.refresh()
     }
+    const focused = /** @type {HTMLAnchorElement | null} */ (this.#list.querySelector('a:focus'))?.hash
     fill(this.#list, groups.flat(), hasMore && button('Show more', loadMore, { class: 'ghost' }))
+    if (focused) [...this.#list.querySelectorAll('a')].find(({ hash }) => hash === focused)?.focus()
     if (sessions.length === 0) fill(this.#list, el('p', { class: 'muted' }, 'Your conversations will be listed here.'))
+    // The current session is in view, unless the user has scrolled the list.
+    const current = this.#list.querySelector('.current')
+    if (!current || this.#isScrolled) return
+    const [item, list] = [current.getBoundingClientRect(), this.#list.getBoundingClientRect()]
+    if (item.top < list.top || item.bottom > list.bottom) this.#list.scrollTop += item.top - list.top - list.height / 2
   }
 
   /** @param {import('../javascript/src/wire.js').SessionMatch[]} found */
@@ -139,9 +172,12 @@ export class Sidebar {
     const title = displayTitle(Name)
     const isCurrent = Id === this.currentId
     const when = timestamp(LastTurnDate ?? LastUpdatedDate)
-    const link = el('a', { href: pageUrl('chat', Id), title: `${title}\n${when ? when.textContent : ''}`, 'aria-current': isCurrent ? 'page' : undefined }, title)
-    const isSpecial = LastTurnStatus === 'pending' || LastTurnStatus === 'failed'
-    const dot = isSpecial && el('span', { class: `dot ${LastTurnStatus}`, role: 'img', 'aria-label': LastTurnStatus, title: LastTurnStatus })
+    const link = el('a', { href: pageUrl('chat', Id), title: `${title}\n${when ? when.textContent : ''}`, 'aria-current': isCurrent ? 'page' : undefined, dir: 'auto' }, title)
+    const date = LastTurnDate ?? LastUpdatedDate
+    if (isCurrent && !document.hidden) markRead(Id, date)
+    const isUnread = !isCurrent && unreadTest()(Id, date) && LastTurnStatus !== 'pending'
+    const state = { pending: 'running', failed: 'failed' }[String(LastTurnStatus)] ?? (isUnread ? 'unread' : undefined)
+    const dot = state && el('span', { class: `dot ${state}`, role: 'img', 'aria-label': state, title: state })
     const menu = el('button', { type: 'button', class: 'icon-button', 'aria-label': `Actions for ${title}`, 'aria-haspopup': 'menu', 'aria-expanded': 'false' }, icon('more'))
     menu.addEventListener('click', () => openMenu(menu, this.#actions(session)))
     return el('li', { class: isCurrent ? 'current' : undefined }, link, privateMark(session), dot, menu)

@@ -4,9 +4,12 @@
  * @module
  */
 
+import { alwaysAllowed } from './always.js'
 import { button, el, errorMessage, fill, labelledField } from './dom.js'
 import { duration, formatNumber, pageUrl } from './format.js'
-import { markdown } from './markdown.js'
+import { toolsFor } from './page-tools.js'
+import { runTurn } from './turn-runner.js'
+import { Workspace } from './workspace.js'
 
 /**
  * @param {import('./connection.js').Connection} connection
@@ -17,15 +20,18 @@ export function testPanel({ aptix }, prepare) {
   const turns = el('div', { class: 'test-turns', 'aria-live': 'polite' })
   const field = el('textarea', { rows: 2, name: 'instruction', required: true, placeholder: 'Ask what this agent is for' })
   const send = el('button', { class: 'primary' }, 'Save and send')
-  const form = el('form', {}, labelledField('Test message', field), el('div', { class: 'row' }, send, button('Start over', reset, { class: 'ghost' })))
+  const files = el('input', { type: 'file', multiple: true, name: 'files' })
+  const form = el('form', {}, labelledField('Test message', field), labelledField('Files for its tools', files), el('div', { class: 'row' }, send, button('Start over', reset, { class: 'ghost' })))
   const hint = 'Saves the editor, and sends the message in a conversation of its own. A change of a context that is in use reaches turns within a minute.'
   const node = el('section', { class: 'card', 'aria-label': 'Test' }, el('h2', {}, 'Test'), el('p', { class: 'muted' }, hint), turns, form)
   /** @type {import('../javascript/src/index.js').Session | undefined} */
   let session
   let tested = ''
+  let workspace = new Workspace()
 
   function reset() {
     session = undefined
+    workspace = new Workspace()
     fill(turns)
   }
 
@@ -42,20 +48,17 @@ export function testPanel({ aptix }, prepare) {
     const foot = el('p', { class: 'muted test-foot' })
     turns.append(el('p', { class: 'instruction' }, text), answer, foot)
     const startedAt = performance.now()
-    const turn = session.send(text)
+    const sent = [...(files.files ?? [])]
+    files.value = ''
+    workspace.add(sent)
     const link = el('a', { href: pageUrl('chat', session.id) }, 'Open in chat')
+    const current = session
     try {
-      for await (const event of turn) {
-        if (turn.text) fill(answer, markdown(turn.text))
-        if (event.type !== 'result') continue
-        const { calls, usage } = event.answer
-        const names = calls.map(({ name }) => name).join(', ')
-        fill(answer, markdown(turn.text), names && el('p', {}, `Calls ${names}. Its client has to run that: continue in the chat.`))
-        const tokens = usage ? `${formatNumber(usage.TotalTokens)} tokens · ` : ''
-        fill(foot, `${duration(performance.now() - startedAt)} · ${tokens}`, link)
-      }
+      const { usage } = await runTurn(current, current.send(text, { files: sent }), answer, toolsFor(workspace), alwaysAllowed(current.id))
+      const tokens = usage ? `${formatNumber(usage.TotalTokens)} tokens · ` : ''
+      fill(foot, `${duration(performance.now() - startedAt)} · ${tokens}`, link)
     } catch (error) {
-      fill(answer, errorMessage(error))
+      answer.append(errorMessage(error))
       fill(foot, link)
     }
   }

@@ -1,7 +1,7 @@
 /**
  * Card of a pending tool call. The page runs a call on the files of the conversation when the user confirms it, once or for the
- * rest of the session. The user can also edit the arguments, write or edit every result, or refuse the call. A finished card
- * is folded.
+ * rest of the session. The user can also edit the arguments, write or edit every result, or refuse the call. A card with a result
+ * is folded. It says that the result was sent only once the API has accepted it.
  *
  * @module
  */
@@ -26,8 +26,10 @@ const MAX_SUMMARY_CHARS = 120
  * @param {Call} call
  * @param {Record<string, Tool>} tools
  * @param {import('./always.js').AlwaysAllowed} always
+ * @param {{ saved: Result | undefined, isAlone: boolean, onReady: (result: Result) => void }} round a result from before a reload, and
+ *   whether the round has no other call
  */
-export function toolCard(call, tools, always) {
+export function toolCard(call, tools, always, { saved, isAlone, onReady }) {
   /** @type {(result: Result) => void} */
   let settle = () => {}
   const result = /** @type {Promise<Result>} */ (new Promise((resolve) => (settle = resolve)))
@@ -46,15 +48,33 @@ export function toolCard(call, tools, always) {
   const previewArea = el('div', {})
   const actionArea = el('div', {})
 
-  const finish = (/** @type {string} */ outcomeLabel, /** @type {{ output?: unknown, error?: string }} */ outcome) => {
-    const durationMs = performance.now() - startedAt
+  /** @type {Result | undefined} */
+  let ready
+  const show = (/** @type {Result} */ value) => {
+    ready = value
     buttons.remove()
     showArgs()
-    byHand.replaceWith(valueView('Result', outcome.error ?? JSON.stringify(outcome.output)))
-    state.textContent = `${outcomeLabel} after ${duration(durationMs)}.`
-    showStatus(status, outcome.error === undefined ? 'done' : 'refused')
+    byHand.replaceWith(valueView('Result', value.error ?? JSON.stringify(value.output)))
+    const what = value.error === undefined ? 'The result' : 'The refusal'
+    state.textContent = isAlone ? `Sending ${what.toLowerCase()}…` : `${what} is ready. It is sent with the results of the other calls.`
+    showStatus(status, 'ready')
     fold(node, body)
-    settle({ id: call.id, ...outcome, durationMs })
+    settle(value)
+  }
+  const finish = (/** @type {{ output?: unknown, error?: string }} */ outcome) => {
+    const value = { id: call.id, ...outcome, durationMs: performance.now() - startedAt }
+    onReady(value)
+    show(value)
+  }
+  const showSent = () => {
+    if (!ready) return
+    state.textContent = `${ready.error === undefined ? 'Result sent' : 'Refused'} after ${duration(ready.durationMs)}.`
+    showStatus(status, ready.error === undefined ? 'done' : 'refused')
+  }
+  const showNotSent = () => {
+    buttons.remove()
+    state.textContent = 'No result was sent.'
+    showStatus(status, 'not sent')
   }
   const showPreview = (/** @type {Node} */ shown) => {
     fill(previewArea, shown)
@@ -90,14 +110,14 @@ export function toolCard(call, tools, always) {
   }
   /** Runs the tool and sends its result without a review. The card stays open if the tool fails. */
   const runAlways = async () => {
-    if (await runTool()) finish('Result sent', { output: parseResult(field.value) })
+    if (await runTool()) finish({ output: parseResult(field.value) })
   }
   const allow = async () => {
     always.allow(call.name)
     await runAlways()
   }
   const sendResult = () => {
-    if (field.value.trim() !== '') return finish('Result sent', { output: parseResult(field.value) })
+    if (field.value.trim() !== '') return finish({ output: parseResult(field.value) })
     state.textContent = `The result is empty. ${tool ? `Press ${verb}, or write` : 'Write'} one, or refuse the call.`
     byHand.open = true
     field.focus()
@@ -126,22 +146,56 @@ export function toolCard(call, tools, always) {
   const edit = button('Edit', editArgs, { 'aria-pressed': 'false', title: 'Edit the arguments' })
   const allowButton = button(`Always ${verb.toLowerCase()}`, allow, { title: `${verb} ${name} in this session without asking, and send the result` })
   const send = button('Send result', sendResult, { class: tool ? '' : 'primary' })
-  const refuse = button('Refuse', () => finish('Refused', { error: field.value.trim() || 'The user declined this call.' }))
+  const refuse = button('Refuse', () => finish({ error: field.value.trim() || 'The user declined this call.' }))
   const buttons = el('div', { class: 'row' }, tool && run, tool && edit, tool && allowButton, send, refuse)
   const warning = invisibleWarning([call.name, ...Object.values(Object(call.args)).filter((value) => typeof value === 'string')].join('\n'))
   const body = el('div', { class: 'tool-body' }, argsView, warning, previewArea, byHand, state, actionArea, buttons)
   const node = card(name, call.argsJson, status, body)
-  void preview()
+  if (saved) show(saved)
+  else void preview()
 
   return {
     node,
     result,
     focus: () => ((tool ? run : field).focus(), showButtons()),
-    removeButtons: () => buttons.remove(),
+    showSent,
+    showNotSent,
     isOpen: () => buttons.isConnected,
+    isRunnable: () => tool !== undefined && !ready,
+    /** Runs the tool once, and sends its result without a review. */
+    run: async () => (tool && !ready ? runAlways() : undefined),
     /** Runs a tool that the user allowed for the session. */
-    runIfAllowed: async () => (tool && always.has(call.name) ? runAlways() : undefined),
+    runIfAllowed: async () => (tool && !ready && always.has(call.name) ? runAlways() : undefined),
+    refuse: () => ready || refuse.click(),
   }
+}
+
+/**
+ * Creates the actions on several calls of a round. Empty if fewer than two are open.
+ * @param {ReturnType<typeof toolCard>[]} cards
+ */
+export function roundActions(cards) {
+  const node = el('div', { class: 'row round-actions' })
+  const isOver = () => cards.filter(({ isOpen }) => isOpen()).length < 2
+  if (isOver()) return node
+  const runnable = cards.filter(({ isRunnable }) => isRunnable())
+  const runAll = async () => {
+    // One after another, since a call can change what the next one reads.
+    for (const card of runnable) await card.run()
+    const open = cards.find(({ isOpen }) => isOpen())
+    if (open) open.focus()
+  }
+  const act = (/** @type {() => unknown} */ action) => async () => {
+    await action()
+    if (isOver()) node.remove()
+  }
+  fill(
+    node,
+    runnable.length > 1 && button(`Run all ${runnable.length} and send`, act(runAll), { title: 'Without a review of the results' }),
+    button(`Refuse all ${cards.length}`, act(() => cards.forEach((card) => card.refuse()))),
+  )
+  for (const { result } of cards) void result.then(() => isOver() && node.remove())
+  return node
 }
 
 /**
@@ -151,7 +205,7 @@ export function toolCard(call, tools, always) {
 export function finishedCallCard({ Name, ArgumentsJson, ResultJson, ErrorMessage, ExecutionMs, IsPending }) {
   const outcome = ErrorMessage === undefined ? 'Result sent' : 'Refused'
   const status = el('span', { class: 'tag' })
-  showStatus(status, IsPending ? 'no result' : ErrorMessage === undefined ? 'done' : 'refused')
+  showStatus(status, IsPending ? 'not sent' : ErrorMessage === undefined ? 'done' : 'refused')
   const body = el(
     'div',
     { class: 'tool-body' },
@@ -190,10 +244,10 @@ function fold(node, body) {
 
 /**
  * @param {HTMLElement} status
- * @param {'needs approval' | 'running' | 'done' | 'refused' | 'no result'} name
+ * @param {'needs approval' | 'running' | 'ready' | 'done' | 'refused' | 'not sent'} name
  */
 function showStatus(status, name) {
-  const kind = { 'needs approval': 'pending', running: 'running', done: 'completed', refused: 'failed', 'no result': '' }[name]
+  const kind = { 'needs approval': 'pending', running: 'running', ready: 'pending', done: 'completed', refused: 'failed', 'not sent': '' }[name]
   status.className = `tag ${kind}`
   status.textContent = name
 }

@@ -24,7 +24,7 @@ import { bars, elapsed, timeline } from './timeline.js'
 /** @typedef {import('../javascript/src/wire.js').TurnStep} Step */
 
 const NO_PAYLOADS =
-  'No raw requests and responses. Operators see them for turns whose conversation context sets StoreRawPayloads.'
+  'No raw requests and responses. Operators see them in a local cloud, and elsewhere for turns whose conversation context sets StoreRawPayloads.'
 
 /**
  * @param {import('./connection.js').Connection} connection

@@ -12,9 +12,9 @@ import { icon } from './icons.js'
 /**
  * @param {import('./turn-view.js').TurnContext} context
  * @param {import('../javascript/src/wire.js').SessionTurn} turn
- * @param {{ instruction: () => string, answer: () => string }} texts
+ * @param {{ instruction: () => string, answer: () => string, edit: () => void }} texts
  */
-export function turnFooter(context, turn, { instruction, answer }) {
+export function turnFooter(context, turn, { instruction, answer, edit }) {
   const { connection, session, isReadOnly } = context
   const isOver = turn.Status.Id !== 'pending'
   const isCompleted = turn.Status.Id === 'completed'
@@ -30,6 +30,7 @@ export function turnFooter(context, turn, { instruction, answer }) {
   const nodes = [
     isOver && iconButton('copy', 'Copy answer', copy),
     feedback?.node,
+    isOver && !isReadOnly && iconButton('edit', 'Edit message', edit),
     isOver && !isReadOnly && button([icon('rerun'), 'Rerun'], () => context.rerun(turn.Id, instruction()), { class: 'ghost' }),
     isCompleted && !isReadOnly && button([icon('fork'), 'Fork'], () => context.fork(turn.Id), { class: 'ghost', title: 'Continue from here in a new session' }),
     el('a', { href: pageUrl('trace', session.id, turn.Id) }, icon('trace'), 'Trace'),

@@ -8,17 +8,19 @@ import { AptixError } from '../javascript/src/index.js'
 import { endTool, finishedTool, runningTool } from './activity.js'
 import { answerFiles } from './answer-files.js'
 import { attachmentList, parseRequest } from './attachments.js'
-import { el, errorMessage, fill, announce } from './dom.js'
+import { announce, button, el, errorMessage, fill } from './dom.js'
 import { saveFirstToken } from './first-tokens.js'
 import { icon } from './icons.js'
 import { instructionNodes } from './instruction.js'
-import { markdown } from './markdown.js'
+import { GrowingMarkdown, markdown } from './markdown.js'
 import { Meter } from './meter.js'
 import { whenNear } from './near.js'
 import { longerPartialAnswer, savePartialAnswer } from './partial-answers.js'
 import { sourceList } from './sources.js'
 import { splitInstruction } from './title.js'
-import { finishedCallCard, toolCard } from './tool-card.js'
+import { finishedCallCard, roundActions, toolCard } from './tool-card.js'
+import { clearResults, savedResults, saveResult } from './tool-results.js'
+import { turnNames } from './branch-tree.js'
 import { turnFooter } from './turn-footer.js'
 
 /** Shortest interval between two renders of a streaming answer. */
@@ -36,16 +38,21 @@ const MIN_RENDER_INTERVAL_MS = 40
  * @property {import('./always.js').AlwaysAllowed} always tools that run without asking
  * @property {boolean} [isReadOnly] true for the turns of another session
  * @property {(turnId: string, text: string) => Promise<void>} rerun reruns a turn
+ * @property {(turnId: string, text: string) => Promise<void>} resend runs a turn again with another message
+ * @property {(turnId: string) => import('./branch-tree.js').BranchTurn[]} dropped turns that the model no longer sees after that
  * @property {(turnId: string) => Promise<void>} fork continues from a turn in a new session
  * @property {(turnId: string) => string} turnLabel name of an earlier turn
+ * @property {(turn: SessionTurn) => void} [onRecord] called with the stored turn
  * @property {() => void} onUpdate called after content was added at the end
  */
 
 export class TurnView {
   #context
   #origin = el('div', {})
+  #branch = el('div', {})
   #question = el('div', { class: 'instruction' })
   #answer = el('div', { class: 'answer' })
+  #markdown = new GrowingMarkdown(this.#answer)
   #notes = el('div', {})
   #cards = el('div', {})
   #sources = el('div', {})
@@ -65,12 +72,16 @@ export class TurnView {
   #hasText = false
   /** @type {HTMLElement | undefined} */
   #runningTool
+  /** Text of the last model call's reasoning. @type {HTMLElement | undefined} */
+  #reasoning
   /** @type {Meter | undefined} */
   #meter
   /** @type {Turn | undefined} */
   #turn
   /** @type {(() => void) | undefined} */
   #abandonTools
+  /** Cards whose results are on the way to the API. @type {ReturnType<typeof toolCard>[]} */
+  #sending = []
   /** @type {(() => Promise<void>) | undefined} */
   #loadFeedback
 
@@ -85,7 +96,7 @@ export class TurnView {
     this.#renderInstruction(instruction, attachments)
     this.node = el('article', { class: 'turn', 'aria-label': `Turn: ${splitInstruction(instruction).text.slice(0, 60)}` })
     if (rerunOf) fill(this.#origin, el('p', { class: 'origin' }, icon('rerun'), `Rerun of ${context.turnLabel(rerunOf)}`))
-    this.node.append(this.#origin, this.#question, this.#cards, this.#answer, this.#notes, this.#sources, this.#state, this.#foot)
+    this.node.append(this.#branch, this.#origin, this.#question, this.#cards, this.#answer, this.#notes, this.#sources, this.#state, this.#foot)
   }
 
   /**
@@ -175,6 +186,7 @@ export class TurnView {
       for (let next = /** @type {Turn | undefined} */ (turn); next;) next = await this.#read(next)
     } catch (error) {
       if (error instanceof DOMException && error.name === 'AbortError') return
+      if (this.#sending.length > 0) this.#showNotSent(error)
       this.#notes.append(errorMessage(error))
       announce('Turn failed.')
     } finally {
@@ -203,10 +215,12 @@ export class TurnView {
     this.#turn = turn
     this.#text = ''
     for await (const event of turn) {
+      if (event.type !== 'retry' && event.type !== 'stopped') this.#showSent()
       if (event.type === 'delta') this.#append(event.text)
       else if (event.type === 'reset') this.#reset(event.reason)
       else if (event.type === 'retry') this.#showState(`Retrying: ${event.error.message}`)
       else if (event.type === 'status') this.#showStatus(event.status)
+      else if (event.type === 'reasoning') this.#showReasoning(event)
       else if (event.type === 'stopped') {
         this.#text = event.text
         savePartialAnswer(this.id, event.text)
@@ -230,22 +244,58 @@ export class TurnView {
     this.#reset()
     this.#showState(calls.length === 1 ? 'Waiting for a tool result.' : `Waiting for ${calls.length} tool results.`)
     announce(this.#phase.textContent ?? '')
-    const cards = calls.map((call) => toolCard(call, this.#context.tools, this.#context.always))
+    const saved = savedResults(this.id)
+    const onReady = (/** @type {import('./tool-card.js').Result} */ result) => saveResult(this.id, result)
+    const options = { isAlone: calls.length === 1, onReady }
+    const cards = calls.map((call) =>
+      toolCard(call, this.#context.tools, this.#context.always, { ...options, saved: saved.find(({ id }) => id === call.id) }),
+    )
     this.#cards.append(...cards.map(({ node }) => node))
     this.#context.onUpdate()
     // One after another, since a call can change what the next one reads.
     for (const card of cards) await card.runIfAllowed()
+    const actions = roundActions(cards)
+    this.#cards.append(actions)
     cards.find(({ isOpen }) => isOpen())?.focus()
     const abandoned = /** @type {Promise<undefined>} */ (new Promise((resolve) => (this.#abandonTools = () => resolve(undefined))))
     const results = await Promise.race([Promise.all(cards.map(({ result }) => result)), abandoned])
     this.#abandonTools = undefined
-    cards.forEach(({ removeButtons }) => removeButtons())
     if (!results) {
+      cards.forEach(({ showNotSent }) => showNotSent())
+      actions.remove()
+      clearResults(this.id)
       this.#notes.append(stoppedNote())
       return undefined
     }
-    this.#showState('Tool results sent.')
+    this.#sending = cards
+    this.#showState('Sending the tool results…')
     return this.#context.session.submitToolResults(this.id, results)
+  }
+
+  /** Shows that the API has accepted the results. */
+  #showSent() {
+    if (this.#sending.length === 0) return
+    this.#sending.forEach(({ showSent }) => showSent())
+    this.#sending = []
+    clearResults(this.id)
+    this.#showState('Tool results sent.')
+  }
+
+  /**
+   * Shows that the API has not accepted the results. They can be sent again if it was not reached.
+   * @param {unknown} error
+   */
+  #showNotSent(error) {
+    const cards = this.#sending
+    this.#sending = []
+    cards.forEach(({ showNotSent }) => showNotSent())
+    if (!(error instanceof AptixError) || error.retry !== 'same_request') return clearResults(this.id)
+    const again = button('Send the results again', async () => {
+      fill(this.#notes)
+      this.#sending = cards
+      await this.follow(this.#context.session.submitToolResults(this.id, await Promise.all(cards.map(({ result }) => result))))
+    })
+    this.#notes.append(el('p', {}, again))
   }
 
   /** @param {Answer} answer */
@@ -277,10 +327,38 @@ export class TurnView {
     }
   }
 
+  /** Makes the message a field. Its attachments stay. */
+  #edit() {
+    const field = el('textarea', { rows: 3, 'aria-label': 'Message', dir: 'auto' }, this.instruction)
+    const dropped = this.#context.dropped(this.id)
+    const effect = dropped.length > 0 && el('p', {}, `The conversation continues from the changed message. The model then no longer sees ${turnNames(dropped)}.`)
+    const before = [...this.#question.childNodes]
+    const cancel = () => this.#question.replaceChildren(...before)
+    const send = () => {
+      const text = field.value.trim()
+      if (text === '') return field.focus()
+      cancel()
+      if (text !== this.instruction) void this.#context.resend(this.id, text)
+    }
+    const row = el('div', { class: 'row end' }, button('Cancel', cancel), button('Send', send, { class: 'primary' }))
+    fill(this.#question, el('div', { class: 'edit-message' }, field, effect, row))
+    queueMicrotask(() => field.focus())
+  }
+
+  /**
+   * Shows that the turn isn't on the branch that the session continues from.
+   * @param {string | undefined} text removes the note if undefined
+   */
+  showOutside(text) {
+    this.node.classList.toggle('outside', text !== undefined)
+    fill(this.#branch, text !== undefined && el('p', { class: 'origin' }, icon('fork'), text))
+  }
+
   /** @param {SessionTurn} turn */
   #renderFooter(turn) {
+    this.#context.onRecord?.(turn)
     fill(this.#sources, sourceList(turn))
-    const texts = { instruction: () => this.instruction, answer: () => this.#text }
+    const texts = { instruction: () => this.instruction, answer: () => this.#text, edit: () => this.#edit() }
     const { nodes, loadFeedback } = turnFooter(this.#context, turn, texts)
     this.#loadFeedback = loadFeedback
     fill(this.#foot, ...nodes)
@@ -305,6 +383,16 @@ export class TurnView {
     if (status.Phase !== 'tool') return
     this.#runningTool = runningTool(status.ToolName ?? 'a tool')
     this.#cards.append(this.#runningTool)
+  }
+
+  /** @param {import('../javascript/src/events.js').ReasoningEvent} piece */
+  #showReasoning({ text, index }) {
+    if (index === 0 || !this.#reasoning) {
+      this.#reasoning = el('p', {})
+      this.#cards.append(el('details', { class: 'reasoning' }, el('summary', {}, 'Reasoning'), this.#reasoning))
+    }
+    this.#reasoning.append(text)
+    this.#context.onUpdate()
   }
 
   /** @param {string} text */
@@ -345,7 +433,7 @@ export class TurnView {
   #render(text) {
     this.#text = text
     const startedAt = performance.now()
-    fill(this.#answer, markdown(text))
+    this.#markdown.show(text)
     // Render long answers less often, so that rendering takes at most a fifth of the time.
     this.#renderIntervalMs = Math.max(MIN_RENDER_INTERVAL_MS, 5 * (performance.now() - startedAt))
   }

@@ -9,6 +9,7 @@ import { budgetSection } from './budgets.js'
 import { announce, button, download, el, errorMessage, fill, labelledField } from './dom.js'
 import { duration, formatCost, formatNumber, turnsWithoutPrice } from './format.js'
 import { usageCharts } from './usage-charts.js'
+import { usageTimes } from './usage-times.js'
 
 const PATH = 'api/ai/agent/usage'
 const GROUPINGS = { day: 'Day', user: 'User', agent: 'Agent', model: 'Model' }
@@ -28,6 +29,7 @@ export function usage(connection) {
   const problem = el('div', {})
   const charts = el('div', {})
   const result = el('div', { class: 'scroll-x' })
+  const times = el('div', {})
   const node = el(
     'div',
     {},
@@ -38,6 +40,7 @@ export function usage(connection) {
     problem,
     charts,
     result,
+    times,
   )
   let readNumber = 0
 
@@ -63,6 +66,8 @@ export function usage(connection) {
     fill(charts, figures)
     fill(result, report.Groups.length ? table(report) : el('p', { class: 'muted' }, `No usage from ${report.From} to ${report.To}.`))
     announce(`Usage by ${report.By}: ${report.Groups.length} rows.`)
+    const shown = await usageTimes(connection.aptix, days)
+    if (currentRead === readNumber) fill(times, shown)
   }
 
   const start = () => void read().catch((error) => fill(problem, errorMessage(error)))

@@ -5,9 +5,11 @@
  */
 
 import { script } from '../javascript/src/testing.js'
+import { AGENTS, listAll } from './agent-documents.js'
 import { copyButton } from './curl.js'
-import { el } from './dom.js'
+import { button, el, fill } from './dom.js'
 import { icon } from './icons.js'
+import { modelForm } from './model-setup.js'
 
 /**
  * Commands that start the local cloud with a real model.
@@ -57,7 +59,14 @@ const REAL = [
  * @param {import('./connection.js').Connection} connection
  * @param {{ send: (text: string) => void, write: (text: string) => void }} actions `write` fills the message field
  */
-export function welcome({ config }, { send, write }) {
+export function welcome(connection, { send, write }) {
+  const { config } = connection
+  const first = el('div', {})
+  // Users without the right to create agents get a 403.
+  listAll(connection, AGENTS).then(
+    (agents) => agents.every(({ IsBuiltIn }) => IsBuiltIn) && fill(first, firstAgent(connection)),
+    () => {},
+  )
   const suggestion = (/** @type {string} */ title, /** @type {string} */ about, /** @type {() => void} */ action) =>
     el('li', {}, el('button', { type: 'button', onclick: action }, el('strong', {}, title), el('span', {}, about)))
   const suggestions = config.IsMock
@@ -69,12 +78,27 @@ export function welcome({ config }, { send, write }) {
     el('h2', {}, 'What are we working on?'),
     el('p', {}, config.IsMock ? 'Try the console with the mock model:' : 'Ask anything, or start with one of these:'),
     el('ul', { class: 'suggestions' }, suggestions),
-    config.IsMock && mockNotice(commands(config.Command)),
+    first,
+    config.IsMock && mockNotice(config),
   )
 }
 
-const mockNotice = (/** @type {string} */ text) =>
+/** @param {import('./connection.js').Connection} connection */
+const firstAgent = (connection) =>
   el(
+    'div',
+    { class: 'notice' },
+    icon('plus'),
+    el('div', {}, el('p', {}, el('strong', {}, 'Create your first agent.'), ' A purpose, instructions and tools, in three steps.')),
+    button('Create an agent', async () => (await import('./agent-wizard.js')).openAgentWizard(connection), { class: 'primary' }),
+  )
+
+/** @param {import('./connection.js').Config} config */
+function mockNotice(config) {
+  const text = commands(config.Command)
+  const shell = [el('pre', { tabindex: 0, role: 'group', 'aria-label': 'Commands' }, text), copyButton('Copy', () => text)]
+  const isSettable = config.Providers?.length
+  return el(
     'div',
     { class: 'notice' },
     icon('spark'),
@@ -82,7 +106,7 @@ const mockNotice = (/** @type {string} */ text) =>
       'div',
       {},
       el('p', {}, el('strong', {}, 'This is a mock model.'), ' It plays scripts and echoes other messages. Bring a real one:'),
-      el('pre', { tabindex: 0, role: 'group', 'aria-label': 'Commands' }, text),
+      isSettable ? [modelForm(config), el('details', {}, el('summary', {}, 'On the command line'), ...shell)] : shell,
     ),
-    copyButton('Copy', () => text),
   )
+}

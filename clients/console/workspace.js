@@ -1,5 +1,6 @@
 /**
- * The files attached to a conversation, for its agent's tools. They are the page's own copies: nothing is written to disk.
+ * The files attached to a conversation, for its agent's tools. They are the page's own copies: nothing is written to disk. A
+ * reloaded page reads them from the conversation's records.
  *
  * @module
  */
@@ -13,16 +14,41 @@ const MAX_LINE_CHARS = 300
 const MAX_PATTERN_CHARS = 1_000
 
 export class Workspace {
-  /** @type {Map<string, string | File>} */
+  /** @type {Map<string, string | Blob>} */
   #files = new Map()
+  /** @type {(() => Promise<Map<string, string | Blob>>) | undefined} */
+  #load
+  /** @type {Promise<void> | undefined} */
+  #loaded
 
   /** @param {File[]} files a file replaces an earlier one with the same path */
   add(files) {
     for (const file of files) this.#files.set(file.webkitRelativePath || file.name, file)
   }
 
+  /**
+   * Reads recorded files before the next tool runs. Files of this page take precedence.
+   * @param {() => Promise<Map<string, string | Blob>>} load
+   */
+  loadLater(load) {
+    this.#load = load
+    this.#loaded = undefined
+  }
+
+  async #ready() {
+    const load = this.#load
+    if (!load) return
+    this.#loaded ??= load().then((files) => files.forEach((file, path) => this.#files.has(path) || this.#files.set(path, file)))
+    await this.#loaded.catch((error) => {
+      this.#loaded = undefined
+      throw new Error(`Can't read the conversation's files: ${error.message}`, { cause: error })
+    })
+    if (this.#load === load) this.#load = undefined
+  }
+
   /** @param {string} path */
   async text(path) {
+    await this.#ready()
     const file = this.#files.get(path)
     if (file === undefined) throw new Error(`${path} is not attached to this conversation.`)
     const text = typeof file === 'string' ? file : await file.text()
@@ -31,7 +57,8 @@ export class Workspace {
   }
 
   /** @param {string} folder */
-  list(folder) {
+  async list(folder) {
+    await this.#ready()
     const files = this.#filesIn(folder)
     return { files: files.slice(0, MAX_FILES), more: files.length > MAX_FILES }
   }
@@ -46,6 +73,7 @@ export class Workspace {
     const isAnyCase = pattern.startsWith('(?i)')
     const expression = new RegExp(isAnyCase ? pattern.slice(4) : pattern, isAnyCase ? 'iu' : 'u')
     const matches = []
+    await this.#ready()
     for (const path of this.#filesIn(folder)) {
       const text = await this.text(path).catch(() => '')
       for (const [index, fullLine] of text.split('\n').entries()) {
@@ -66,6 +94,7 @@ export class Workspace {
    */
   async previewPatch(path, patch) {
     const { isNew, isDeletion } = parsePatch(patch)
+    await this.#ready()
     if (isNew && this.#files.has(path)) throw new Error(`${path} already exists. Send a patch against its contents.`)
     const before = isNew ? '' : await this.text(path)
     const after = applyPatch(before, patch)

@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parent
 TARGET = HERE / "src"
 
 #: Schemas of events, by the event's name. The client reads them from a stream.
-EVENTS = {"delta": "StreamDelta", "reset": "StreamReset", "status": "StreamStatus"}
+EVENTS = {"delta": "StreamDelta", "reset": "StreamReset", "status": "StreamStatus", "reasoning": "StreamReasoning"}
 #: Schemas whose names are taken by classes of .NET.
 RENAMED = {"Encoding": "ContentEncoding"}
 #: Prefix of the envelopes. All of them are `InvokeResult<T>`.

@@ -7,6 +7,7 @@ import { Aptix, AptixError } from 'aptix'
 import { AptixChatTransport } from 'aptix/ai-sdk'
 import { useMemo, useRef, useState } from 'react'
 import { createRoot } from 'react-dom/client'
+import Markdown from 'react-markdown'
 
 /** Id of the session, stored so that a reload finds it again. */
 const chatId = sessionStorage.getItem('chat') ?? crypto.randomUUID()
@@ -88,7 +89,7 @@ function Chat({ aptix, history }) {
         {messages.map(({ id, role, parts }) => (
           <article key={id} className={role}>
             {parts.map((part, n) => (
-              <Part key={n} part={part} />
+              <Part key={n} part={part} role={role} />
             ))}
           </article>
         ))}
@@ -109,8 +110,11 @@ function Chat({ aptix, history }) {
   )
 }
 
-function Part({ part }) {
-  if (part.type === 'text') return <span>{part.text}</span>
+/** The answer is untrusted: an image that the page loads would tell its server what the answer says. */
+const UNTRUSTED = { img: ({ src, alt }) => <a href={src}>{alt || src}</a> }
+
+function Part({ part, role }) {
+  if (part.type === 'text') return role === 'user' ? <span>{part.text}</span> : <Markdown components={UNTRUSTED}>{part.text}</Markdown>
   if (!part.type.startsWith('tool-')) return null
   return (
     <details>

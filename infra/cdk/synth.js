@@ -33,5 +33,5 @@ const published = assets.map((name) => fs.readFileSync(path.join(assembly.direct
 for (const name of names) {
   assert.ok(published.includes(fs.readFileSync(path.join(dist, name), "base64")), `${name} is not published as it is`);
 }
-assert.strictEqual(Object.keys(nested.Properties.Parameters).filter((name) => name.endsWith("Code")).length, 5);
+assert.strictEqual(Object.keys(nested.Properties.Parameters).filter((name) => name.endsWith("Code")).length, 6);
 console.log("ok      cdk synth");

@@ -24,7 +24,7 @@ class Aptix < Formula
 
 {sources}
   def install
-    bin.install "aptix", "embedded-qdrant"
+    bin.install "aptix", "document-text", "embedded-qdrant"
     man1.install Dir["man/*.1"]
     bash_completion.install "completions/aptix.bash" => "aptix"
     fish_completion.install "completions/aptix.fish"
@@ -38,23 +38,29 @@ end
 """
 
 
-def formula(folder: Path) -> str:
-    """Returns the formula. Platforms without an archive in the folder are left out."""
-    checksums: dict[str, tuple[str, str, str]] = {}
+def archives(folder: Path) -> tuple[str, dict[str, tuple[str, str]]]:
+    """Returns the version, and name and checksum of each archive in the folder by target."""
+    version = ""
+    by_target: dict[str, tuple[str, str]] = {}
     for file in folder.glob("aptix-*.tar.gz.sha256"):
         digest, name = file.read_text(encoding="utf-8").split()
         found = re.fullmatch(r"aptix-(\d[^-]*(?:-[a-z0-9.]+)?)-(\w+-(?:apple|unknown)-[\w-]+)\.tar\.gz", name)
         if found is not None:
-            checksums[found[2]] = (found[1], name, digest)
-    if not checksums:
+            version, by_target[found[2]] = found[1], (name, digest)
+    if not by_target:
         raise SystemExit(f"{folder} has no checksums of archives. Run scripts/release first.")
-    version = next(iter(checksums.values()))[0]
+    return version, by_target
+
+
+def formula(folder: Path) -> str:
+    """Returns the formula. Platforms without an archive in the folder are left out."""
+    version, by_target = archives(folder)
     sources = ""
     for system in ("macos", "linux"):
         blocks = ""
         for (of_system, processor), target in TARGETS.items():
-            if of_system == system and target in checksums:
-                _, name, digest = checksums[target]
+            if of_system == system and target in by_target:
+                name, digest = by_target[target]
                 url = URL.format(version=version, name=name)
                 blocks += f'    on_{processor} do\n      url "{url}"\n      sha256 "{digest}"\n    end\n'
         if blocks:

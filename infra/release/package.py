@@ -22,6 +22,8 @@ from wheel import write_wheel
 REPOSITORY = Path(__file__).resolve().parents[2]
 #: Date of every file in the archives, so that the same program gives the same archive.
 EPOCH = 315_532_800
+#: Programs of the workspace infra/qdrant.
+BESIDE = ("document-text", "embedded-qdrant")
 COMPLETIONS = {"bash": "aptix.bash", "fish": "aptix.fish", "zsh": "_aptix", "powershell": "aptix.ps1"}
 
 
@@ -29,7 +31,7 @@ def main() -> None:
     """Writes the artefacts of one platform."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--program", type=Path, required=True)
-    parser.add_argument("--qdrant", type=Path, help="the embedded Qdrant, which is installed beside the program")
+    parser.add_argument("--qdrant", type=Path, help="the embedded Qdrant; it and document-text in its folder are installed beside the program")
     parser.add_argument("--target", required=True)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
@@ -40,10 +42,12 @@ def main() -> None:
     name = f"aptix-{version}-{platform.target}"
     programs = {f"aptix{platform.exe}": arguments.program.read_bytes()}
     if arguments.qdrant is not None:
-        programs[f"embedded-qdrant{platform.exe}"] = arguments.qdrant.read_bytes()
+        for beside in BESIDE:
+            file = arguments.qdrant.with_name(f"{beside}{platform.exe}")
+            programs[file.name] = file.read_bytes()
     with tempfile.TemporaryDirectory() as folder:
         files = documents(arguments.program, Path(folder))
-    bill = sbom(REPOSITORY, platform.target, with_qdrant=arguments.qdrant is not None)
+    bill = sbom(REPOSITORY, platform.target, beside=BESIDE if arguments.qdrant is not None else ())
     (arguments.out / f"{name}.cdx.json").write_text(json.dumps(bill, indent=2) + "\n")
     artefacts = [
         write_archive(arguments.out, name, programs, files, platform),

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 
-def sbom(repository: Path, target: str, *, with_qdrant: bool) -> dict[str, Any]:
+def sbom(repository: Path, target: str, *, beside: tuple[str, ...]) -> dict[str, Any]:
     """Returns the packages that the programs are built from, with their licenses and dependencies."""
     program = _packages(repository / "Cargo.toml", "aptix", target)
     components, dependencies = dict(program.components), dict(program.dependencies)
-    if with_qdrant:
-        # A separate workspace and program, which the first one starts.
-        engine = _packages(repository / "infra/qdrant/Cargo.toml", "embedded-qdrant", target)
-        components |= {engine.root["purl"]: {**engine.root, "type": "application"}, **engine.components}
-        for purl, needed in engine.dependencies.items():
+    for name in beside:
+        # A program of a separate workspace, which the first one starts.
+        other = _packages(repository / "infra/qdrant/Cargo.toml", name, target)
+        components |= {other.root["purl"]: {**other.root, "type": "application"}, **other.components}
+        for purl, needed in other.dependencies.items():
             dependencies[purl] = dependencies.get(purl, set()) | needed
     return {
         "bomFormat": "CycloneDX",

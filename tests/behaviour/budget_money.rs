@@ -214,7 +214,7 @@ async fn allowed_turns_without_a_price_are_counted_by_every_reader() {
     );
     let identity = Identity { operator: true, ..Identity::user("acme", "op") };
     let token = system.cloud.token(&identity).unwrap();
-    for (command, expected) in [(&["budgets", "use"][..], "1 turn unpriced"), (&["usage"], "1 turns")] {
+    for (command, expected) in [(&["budgets", "use"][..], "1 turn unpriced"), (&["usage"], "1 turn\n")] {
         let access = ["--api-url", system.cloud.url(), "--token", &token];
         let done = tokio::time::timeout(PATIENCE, aptix(&[command, &access].concat(), &[]).output());
         let text = String::from_utf8(done.await.expect("an end").unwrap().stdout).unwrap();

@@ -1,5 +1,6 @@
 //! Conventions of the command line: exit statuses, and errors that name the fix.
 
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
-use crate::provider_start::aptix;
+use crate::provider_start::{aptix, curl_line};
 use crate::support::{PATIENCE, System, options, turn};
 
 /// Runs the command. Returns its exit status, its output and its errors.
@@ -244,6 +245,139 @@ async fn documents_are_edited_on_local_cloud_without_token() {
     system.cloud.shutdown().await;
 }
 
+/// Sessions and documents are managed without a token, by files and ids.
+#[tokio::test]
+async fn sessions_and_documents_are_managed_with_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = async |arguments: &[&str]| {
+        let done = aptix(arguments, &[]).current_dir(folder.path()).output();
+        let done = tokio::time::timeout(PATIENCE, done).await.expect("an end").unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (done.status.code(), text(done.stdout), text(done.stderr))
+    };
+    let data = Data::Folder(folder.path().join(".local-cloud"));
+    let system = System::with(local::Options { data, ..options() }).await;
+    let (status, _, errors) = run(&["chat", "--session", "mistyped", "Hello"]).await;
+    let reason = "No session mistyped is visible to you. List yours with `aptix sessions list`";
+    assert!(status == Some(1) && errors.contains(reason), "{errors}");
+    let (status, _, errors) = run(&["chat", "Hello there [[script: status 500]]"]).await;
+    assert!(
+        status == Some(1) && errors.contains("Run the command again.") && !errors.contains("/retry"),
+        "{errors}"
+    );
+    let (status, _, errors) = run(&["chat", "Count the trees"]).await;
+    assert_eq!(status, Some(0), "{errors}");
+
+    let (_, listed, errors) = run(&["sessions", "list", "--search", "trees"]).await;
+    let (id, rest) = listed.split_once("  ").unwrap();
+    assert!(rest.contains("  1 turn  completed  Count the trees"), "{listed}{errors}");
+    let (_, shown, errors) = run(&["sessions", "show", id]).await;
+    assert!(shown.starts_with("# Count the trees\n> Count the trees\n"), "{shown}{errors}");
+    let (_, exported, errors) = run(&["sessions", "export"]).await;
+    assert_eq!(exported.lines().count(), 2, "{exported}{errors}");
+    std::fs::write(folder.path().join("all.jsonl"), exported).unwrap();
+    let (_, imported, errors) = run(&["sessions", "import", "all.jsonl", "--new-ids"]).await;
+    assert_eq!(imported, "Imported 2 sessions, 2 turns.\n", "{errors}");
+    let (_, deleted, errors) = run(&["sessions", "delete", id]).await;
+    assert!(deleted.starts_with("Deleted "), "{deleted}{errors}");
+    let (_, listed, _) = run(&["sessions", "list"]).await;
+    assert!(listed.lines().count() == 3 && !listed.contains(id), "{listed}");
+
+    let write = |system: &str| {
+        let context = json!({"Kind": "conversation", "Id": "brief", "Name": "Brief", "System": system});
+        std::fs::create_dir_all(folder.path().join("agents")).unwrap();
+        std::fs::write(folder.path().join("agents/brief.json"), context.to_string()).unwrap();
+    };
+    write("Be brief.");
+    let (_, output, errors) = run(&["agents", "apply", "agents", "--dry-run"]).await;
+    assert!(
+        output.contains("+  \"System\": \"Be brief.\"") && output.ends_with("1 change, not applied.\n"),
+        "{output}{errors}"
+    );
+    let (status, _, errors) = run(&["agents", "apply", "agents"]).await;
+    assert!(status == Some(2) && errors.contains("Pass --yes"), "{errors}");
+    let (_, output, errors) = run(&["agents", "apply", "agents", "--yes"]).await;
+    assert!(output.contains("Saved brief as 1-"), "{output}{errors}");
+    let (_, output, errors) = run(&["agents", "apply", "agents", "--yes"]).await;
+    assert_eq!(output, "Nothing to change.\n", "{errors}");
+    write("Be briefer.");
+    let (_, output, errors) = run(&["agents", "apply", "agents", "--yes"]).await;
+    assert!(
+        output.contains("-  \"System\": \"Be brief.\"") && output.contains("Saved brief as 2-"),
+        "{output}{errors}"
+    );
+    let (_, output, errors) = run(&["agents", "pull", "pulled"]).await;
+    assert!(output.contains("brief.conversation.json"), "{output}{errors}");
+    let (_, output, errors) = run(&["agents", "apply", "pulled", "--yes"]).await;
+    assert_eq!(output, "Nothing to change.\n", "{errors}");
+    let (_, output, errors) = run(&["contexts", "delete", "brief"]).await;
+    assert_eq!(output, "Deleted for acme: conversation brief\n", "{errors}");
+    system.cloud.shutdown().await;
+}
+
+/// A user works in a folder of a project, in another folder, and with several clouds.
+#[cfg(unix)]
+#[tokio::test]
+async fn commands_find_running_cloud_from_any_folder() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = |name: &str| {
+        let path = root.path().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        path.canonicalize().unwrap()
+    };
+    let (state, first, second, elsewhere) =
+        (folder("state"), folder("first/src"), folder("second"), folder("elsewhere"));
+    let registry = [("XDG_STATE_HOME", state.to_str().unwrap())];
+    let start = |project: &Path| aptix(&["--port", "0"], &registry).current_dir(project).spawn().unwrap();
+    let run = async |at: &Path, arguments: &[&str], token: &str| {
+        let command = aptix(arguments, &registry).env("APTIX_TOKEN", token).current_dir(at).output();
+        let done = tokio::time::timeout(PATIENCE, command).await.expect("an end").unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (done.status.code(), text(done.stdout), text(done.stderr))
+    };
+    let mut one = start(first.parent().unwrap());
+    let line = curl_line(&mut one).await;
+    let url = line
+        .split_once("http://")
+        .map(|(_, rest)| format!("http://{}", rest.split('/').next().unwrap()))
+        .unwrap();
+
+    let (status, token, errors) = run(&elsewhere, &["token", "--org", "acme", "--user", "ada"], "").await;
+    assert_eq!(status, Some(0), "{errors}");
+    for arguments in
+        [&["agents", "list"][..], &["contexts", "list"], &["usage", "--api-url", &url], &["console"]]
+    {
+        let (status, _, errors) = run(&elsewhere, arguments, "").await;
+        assert_eq!(status, Some(0), "{arguments:?}: {errors}");
+    }
+    let (status, _, errors) = run(&elsewhere, &["usage"], token.trim()).await;
+    assert_eq!(status, Some(0), "{errors}");
+    let (status, _, errors) = run(&elsewhere, &["usage"], "wrong").await;
+    assert!(status == Some(1) && errors.contains("Unauthenticated"), "{errors}");
+    let (status, _, errors) = run(&elsewhere, &["chat", "Hello there"], "").await;
+    assert_eq!(status, Some(0), "{errors}");
+    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0, "nothing is started there");
+
+    let mut two = start(&second);
+    curl_line(&mut two).await;
+    for arguments in [&["agents", "list"][..], &["chat", "Hello"]] {
+        let (status, _, errors) = run(&elsewhere, arguments, "").await;
+        assert_eq!(status, Some(1), "{errors}");
+        let choice = format!("  {url}  --data {}", first.parent().unwrap().join(".local-cloud").display());
+        assert!(errors.contains("Choose one with --data:") && errors.contains(&choice), "{errors}");
+    }
+    let (status, link, errors) = run(&first, &["console"], "").await;
+    assert!(status == Some(0) && link.starts_with(&url), "{link}{errors}");
+
+    one.kill().await.unwrap();
+    two.kill().await.unwrap();
+    let (status, _, errors) = run(&elsewhere, &["agents", "list"], "").await;
+    assert!(status == Some(1) && errors.contains("No local cloud is running"), "{errors}");
+    let (status, output, errors) = run(&elsewhere, &["chat", "Hello there"], "").await;
+    assert!(status == Some(0) && !output.is_empty(), "{errors}");
+    assert!(errors.contains("No local cloud was running. This is a local cloud on "), "{errors}");
+}
+
 /// Nothing listens at the address, so a file that was read ends in a failed connection.
 #[tokio::test]
 async fn json_files_may_begin_with_byte_order_mark() {
@@ -293,6 +427,7 @@ async fn full_disk_is_named_at_once() {
     // The disk fills up as soon as the cloud has started.
     let script = format!(
         "{mounted} && '{program}' --data '{data}' --port 0 & sleep 1; read line; \
+         '{program}' token --org acme --user ada --data '{data}'; \
          dd if=/dev/zero of='{data}/filler' bs=64k 2>/dev/null; echo filled; wait"
     );
     let mut command = Command::new("unshare");
@@ -313,10 +448,18 @@ async fn full_disk_is_named_at_once() {
     let curl = tokio::time::timeout(PATIENCE, curl).await.expect("a start");
     // The script goes on once its input ends.
     drop(cloud.stdin.take());
-    let filled = async { while lines.next_line().await.unwrap().is_none_or(|line| line != "filled") {} };
-    tokio::time::timeout(PATIENCE, filled).await.expect("a full disk");
+    let filled = async {
+        let mut token = String::new();
+        loop {
+            match lines.next_line().await.unwrap() {
+                Some(line) if line == "filled" => return token,
+                Some(line) if line.starts_with("ey") => token = line,
+                _ => {}
+            }
+        }
+    };
+    let token = tokio::time::timeout(PATIENCE, filled).await.expect("a full disk");
     let url = curl.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
-    let token = curl.split("Bearer ").nth(1).unwrap().split('\'').next().unwrap();
     let request = reqwest::Client::new().post(url).bearer_auth(token).body(turn("hello").to_string());
     let started = Instant::now();
     let refused = request.header("content-type", "application/json").send().await.unwrap();

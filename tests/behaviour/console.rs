@@ -1,5 +1,8 @@
 //! Routes of the console beside the API. Browser tests of the pages are in `clients/console/test`.
 
+use std::fs;
+use std::path::Path;
+
 use local::Function;
 use reqwest::Method;
 use serde_json::json;
@@ -36,33 +39,6 @@ async fn only_the_consoles_own_page_gets_a_token() {
 }
 
 #[tokio::test]
-async fn contexts_are_put_and_listed_and_refused_with_every_violation() {
-    let system = System::start().await;
-    let path = "/console/api/contexts/acme";
-    let context = json!({ "Kind": "conversation", "Id": "brief", "Name": "Brief", "System": "Be brief." });
-    page(&system, Method::PUT, path, context.to_string()).await.result();
-    page(&system, Method::PUT, path, json!({ "Kind": "agent", "Id": "a", "Name": "A" }).to_string())
-        .await
-        .result();
-    let listed = page(&system, Method::GET, path, String::new()).await.result();
-    let names: Vec<_> = listed.as_array().unwrap().iter().map(|one| (&one["Kind"], &one["Id"])).collect();
-    assert_eq!(names, [(&json!("agent"), &json!("a")), (&json!("conversation"), &json!("brief"))]);
-    assert_eq!(listed[1]["System"], "Be brief.");
-
-    let mut wrong = context;
-    (wrong["System"], wrong["Temperature"]) = (json!(" "), json!(9));
-    let refused = page(&system, Method::PUT, path, wrong.to_string()).await;
-    let messages: Vec<_> = refused.errors().iter().map(|error| error["Message"].to_string()).collect();
-    assert_eq!(refused.status, 400);
-    assert!(
-        ["System", "Temperature"].iter().all(|member| messages.iter().any(|one| one.contains(member))),
-        "{messages:?}"
-    );
-    let others = page(&system, Method::GET, "/console/api/contexts/other", String::new()).await.result();
-    assert_eq!(others, json!([]));
-}
-
-#[tokio::test]
 async fn status_page_shows_processes_queues_and_logs() {
     let system = System::start().await;
     system.client("acme", "ada").execute(&turn("hello")).await.result();
@@ -74,4 +50,49 @@ async fn status_page_shows_processes_queues_and_logs() {
     let log = page(&system, Method::GET, "/console/api/logs/execute", String::new()).await.result();
     assert!(!log["Lines"].as_array().unwrap().is_empty());
     assert_eq!(page(&system, Method::GET, "/console/api/logs/..%2Fexecute", String::new()).await.status, 404);
+}
+
+#[tokio::test]
+async fn contexts_are_listed_with_models_for_one_org() {
+    let system = System::start().await;
+    let fast = json!({ "Kind": "conversation", "Id": "fast", "Name": "Fast", "System": "Be brief.", "ModelName": "m" });
+    let helper = json!({ "Kind": "agent", "Id": "helper", "Name": "Helper" });
+    system.put_contexts("acme", &json!([fast, helper])).await;
+    let list = async |org: &str| {
+        page(&system, Method::GET, &format!("/console/api/contexts/{org}"), String::new()).await.result()
+    };
+    let listed = list("acme").await;
+    let names: Vec<_> = listed.as_array().unwrap().iter().map(|one| (&one["Kind"], &one["Id"])).collect();
+    assert_eq!(names, [(&json!("agent"), &json!("helper")), (&json!("conversation"), &json!("fast"))]);
+    assert_eq!(listed[1]["ModelName"], "m");
+    assert_eq!(list("other").await, json!([]));
+}
+
+/// The pages are JavaScript, so the compiler doesn't notice when a route that they call is removed.
+#[tokio::test]
+async fn each_request_of_the_pages_has_a_route() {
+    let system = System::start().await;
+    let mut calls = Vec::new();
+    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../clients/console")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "js") {
+            let text = fs::read_to_string(path).unwrap();
+            calls.extend(text.split("consoleApi('").skip(1).map(console_call));
+        }
+    }
+    assert!(calls.len() >= 8, "{calls:?}");
+    for (method, path) in calls {
+        let path = format!("/console/api/{path}");
+        let answer = page(&system, method.parse().unwrap(), &path, String::new()).await;
+        assert!(![404, 405].contains(&answer.status), "{method} {path}: {}", answer.status);
+    }
+}
+
+/// Returns the method and the path of a call, read from its first argument on.
+fn console_call(source: &str) -> (String, String) {
+    let (method, rest) = source.split_once("', ").expect("two arguments");
+    let path = rest[1..].split(['\'', '`']).next().expect("a path");
+    // The only variables are a function's name and an org, at the end, and a function's name is also valid for an org.
+    let path = path.split_once("${").map_or(path.to_owned(), |(start, _)| format!("{start}execute"));
+    (method.to_owned(), path)
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use local::token::Identity;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Client, System, session_path, turn, turn_in, turn_path, workspace_turn};
+use crate::support::{
+    Answer, Client, System, options, session_path, turn, turn_in, turn_path, workspace_turn,
+};
 
 fn request(instruction: &str) -> Value {
     let mut turn = turn(instruction);
@@ -104,4 +106,17 @@ async fn raw_payloads_are_stored_by_context_and_read_by_operators_only() {
     ada.execute(&unkept).await.result();
     assert!(operator.get(&turn_path(&unkept)).await.result().get("OpenAIRequestPayloadUrl").is_none());
     assert_eq!(operator.get(&format!("{}/payloads/llm-request", turn_path(&unkept))).await.status, 404);
+}
+
+#[tokio::test]
+async fn raw_payloads_of_every_turn_are_stored_by_setting() {
+    let system = System::with(local::Options { raw_payloads: true, ..options() }).await;
+    let sent = turn("hello");
+    system.client("acme", "ada").execute(&sent).await.result();
+    let operator = system.identified(&Identity { operator: true, ..Identity::user("acme", "op") });
+    let stored = operator.get(&turn_path(&sent)).await.result();
+    let link = operator.get(stored["OpenAIRequestPayloadUrl"].as_str().unwrap()).await;
+    let text = reqwest::get(link.header("location").unwrap()).await.unwrap().text().await.unwrap();
+    let request: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(request, system.model_calls()[0]);
 }

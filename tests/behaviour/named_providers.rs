@@ -1,8 +1,10 @@
 //! Several providers of one deployment, by the names that contexts call them (docs/guides/providers.md).
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use local::Function;
 use serde_json::{Value, json};
 
+use crate::provider_start::aptix;
 use crate::support::{Client, NamedProvider, System, declaring, history, is_chained, options, turn, turn_in};
 
 /// A turn of this session, on the context `c`.
@@ -67,6 +69,61 @@ async fn declaration_may_begin_with_a_byte_order_mark() {
     let system = System::with(options).await;
     system.put_context(json!({"Provider": "here"})).await;
     assert_eq!(says(&system.client("acme", "ada"), &of("s", "Hi [[script: say \"Yes.\"]]")).await, "Yes.");
+}
+
+/// Runs `aptix admin providers` with these arguments on the data folder of a system.
+async fn stored(system: &System, arguments: &[&str]) -> (Option<i32>, String) {
+    let folder = system.cloud.data_folder().to_str().unwrap();
+    let arguments = [&["admin", "providers"], arguments, &["--data", folder]].concat();
+    let output = aptix(&arguments, &[]).output().await.unwrap();
+    (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+}
+
+#[tokio::test]
+async fn list_in_the_table_declares_providers_from_the_next_start() {
+    let provider = NamedProvider::with_profile("ollama").await;
+    let mut options = options();
+    options.environment.insert("MODEL_PROVIDERS".to_owned(), "table".to_owned());
+    let system = System::with(options).await;
+    let ada = system.client("acme", "ada");
+    ada.execute(&turn("Hi")).await.result();
+    assert_eq!(stored(&system, &["get"]).await.0, Some(1), "there is none");
+
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().to_str().unwrap();
+    let list = json!([{"Name": "here", "BaseUrl": provider.base}]);
+    for (faulty, fault) in [
+        (json!([{"Name": "a b", "BaseUrl": provider.base}]), "MODEL_PROVIDERS[0].Name must have 1 to 64"),
+        (json!([list[0], {"Name": "here", "BaseUrl": "x"}]), "MODEL_PROVIDERS[1].Name is already the name"),
+        (json!([list[0], {"Name": "b", "BaseUrl": "x"}]), "MODEL_PROVIDERS[1].BaseUrl must be an http"),
+        (json!({"here": provider.base}), "MODEL_PROVIDERS must be a JSON list"),
+    ] {
+        std::fs::write(file.path(), faulty.to_string()).unwrap();
+        let (code, output) = stored(&system, &["put", path]).await;
+        assert!(code == Some(1) && output.contains(fault), "{output}");
+        assert_eq!(stored(&system, &["get"]).await.0, Some(1), "nothing was written");
+    }
+    std::fs::write(file.path(), list.to_string()).unwrap();
+    let (code, output) = stored(&system, &["put", path]).await;
+    assert!(code == Some(0) && output.starts_with("Saved 1 model providers."), "{output}");
+    let read: Value = serde_json::from_str(&stored(&system, &["get"]).await.1).unwrap();
+    assert_eq!(read, list);
+
+    system.put_context(json!({"Provider": "here"})).await;
+    system.cloud.crash(Function::Execute);
+    assert_eq!(says(&ada, &of("s", "Hi [[script: say \"Yes.\"]]")).await, "Yes.");
+    assert_eq!(provider.calls().len(), 1);
+
+    // An unreadable list stops the start, and doesn't send turns to another provider.
+    let item = [("PK", "DEPLOYMENT"), ("SK", "MODEL_PROVIDERS")]
+        .map(|(name, value)| (name.to_owned(), AttributeValue::S(value.to_owned())));
+    let put = system.cloud.dynamodb().put_item().table_name(system.cloud.table());
+    put.set_item(Some(item.into())).send().await.unwrap();
+    system.cloud.crash(Function::Execute);
+    let answer = ada.execute(&of("s", "Hi [[script: say \"No.\"]]")).await;
+    assert!(answer.status >= 500, "{}", answer.text);
+    assert_eq!((provider.calls().len(), system.model_calls().len()), (1, 1));
+    assert_eq!(stored(&system, &["remove"]).await.0, Some(0));
 }
 
 #[tokio::test]

@@ -44,6 +44,12 @@ fn asked(operation: &str, turn: &Value) -> (Names, Option<Value>) {
         contexts if contexts.contains("Agent") || contexts.contains("ConversationContext") => {
             (Names::Nothing, None)
         }
+        // For operators; see `connections.rs`.
+        connections if connections.contains("Connection") || connections == "tryTool" => {
+            (Names::Nothing, None)
+        }
+        // For operators and agent editors; see `knowledge.rs`.
+        documents if documents.contains("Knowledge") => (Names::Nothing, None),
         "listModes" | "readMode" | "putMode" | "deleteMode" | "listModeVersions" | "readModeVersion"
         | "rollBackMode" => (Names::Nothing, None),
         // A session that the org does not have is begun by it; of one that it has, see `private_sessions.rs`.
@@ -181,4 +187,16 @@ async fn hidden_and_unknown_turns_get_the_same_404_everywhere() {
     };
     let (none, never) = (ada.get(&file(&one)).await, ada.get(&file(&unknown)).await);
     assert_eq!((none.status, never.status), (404, 404), "{} {}", none.text, never.text);
+}
+
+/// Rules of a proxy or a web ACL for `/api/ai/agent/` would miss such a path.
+#[tokio::test]
+async fn native_route_inside_an_openai_path_is_unknown() {
+    let system = System::start().await;
+    let client = system.client("acme", "ada");
+    client.execute(&turn("hello")).await.result();
+    for path in ["/v1/x/api/ai/agent/sessions", "/v1/models/api/ai/agent/sessions"] {
+        let answer = client.raw(Method::GET, path, &[], Vec::new()).await;
+        assert_eq!(answer.status, 404, "{path}");
+    }
 }

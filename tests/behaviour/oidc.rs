@@ -1,10 +1,12 @@
 //! `AuthMode: oidc`: the `authorizer` function says who calls, from the tokens of a provider that is none of ours.
 
 use std::{
+    path::Path,
     sync::{Arc, Mutex},
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use axum::{Json, Router, extract::State, http::StatusCode, routing};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, jwk::Jwk};
 use local::{Function, Oidc, Options};
@@ -86,6 +88,11 @@ fn header(key: &str) -> Header {
 
 /// A system that trusts this provider.
 async fn trusting(provider: &Provider) -> System {
+    trusting_with(provider, &[], None).await
+}
+
+/// A system that trusts this provider, with these settings, whose events go into this folder.
+async fn trusting_with(provider: &Provider, other: &[(&str, &str)], event_folder: Option<&Path>) -> System {
     let oidc = Oidc { issuer: provider.issuer.clone(), audiences: "aptix-api,aptix-ci".to_owned() };
     let set = [
         ("ORG_CLAIM", "groups"),
@@ -93,8 +100,9 @@ async fn trusting(provider: &Provider) -> System {
         ("OPERATOR_CLAIM", "/realm/roles"),
         ("OPERATOR_GROUP", "operators"),
     ];
-    let environment = set.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-    System::with(Options { oidc: Some(oidc), environment, ..options() }).await
+    let set = set.iter().chain(other).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let event_folder = event_folder.map(Path::to_owned);
+    System::with(Options { oidc: Some(oidc), environment: set.collect(), event_folder, ..options() }).await
 }
 
 fn with(system: &System, token: String) -> Client {
@@ -130,11 +138,19 @@ fn program(system: &System, provider: &Provider) -> Client {
     with(system, provider.signed(&Header { typ, ..header("first") }, &claims))
 }
 
-/// Runs `aptix clients` with these arguments on the data folder of a system.
-async fn clients(system: &System, arguments: &[&str]) -> (Option<i32>, String) {
+/// Runs a command with these arguments on the data folder of a system.
+async fn run(system: &System, arguments: &[&str]) -> (Option<i32>, String) {
     let folder = system.cloud.data_folder().to_str().unwrap();
-    let output = aptix(&[&["clients"], arguments, &["--data", folder]].concat(), &[]).output().await.unwrap();
+    let output = aptix(&[arguments, &["--data", folder]].concat(), &[]).output().await.unwrap();
     (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+}
+
+async fn clients(system: &System, arguments: &[&str]) -> (Option<i32>, String) {
+    run(system, &[&["clients"], arguments].concat()).await
+}
+
+async fn usage_keys(system: &System, arguments: &[&str]) -> (Option<i32>, String) {
+    run(system, &[&["admin", "usage-keys"], arguments].concat()).await
 }
 
 /// A system in which a program has read its org.
@@ -148,6 +164,99 @@ pub async fn with_program() -> System {
     );
     program(&system, &provider).execute(&turn("hello")).await.result();
     system
+}
+
+const SHARED: &str = "shared-0123456789-0123456789";
+const OF_SETTING: &str = "setting-0123456789-0123456789";
+
+/// Returns the API key in the newest event of a read.
+fn key_of_last_event(folder: &Path) -> Value {
+    let mut events: Vec<_> = std::fs::read_dir(folder).unwrap().map(|event| event.unwrap().path()).collect();
+    events.retain(|path| path.to_string_lossy().ends_with("-session-read.json"));
+    let newest = events.into_iter().max_by_key(|path| path.metadata().unwrap().modified().unwrap()).unwrap();
+    let event: Value = serde_json::from_slice(&std::fs::read(newest).unwrap()).unwrap();
+    event["requestContext"]["identity"]["apiKey"].clone()
+}
+
+#[tokio::test]
+async fn requests_count_against_the_usage_key_that_the_table_names() {
+    let (provider, folder) = (Provider::start().await, tempfile::tempdir().unwrap());
+    let setting = format!("acme={OF_SETTING},rival={OF_SETTING}");
+    let set = [("SHARED_USAGE_KEY", SHARED), ("USAGE_KEYS", setting.as_str())];
+    let system = trusting_with(&provider, &set, Some(folder.path())).await;
+    let key = async |user: &str, org: &str| {
+        // Keys are cached for a minute; another process has not read them.
+        system.cloud.crash(Function::Authorizer);
+        let token = provider.token(&json!({"sub": user, "groups": [format!("org:{org}")]}));
+        let client = with(&system, token);
+        client.until("/api/ai/agent/sessions", PATIENCE, |answer| answer.status == 200).await;
+        key_of_last_event(folder.path())
+    };
+    assert_eq!((key("ada", "acme").await, key("ada", "other").await), (json!(OF_SETTING), json!(SHARED)));
+    let [org, user] = ["of-acme-0123456789-0123", "of-ada-0123456789-01234"];
+    let file = folder.path().join("keys.txt");
+    std::fs::write(&file, json!({"acme": org, "acme/ada": user}).to_string()).unwrap();
+    let saved = usage_keys(&system, &["put", "--file", file.to_str().unwrap()]).await;
+    assert_eq!(saved, (Some(0), "Saved 2 usage keys. They apply within two minutes.\n".to_owned()));
+    assert_eq!(key("ada", "acme").await, user);
+    assert_eq!(key("bob", "acme").await, org, "the table precedes the setting");
+    assert_eq!(key("ada", "rival").await, OF_SETTING);
+    assert_eq!(key("ada", "other").await, SHARED);
+
+    let other = ["put", "other", "--user", "ada", "--key", user];
+    assert_eq!(usage_keys(&system, &other).await.0, Some(0));
+    assert_eq!(key("ada", "other").await, user);
+    assert_eq!(usage_keys(&system, &["remove", "acme", "--user", "ada"]).await.0, Some(0));
+    assert_eq!(key("ada", "acme").await, org);
+    let listed = usage_keys(&system, &["list"]).await.1;
+    assert_eq!(listed.split_whitespace().collect::<Vec<_>>(), ["acme", org, "other/ada", user]);
+}
+
+/// A map with a fault is refused when it is written. Nothing of it is stored.
+#[tokio::test]
+async fn invalid_usage_keys_are_refused_and_leave_no_trace() {
+    let provider = Provider::start().await;
+    let system = trusting(&provider).await;
+    let (folder, key) = (tempfile::tempdir().unwrap(), "of-acme-0123456789-0123");
+    let file = folder.path().join("keys.json");
+    let path = file.to_str().unwrap();
+    for (keys, named) in [
+        (json!({"acme": key, "other": "short"}), "\"other\" must have 20 to 128"),
+        (json!({"acme": key, "other/": key}), "\"other/\" must not be empty"),
+        (json!({"acme": 5}), "Invalid JSON"),
+        (json!([key]), "Invalid JSON"),
+    ] {
+        std::fs::write(&file, keys.to_string()).unwrap();
+        let (code, output) = usage_keys(&system, &["put", "--file", path]).await;
+        assert!(code == Some(1) && output.contains(named), "{output}");
+    }
+    for arguments in
+        [&["put", "acme"][..], &["put"], &["put", "acme", "--key", "short"], &["put", "..", "--key", key]]
+    {
+        assert_eq!(usage_keys(&system, arguments).await.0, Some(2), "{arguments:?}");
+    }
+    assert_eq!(usage_keys(&system, &["list"]).await, (Some(0), String::new()));
+}
+
+/// A caller whose key can't be read must not get the limit of another.
+#[tokio::test]
+async fn unreadable_usage_key_refuses_its_callers_and_no_others() {
+    let provider = Provider::start().await;
+    // A faulty map in the setting stops nothing.
+    let set = [("SHARED_USAGE_KEY", SHARED), ("USAGE_KEYS", "{")];
+    let system = trusting_with(&provider, &set, None).await;
+    let item = [("PK", "USAGE_KEYS"), ("SK", "acme"), ("Org", "acme"), ("UsageKey", "short")]
+        .map(|(name, value)| (name.to_owned(), AttributeValue::S(value.to_owned())));
+    let put = system.cloud.dynamodb().put_item().table_name(system.cloud.table());
+    put.set_item(Some(item.into())).send().await.unwrap();
+    let request = turn("hello");
+    let answer = with(&system, provider.token(&json!({}))).execute(&request).await;
+    assert_eq!((answer.status, answer.error().as_str()), (500, "Internal"));
+    let other = with(&system, provider.token(&json!({"groups": ["org:other"]})));
+    other.execute(&turn("hello")).await.result();
+    assert_eq!(usage_keys(&system, &["list"]).await.0, Some(1));
+    assert_eq!(usage_keys(&system, &["remove", "acme"]).await.0, Some(0));
+    with(&system, provider.token(&json!({}))).execute(&request).await.result();
 }
 
 #[tokio::test]

@@ -72,10 +72,10 @@ async fn model_list_has_what_the_org_may_use() {
         let data = listed["data"].as_array().unwrap().iter();
         data.map(|model| model["id"].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(ids("rival").await, ["agent/default", "agent/workspace", "scripted"]);
+    assert_eq!(ids("rival").await, ["agent/default", "agent/workspace", "default", "workspace", "scripted"]);
     set(&system, "acme", json!({"Policy": {"Models": ["small"]}, "Disabled": {"Agents": ["workspace"]}}))
         .await;
-    assert_eq!(ids("acme").await, ["agent/default"]);
+    assert_eq!(ids("acme").await, ["agent/default", "default"]);
     let ada = system.client("acme", "ada");
     for (model, status) in [("scripted", 404), ("agent/workspace", 404), ("agent/default", 200)] {
         assert_eq!(ada.get(&format!("/v1/models/{model}")).await.status, status, "{model}");

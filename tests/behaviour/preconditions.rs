@@ -1,6 +1,6 @@
 //! Preconditions of writes: `If-Match` is honoured or refused by name, so that no change is lost (RFC 9110 §13.1).
 
-use contracts::paths::{AGENTS, BUDGETS, CONVERSATION_CONTEXTS, MODES, ORG_SETTINGS, SESSIONS};
+use contracts::paths::{AGENTS, BUDGETS, CONNECTIONS, CONVERSATION_CONTEXTS, MODES, ORG_SETTINGS, SESSIONS};
 use futures::future::join_all;
 use local::token::Identity;
 use reqwest::Method;
@@ -55,6 +55,9 @@ fn body(id: &str, mode: &Value) -> Value {
         "changeSession" => json!({"Name": "Lost"}),
         "putAgent" => json!({"Kind": "agent", "Id": "x", "Name": "Lost"}),
         "putConversationContext" => json!({"Name": "Lost", "System": "Lost."}),
+        "putConnection" => {
+            json!({"Kind": "connection", "Id": "x", "Name": "Lost", "Protocol": "http", "Url": "https://example.com"})
+        }
         "putMode" => {
             let mut lost = mode.clone();
             lost["Description"] = json!("Lost.");
@@ -90,6 +93,9 @@ async fn every_write_honours_if_match_or_refuses_it_by_name() {
         let mut mode = mode.clone();
         mode["Description"] = json!(format!("{number}."));
         put(&op, &MODES.context("x"), &mode).await.result();
+        let connection =
+            json!({"Name": format!("{number}"), "Protocol": "http", "Url": "https://example.com"});
+        put(&op, &CONNECTIONS.context("x"), &connection).await.result();
     }
     // A repeated change succeeds, so each path names a session that the operation changes.
     let filled = |path: &str, id: &str| {
@@ -110,6 +116,7 @@ async fn every_write_honours_if_match_or_refuses_it_by_name() {
         AGENTS.context("x"),
         CONVERSATION_CONTEXTS.context("x"),
         MODES.context("x"),
+        CONNECTIONS.context("x"),
         BUDGETS.to_owned(),
         ORG_SETTINGS.to_owned(),
         SESSIONS.to_owned(),

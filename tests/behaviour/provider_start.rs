@@ -28,6 +28,8 @@ pub(crate) fn aptix(arguments: &[&str], environment: &[(&str, &str)]) -> Command
     for name in ["REGION", "DEFAULT_REGION", "ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN"] {
         command.env_remove(format!("AWS_{name}"));
     }
+    // Nothing is registered there, so that a command finds only clouds in its own folder.
+    command.env("XDG_STATE_HOME", "/dev/null/none");
     command.args(arguments).envs(environment.iter().copied());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     command

@@ -31,7 +31,8 @@ async fn purge(client: &Client, turn: &Value) -> Answer {
 /// Waits until the usage report has this many turns, and the only meter is closed. Returns the tokens of both.
 async fn counted(system: &System, turns: u64) -> (u64, u64) {
     let is_complete = |answer: &Answer| answer.json()["Result"]["Total"]["Turns"] == turns;
-    let total = operator(system, "acme").until(USAGE, PATIENCE, is_complete).await.result()["Total"].clone();
+    let total =
+        operator(system, "acme").until(USAGE, 3 * PATIENCE, is_complete).await.result()["Total"].clone();
     assert_eq!(total["Turns"], turns, "{total}");
     let meter = system.until_item(|item| is_meter(item) && open_entries(item).is_empty()).await;
     assert_eq!(count(&meter, "Turns"), turns);

@@ -40,7 +40,7 @@ fn chunks() -> Vec<Indexed> {
                 vec![subtype("plan"), labels(&["api", "ddr"]), level(3)],
             ),
             chunk(org, "b", "fn sweep_turns() {}", 0.2, vec![subtype("guide"), labels(&["api"]), level(5)]),
-            chunk(org, "c", "fn read_session() {}", 9.0, vec![labels(&["dataset"])]),
+            chunk(org, "c", "fn read_session() {}", 4.0, vec![labels(&["dataset"])]),
         ]
     };
     [of("acme"), of("other")].into_iter().flatten().collect()
@@ -155,7 +155,7 @@ async fn scope_excludes_paths_by_substring() {
     let chunks = [
         of("docs/tides.md", "The tide rises twice a day.", 0.1),
         of("docs/Tides/moon.md", "The moon pulls the sea.", 0.2),
-        of("docs/harbour.md", "The harbour opens at six.", 9.0),
+        of("docs/harbour.md", "The harbour opens at six.", 4.0),
     ];
     system.indexed("sources", 3, &chunks).await;
     let ada = system.client("acme", "ada");
@@ -182,7 +182,7 @@ async fn scope_works_in_strict_mode_and_unindexed_key_is_named() {
     let more = |title: &str, owner: &str| vec![("Title", title.into()), ("Owner", owner.into())];
     let chunks = [
         chunk("acme", "docs/tides.md", "The tide rises twice a day.", 0.1, more("Tides", "ada")),
-        chunk("acme", "docs/harbour.md", "The harbour opens at six.", 9.0, more("Harbour hours", "bob")),
+        chunk("acme", "docs/harbour.md", "The harbour opens at six.", 4.0, more("Harbour hours", "bob")),
     ];
     let strict = StrictModeConfig {
         enabled: Some(true),

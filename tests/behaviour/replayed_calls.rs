@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::{
     cancel::cancel,
     client_tools::{results, submit},
-    support::{System, final_text_and_result, in_context, reading_tool},
-    wires::{WIRES, Wires, on, says},
+    support::{Client, System, final_text_and_result, in_context, reading_tool},
+    wires::{WIRES, Wire, Wires, in_session, on, says},
 };
 
 /// Calls that fit no grammar: names of tools that don't exist, and arguments that are no object.
@@ -146,6 +146,68 @@ async fn calls_of_a_cancelled_turn_are_told_to_the_next_one() {
     }
 }
 
+/// Ends a turn whose first call was answered: the client stops it, its model fails, or the user goes on.
+async fn end_turn(ada: &Client, end: &str, turn: &Value, waits: &Value) {
+    match end {
+        "cancelled" => {
+            let waits = submit(ada, &results(waits, "file-is-gone")).await.result();
+            assert_eq!(waits["Kind"], "client_tool_continuation");
+            cancel(ada, turn).await;
+        }
+        "failed" => assert_eq!(submit(ada, &results(waits, "file-is-gone")).await.status, 502),
+        _ => assert_eq!(waits["Kind"], "client_tool_continuation"),
+    }
+}
+
+#[tokio::test]
+async fn effects_of_an_unanswered_turn_are_told_on_every_wire_and_fallback() {
+    let next = |wire: &Wire| format!("next-{}", wire.name);
+    let fallbacks: Vec<Value> =
+        WIRES.iter().map(|wire| json!({ "Provider": wire.name, "ModelName": next(wire) })).collect();
+    let wires = Wires::start(json!({ "ClientTools": [reading_tool()], "Fallbacks": fallbacks })).await;
+    let read = "call workspace_read_file {\"path\":\"doomed.rs\"}";
+    let ends = [
+        ("cancelled", "the user cancelled it"),
+        ("failed", "it failed"),
+        ("superseded", "the user sent the next message"),
+    ];
+    for (at, (wire, own)) in wires.each().enumerate() {
+        for (number, (end, cause)) in ends.into_iter().enumerate() {
+            // Each end is followed by a turn of the same provider, and by one that falls back to another.
+            let moves_to = (at + number + 1) % WIRES.len();
+            let before = WIRES[..moves_to].iter().map(next);
+            let failing: String = [wire.model.to_owned()]
+                .into_iter()
+                .chain(before)
+                .map(|model| format!("status 503 for {model} retry-after-ms 1; "))
+                .collect();
+            let (_, moved) = wires.each().nth(moves_to).unwrap();
+            for (failing, provider) in [("", own), (failing.as_str(), moved)] {
+                let session = format!("{}-{end}-{}", wire.name, failing.len());
+                let turn = |instruction: &str| in_session(wire, &session, instruction);
+                assert_eq!(
+                    says(&wires.ada, &turn("Hello [[script: say \"Hi.\"]]")).await,
+                    "Hi.",
+                    "{session}"
+                );
+                let rest = if end == "failed" { "status 400" } else { read };
+                let doomed = turn(&format!("Delete it [[script: {read}; then; {rest}]]"));
+                let waits = wires.ada.execute(&doomed).await.result();
+                end_turn(&wires.ada, end, &doomed, &waits).await;
+
+                let script = format!("Is it there? [[script: {failing}say \"No.\"]]");
+                assert_eq!(says(&wires.ada, &turn(&script)).await, "No.", "{session}");
+                let request = provider.calls().pop().unwrap().to_string();
+                let result = if end == "superseded" { "may have run" } else { "file-is-gone" };
+                for expected in ["Delete it", "doomed.rs", result, "[NO_ANSWER]", cause] {
+                    assert!(request.contains(expected), "{session}, {expected}: {request}");
+                }
+            }
+        }
+    }
+    wires.end().await;
+}
+
 #[tokio::test]
 async fn calls_of_a_failed_or_superseded_turn_are_told_to_the_next_one() {
     let system = System::start().await;
@@ -175,4 +237,35 @@ async fn calls_of_a_failed_or_superseded_turn_are_told_to_the_next_one() {
     ada.execute(&turn("server", "Look [[script: call agent_list_modes {}; then; status 400]]")).await;
     ada.execute(&turn("server", "Again [[script: say \"Yes.\"]]")).await.result();
     assert!(request_text(&system).contains("agent_list_modes"), "calls of server tools, too");
+}
+
+#[tokio::test]
+async fn phases_go_back_with_their_messages_on_the_responses_wire_alone() {
+    let wires = Wires::start(json!({})).await;
+    let script = "Go [[script: phase commentary; say \"Looking.\"; call agent_list_modes {}; then; phase commentary; \
+                  say \"Found it.\"; phase final_answer; say \"Done.\"]]";
+    for (wire, provider) in wires.each() {
+        let answer = says(&wires.ada, &on(wire, script)).await;
+        // A chain that is lost is replayed.
+        let lost = on(wire, "Next [[script: forget; say \"Yes.\"]]");
+        assert_eq!(says(&wires.ada, &lost).await, "Yes.", "{}", wire.name);
+        let request = provider.calls().pop().unwrap();
+        if wire.name != "responses" {
+            assert!(!request.to_string().contains("\"phase\""), "{}: {request}", wire.name);
+            continue;
+        }
+        assert_eq!(
+            answer, "Found it.\n\nDone.",
+            "all texts of the last reply, and nothing from before its calls"
+        );
+        let items = request["input"].as_array().unwrap().iter().filter(|item| item["role"] == "assistant");
+        let messages: Vec<_> = items.map(|item| [&item["phase"], &item["content"]]).collect();
+        let expected = [
+            [json!("commentary"), json!("Looking.")],
+            [json!("commentary"), json!("Found it.")],
+            [json!("final_answer"), json!("Done.")],
+        ];
+        assert_eq!(messages, expected.each_ref().map(|[phase, text]| [phase, text]));
+    }
+    wires.end().await;
 }

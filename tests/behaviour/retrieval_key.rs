@@ -140,10 +140,10 @@ async fn key_is_read_from_its_secret_and_sent_over_tls() {
     let answer = ada.execute(&turn("Where?")).await.result();
     let told = said(&system.last_call());
     assert!(told.contains("Path: src/lease.rs") && answer.get("UserWarnings").is_none(), "{answer} {told}");
-    // The first was refused, so the secret was read again: how it is laid out, and then the search.
-    assert_eq!(*keys.lock().unwrap(), ["old key", "new key", "new key"]);
+    // The first was refused, so the secret was read again: the layout, the search, and the similarities.
+    assert_eq!(*keys.lock().unwrap(), ["old key", "new key", "new key", "new key"]);
     ada.execute(&turn("And again?")).await.result();
-    assert_eq!(keys.lock().unwrap().len(), 4, "the key and the layout are known by now");
+    assert_eq!(keys.lock().unwrap().len(), 6, "the key and the layout are known by now");
     let logs = system.until_logs(|logs| logs.contains("turn")).await;
     assert!(!logs.contains("old key") && !logs.contains("new key"), "{logs}");
 }

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use crate::provider_start::aptix;
-use crate::support::{CLIENT, PATIENCE, POOL, STACK, System, USER, UserPool, serve};
+use crate::support::{APP_CODE, APP_KEY, CLIENT, PATIENCE, POOL, STACK, System, USER, UserPool, serve};
 
 const PASSWORD: &str = "Correct-Horse-7";
 
@@ -112,7 +112,7 @@ async fn password_sign_in_is_stored_privately_and_used_by_commands() {
     let chat = ["chat", "--api-url", url, "[[script: say \"Fine.\"]]"];
     let (status, _, errors) = shell.run(&chat, "").await;
     assert_eq!(status, Some(2), "{errors}");
-    assert!(errors.contains(&format!("Run `aptix sign-in --api-url {url}`")), "{errors}");
+    assert!(errors.contains(&format!("Run `aptix sign-in --api-url {url} --client-id ID`")), "{errors}");
 
     let (status, output, errors) = shell.sign_in(url, &format!("{PASSWORD}\n")).await;
     assert_eq!((status, output), (Some(0), format!("You are signed in to {url} as {USER}.\n")), "{errors}");
@@ -153,6 +153,21 @@ async fn temporary_password_is_replaced_at_sign_in() {
     assert_eq!(status, Some(0), "the new password is valid");
     let (status, ..) = shell.sign_in(url, "Temporary-1\n").await;
     assert_eq!(status, Some(1), "the temporary one is not");
+}
+
+#[tokio::test]
+async fn required_second_factor_is_set_up_at_sign_in() {
+    let pool = UserPool::start(PASSWORD, &["token"]).await;
+    pool.require_second_factor();
+    let shell = Shell::new(&pool);
+    let url = "http://127.0.0.1:9";
+    let (status, _, errors) = shell.sign_in(url, &format!("{PASSWORD}\n000000\n")).await;
+    assert!(status == Some(1) && errors.contains("Code mismatch"), "{errors}");
+    let (status, _, errors) = shell.sign_in(url, &format!("{PASSWORD}\n{APP_CODE}\n")).await;
+    assert_eq!(status, Some(0), "{errors}");
+    let link = format!("otpauth://totp/Aptix:{USER}?secret={APP_KEY}&issuer=Aptix");
+    assert!(errors.contains(APP_KEY) && errors.contains(&link), "{errors}");
+    assert_eq!(shell.stored().len(), 1);
 }
 
 #[tokio::test]

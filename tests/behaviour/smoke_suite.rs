@@ -21,7 +21,8 @@ async fn smoke_suite_passes_and_reports_its_checks() {
     let token = system.cloud.token(&Identity::user("acme", "ada")).unwrap();
     let (is_passed, report) = smoke(&system, &token).await;
     assert!(is_passed, "{report}");
-    assert_eq!(report.lines().filter(|line| line.starts_with("ok ")).count(), 10, "{report}");
+    assert_eq!(report.lines().filter(|line| line.starts_with("ok ")).count(), 11, "{report}");
+    assert!(report.contains("ok      models of the OpenAI-compatible API: "), "{report}");
 }
 
 #[tokio::test]

@@ -106,6 +106,7 @@ async fn spans_join_the_caller_trace_and_are_sent_before_the_response() {
         ["gen_ai.operation.name", "gen_ai.request.model"].map(|name| told[name].as_str()),
         ["chat", "scripted"]
     );
+    assert!(told["gen_ai.request.stream"].contains("true"), "{told:?}");
     for name in ["gen_ai.response.id", "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"] {
         assert!(!told[name].is_empty(), "{told:?}");
     }

@@ -33,6 +33,7 @@ async fn hosted_tools_are_refused_by_name_on_wires_without_them() {
 async fn context_is_refused_if_its_wire_cannot_carry_a_setting() {
     let wires = Wires::start(json!({})).await;
     let stores = Stores::of_local_cloud(wires.system.cloud.data_folder()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
     for wire in &WIRES {
         let hosted = ("HostedTools", json!([{ "Type": "web_search" }]), wire.name == "responses");
         let guarded = ("Guardrail", json!({ "Id": "abc", "Version": "1" }), wire.name == "bedrock-converse");
@@ -41,7 +42,9 @@ async fn context_is_refused_if_its_wire_cannot_carry_a_setting() {
                 "Kind": "conversation", "Id": "new", "Name": "New", "System": "Be brief.", "Provider": wire.name,
             });
             context[member] = value;
-            let put = local::contexts::put_text(&stores, "acme", &context.to_string()).await;
+            let file = folder.path().join("context.json");
+            std::fs::write(&file, context.to_string()).unwrap();
+            let put = local::contexts::put(&stores, "acme", &file).await;
             assert_eq!(put.is_ok(), is_carried, "{}: {member}", wire.name);
             if let Err(refused) = put {
                 let rule = format!(

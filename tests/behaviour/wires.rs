@@ -1,6 +1,7 @@
 //! One session per wire, through the same requests: what a client sees doesn't depend on its provider's API
 //! (docs/guides/providers.md#wires). The mock model checks each request against the published schema of its API.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -152,7 +153,7 @@ pub fn on(wire: &Wire, instruction: &str) -> Value {
     in_session(wire, wire.name, instruction)
 }
 
-fn in_session(wire: &Wire, session: &str, instruction: &str) -> Value {
+pub fn in_session(wire: &Wire, session: &str, instruction: &str) -> Value {
     let mut turn = turn_in(session, instruction);
     turn["ConversationContextId"] = json!(wire.name);
     turn
@@ -446,4 +447,36 @@ async fn strict_servers_of_chat_completions_take_every_request() {
         }
         wires.end().await;
     }
+}
+
+#[tokio::test]
+async fn reasoning_is_streamed_on_every_wire_and_asked_for_where_needed() {
+    let wires = Wires::start(json!({ "ReasoningEffort": "low", "ReasoningSummary": "auto" })).await;
+    let script = "Go [[script: think \"Let me look.\"; call agent_list_modes {}; then; think \"Found it.\"; say \"Yes.\"]]";
+    for (wire, provider) in wires.each() {
+        let name = wire.name;
+        let mut events = wires.ada.execute_streaming(&on(wire, script), None).await.expect("a stream");
+        let mut all = Vec::new();
+        while let Some(event) = events.next().await {
+            all.push(event);
+        }
+        assert_eq!(final_text_and_result(&all).0, "Yes.", "{name}");
+        let mut read = BTreeMap::<u64, String>::new();
+        for piece in &events.reasoning {
+            let so_far = read.entry(piece["Round"].as_u64().unwrap()).or_default();
+            assert_eq!(piece["Index"], so_far.len(), "{name}: {piece}");
+            so_far.push_str(piece["Text"].as_str().unwrap());
+        }
+        let expected = [(1, "Let me look.".to_owned()), (2, "Found it.".to_owned())];
+        assert_eq!(read, BTreeMap::from(expected), "{name}");
+        let call = &provider.calls()[0];
+        let wanted = [found(call, "summary"), found(call, "display")].concat();
+        let expected: &[&str] = match name {
+            "responses" => &["auto"],
+            "anthropic-messages" | "bedrock-converse" => &["summarized"],
+            _ => &[],
+        };
+        assert_eq!(wanted, expected, "{name}: {call}");
+    }
+    wires.end().await;
 }

@@ -8,12 +8,17 @@ mod contended;
 use std::path::PathBuf;
 
 use agent::context::Document;
+use aws_sdk_dynamodb::types::AttributeValue;
 use contracts::id::OrgId;
 use local::{Cloud, Options};
 use protocol::queue_message::FinalizeMessage;
 use storage::{Objects, Queue, Table};
 use testkit::conformance;
-use turns::{flow::import_context, system::System};
+use turns::{
+    flow::import_context,
+    ports::{UsageKey, UsageKeyHolder},
+    system::System,
+};
 
 /// Starts a cloud with a paused finalizer.
 async fn cloud() -> Cloud {
@@ -72,6 +77,37 @@ async fn dynamodb_orgs_of_clients_are_read_as_written() {
     assert_eq!(reader.client_orgs(10).await.unwrap(), [("ci#1".to_owned(), org)]);
     writer.remove_client_org("ci#1").await.unwrap();
     assert_eq!(writer.client_org("ci#1").await.unwrap(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dynamodb_usage_keys_are_read_as_written() {
+    let cloud = cloud().await;
+    let table = || Table::new(cloud.dynamodb().clone(), cloud.table().to_owned());
+    let (writer, reader) = (table(), table());
+    let holder = |text: &str| UsageKeyHolder::parse(text).unwrap();
+    let (org, user, sly) = (
+        holder("acme"),
+        holder("acme/ada"),
+        UsageKeyHolder { org: OrgId::new("acme/ada").unwrap(), user: None },
+    );
+    let key = |letter: &str| UsageKey::new(letter.repeat(20)).unwrap();
+    assert_eq!(reader.usage_key(&user).await.unwrap(), None);
+    for (holder, letter) in [(&org, "o"), (&user, "u"), (&sly, "s")] {
+        writer.put_usage_key(holder, &key(letter)).await.unwrap();
+        assert_eq!(writer.usage_key(holder).await.unwrap(), Some(key(letter)));
+    }
+    assert_eq!(reader.usage_key(&user).await.unwrap(), None, "absence is cached");
+    let listed = reader.usage_keys(10).await.unwrap();
+    assert_eq!(listed, [(org.clone(), key("o")), (user.clone(), key("u")), (sly, key("s"))]);
+    writer.remove_usage_key(&user).await.unwrap();
+    assert_eq!(writer.usage_key(&user).await.unwrap(), None);
+
+    // A key that can't be read is no absence.
+    let item = [("PK", "USAGE_KEYS"), ("SK", "acme"), ("UsageKey", "short")]
+        .map(|(name, value)| (name.to_owned(), AttributeValue::S(value.to_owned())));
+    let put = cloud.dynamodb().put_item().table_name(cloud.table()).set_item(Some(item.into()));
+    put.send().await.unwrap();
+    assert!(table().usage_key(&org).await.is_err());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -28,23 +28,62 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("settings", &[]),
     ("sigv4", &[]),
     ("tls", &[]),
+    ("egress", &["tls"]),
     ("protocol", &["contracts"]),
     ("agent", &["contracts", "protocol"]),
     ("turns", &["contracts", "protocol", "agent"]),
-    ("storage", &["contracts", "protocol", "agent", "turns", "settings", "tls"]),
+    ("knowledge", &["contracts", "protocol", "agent", "turns"]),
+    ("storage", &["contracts", "protocol", "agent", "turns", "knowledge", "settings", "tls"]),
     ("llm", &["contracts", "agent", "sigv4", "tls"]),
+    ("remote-tools", &["contracts", "agent", "egress", "mcp-client", "tls"]),
     ("retrieval", &["contracts", "protocol", "agent", "turns", "llm", "tls"]),
     ("testkit", &["contracts", "protocol", "agent", "turns"]),
     ("indexing", &["contracts", "agent", "llm", "retrieval"]),
     ("runtime", &["contracts", "protocol", "settings", "tls"]),
     (
         "service",
-        &["contracts", "protocol", "agent", "turns", "storage", "llm", "retrieval", "runtime", "settings"],
+        &[
+            "contracts",
+            "protocol",
+            "agent",
+            "turns",
+            "knowledge",
+            "storage",
+            "egress",
+            "llm",
+            "remote-tools",
+            "retrieval",
+            "runtime",
+            "settings",
+        ],
     ),
-    ("openai-api", &["contracts", "protocol", "agent", "turns", "runtime"]),
+    ("histories", &["contracts", "protocol", "agent", "turns", "runtime"]),
+    ("fronts", &["contracts", "agent", "turns", "runtime"]),
+    ("openai-api", &["contracts", "protocol", "agent", "turns", "runtime", "histories", "fronts"]),
+    ("anthropic-api", &["contracts", "agent", "turns", "runtime", "histories", "fronts"]),
+    ("mcp-api", &["contracts", "runtime", "histories", "fronts"]),
+    ("ag-ui-api", &["contracts", "protocol", "agent", "turns", "runtime", "histories", "fronts"]),
+    ("mcp-client", &[]),
     ("mock-model", &[]),
     ("mock-wires", &["mock-model"]),
-    ("execute", &["contracts", "protocol", "agent", "turns", "runtime", "service", "openai-api"]),
+    (
+        "execute",
+        &[
+            "contracts",
+            "protocol",
+            "agent",
+            "turns",
+            "knowledge",
+            "runtime",
+            "service",
+            "histories",
+            "fronts",
+            "openai-api",
+            "anthropic-api",
+            "mcp-api",
+            "ag-ui-api",
+        ],
+    ),
     ("tool-continuation", &["contracts", "runtime", "service"]),
     (
         "session-read",
@@ -53,14 +92,33 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "protocol",
             "agent",
             "turns",
+            "knowledge",
             "storage",
             "runtime",
             "service",
             "settings",
+            "fronts",
             "openai-api",
+            "anthropic-api",
+            "mcp-api",
+            "ag-ui-api",
         ],
     ),
     ("turn-finalizer", &["contracts", "protocol", "turns", "storage", "runtime", "service", "settings"]),
+    (
+        "knowledge-indexer",
+        &[
+            "contracts",
+            "turns",
+            "knowledge",
+            "retrieval",
+            "indexing",
+            "storage",
+            "runtime",
+            "service",
+            "settings",
+        ],
+    ),
     ("authorizer", &["contracts", "runtime", "settings", "storage", "tls", "turns"]),
     (
         "local",
@@ -77,9 +135,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tool-continuation",
             "session-read",
             "turn-finalizer",
+            "knowledge-indexer",
             "authorizer",
             "mock-model",
+            "openai-api",
             "openapi",
+            "runtime",
+            "service",
             "settings",
             "sigv4",
         ],
@@ -118,6 +180,8 @@ const RESERVED: &[(&str, &[&str])] = &[
         "reqwest",
         &[
             "llm",
+            "mcp-client",
+            "remote-tools",
             "retrieval",
             "storage",
             "runtime",
@@ -132,8 +196,11 @@ const RESERVED: &[(&str, &[&str])] = &[
 ];
 
 /// The modules of `service` that functions may use that run no turns.
-const WITHOUT_TURNS: &[(&str, &[&str])] =
-    &[("session-read", &["session_index"]), ("turn-finalizer", &["providers", "session_index", "titles"])];
+const WITHOUT_TURNS: &[(&str, &[&str])] = &[
+    ("session-read", &["handlers", "session_index"]),
+    ("turn-finalizer", &["providers", "session_index", "titles"]),
+    ("knowledge-indexer", &["providers", "sources"]),
+];
 
 #[test]
 fn crates_depend_only_on_allowed_crates() {
@@ -268,6 +335,19 @@ fn files_have_at_most_800_lines() {
         .map(|(file, lines)| format!("{file}: {lines} lines"))
         .collect();
     assert!(long.is_empty(), "split these files:\n{}", long.join("\n"));
+}
+
+#[test]
+fn names_of_genai_conventions_stand_in_one_file() {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let is_source = |file: &PathBuf| !file.components().any(|part| part.as_os_str() == "tests");
+    let files: Vec<PathBuf> = rust_files(root)
+        .into_iter()
+        .filter_map(|file| file.strip_prefix(root).map(Path::to_owned).ok())
+        .filter(is_source)
+        .filter(|file| fs::read_to_string(root.join(file)).unwrap().contains("gen_ai."))
+        .collect();
+    assert_eq!(files, [Path::new("shared/contracts/src/gen_ai.rs")]);
 }
 
 /// Returns the circles of a crate that consists of these modules.

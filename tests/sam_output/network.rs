@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::stack::stack;
+use crate::stack::{Stack, stack};
 
 const VPC: [&str; 2] = ["SubnetIds=subnet-0a1b2c3d,subnet-0a1b2c3e", "SecurityGroupIds=sg-0a1b2c3d"];
 
@@ -10,7 +10,8 @@ const VPC: [&str; 2] = ["SubnetIds=subnet-0a1b2c3d,subnet-0a1b2c3e", "SecurityGr
 fn functions_run_in_the_subnets_and_may_use_them() {
     let Some(without) = stack(&[]) else { return };
     let oidc = ["AuthMode=oidc", "OidcIssuer=https://id.example.org", "TokenAudiences=api"];
-    let with = stack(&[&VPC[..], &oidc[..]].concat()).unwrap();
+    let qdrant = ["QdrantUrl=https://qdrant.example.org"];
+    let with = stack(&[&VPC[..], &oidc[..], &qdrant[..]].concat()).unwrap();
     assert_eq!(with.functions().len(), settings::FUNCTIONS.len());
     for (name, function) in with.functions() {
         let expected = json!({
@@ -59,7 +60,7 @@ fn second_factor_is_a_parameter_of_the_pool() {
     let Some(without) = stack(&[]) else { return };
     let pool = without.properties("UserPool");
     assert_eq!((&pool["MfaConfiguration"], pool.get("EnabledMfas")), (&json!("OFF"), None));
-    let with = stack(&["UserPoolMfa=ON", "UserPoolDomainPrefix=acme"]).unwrap();
+    let with = stack(&["UserPoolMfa=ON"]).unwrap();
     let pool = with.properties("UserPool");
     let expected = (&json!("ON"), &json!(["SOFTWARE_TOKEN_MFA"]));
     assert_eq!((&pool["MfaConfiguration"], &pool["EnabledMfas"]), expected);
@@ -102,5 +103,43 @@ fn domain_maps_its_base_path_to_the_stage() {
         (&json!("agents"), &json!({"Ref": "ApiliveStage"}))
     );
     assert_eq!(with.properties("Domain")["SecurityPolicy"], "TLS_1_2");
-    assert_eq!(with.properties("DomainRecord")["Name"], "api.example.com");
+    for (record, kind) in [("DomainRecord", "A"), ("DomainRecordIpv6", "AAAA")] {
+        let record = with.properties(record);
+        assert_eq!((&record["Name"], &record["Type"]), (&json!("api.example.com"), &json!(kind)));
+    }
+    assert_eq!(with.properties("Domain")["EndpointConfiguration"]["IpAddressType"], "dualstack");
+}
+
+/// A URL beside the domain would bypass what is in front of the domain.
+#[test]
+fn default_endpoint_is_disabled_by_parameter() {
+    let Some(without) = stack(&[]) else { return };
+    let is_disabled = |stack: &Stack| {
+        let server = &stack.properties("Api")["Body"]["servers"][0];
+        server["x-amazon-apigateway-endpoint-configuration"]["disableExecuteApiEndpoint"].clone()
+    };
+    assert_eq!(is_disabled(&without), false);
+    assert_eq!(is_disabled(&stack(&["DefaultEndpoint=disabled"]).unwrap()), true);
+}
+
+#[test]
+fn private_domain_is_associated_with_an_endpoint() {
+    let certificate = "DomainCertificateArn=arn:aws:acm:us-east-1:123456789012:certificate/a1";
+    let private = ["ApiEndpointType=PRIVATE", "VpcEndpointIds=vpce-0a1b2c3d,vpce-0a1b2c3e"];
+    let Some(with) = stack(&[&private[..], &["DomainName=api.example.com", certificate]].concat()) else {
+        return;
+    };
+    for name in ["Domain", "DomainMapping", "DomainRecord", "DomainRecordIpv6"] {
+        assert!(!with.has(name), "{name} is of a regional domain");
+    }
+    let domain = with.properties("PrivateDomain");
+    assert_eq!(domain["EndpointConfiguration"], json!({"Types": ["PRIVATE"]}));
+    assert_eq!(domain["Policy"], with.properties("Api")["Policy"]);
+    assert_eq!(with.properties("PrivateDomainMapping")["Stage"], json!({"Ref": "ApiliveStage"}));
+    let access = with.properties("PrivateDomainAccess");
+    assert_eq!(
+        access["AccessAssociationSource"]["Fn::Select"],
+        json!([0, ["vpce-0a1b2c3d", "vpce-0a1b2c3e"]])
+    );
+    assert_eq!(with.outputs["ApiUrl"], "https://api.example.com");
 }

@@ -77,7 +77,11 @@ fn functions_have_the_layer_of_a_collector() {
 
 #[test]
 fn audit_lines_have_a_log_group_with_its_own_retention() {
-    let Some(with) = stack(&["AuditRetentionDays=731", "LogRetentionDays=7"]) else { return };
+    let Some(with) =
+        stack(&["AuditRetentionDays=731", "LogRetentionDays=7", "QdrantUrl=https://qdrant.example.org"])
+    else {
+        return;
+    };
     assert_eq!(with.properties("AuditLogs")["RetentionInDays"], "731");
     assert_eq!(with.properties("ExecuteLogs")["RetentionInDays"], "7");
     assert_eq!(with.resources["AuditLogs"]["DeletionPolicy"], "RetainExceptOnCreate");
@@ -92,6 +96,23 @@ fn audit_lines_have_a_log_group_with_its_own_retention() {
     }
     let without = stack(&["AuditRetentionDays=0"]).unwrap();
     assert!(without.resources.keys().all(|name| !name.contains("Audit")), "nothing of it is left");
+}
+
+#[test]
+fn audit_lines_can_be_locked_for_their_retention() {
+    let Some(with) = stack(&["AuditLock=COMPLIANCE", "AuditRetentionDays=731"]) else { return };
+    let bucket = with.properties("AuditBucket");
+    let retention = json!({"Mode": "COMPLIANCE", "Days": "731"});
+    assert_eq!(
+        (&bucket["ObjectLockEnabled"], &bucket["ObjectLockConfiguration"]["Rule"]["DefaultRetention"]),
+        (&json!(true), &retention)
+    );
+    let variables = &with.properties("AuditFunction")["Environment"]["Variables"];
+    assert_eq!(variables["AUDIT_BUCKET"], json!({"Ref": "AuditBucket"}));
+    assert!(with.properties("AuditRole").to_string().contains("${AuditBucket.Arn}/*"));
+    let without = stack(&[]).unwrap();
+    assert_eq!(without.properties("AuditFunction")["Environment"]["Variables"]["AUDIT_BUCKET"], "");
+    assert!(!without.has("AuditBucket") && !without.properties("AuditRole").to_string().contains("s3:"));
 }
 
 #[test]
@@ -165,7 +186,7 @@ fn every_function_has_an_alarm_on_its_errors_and_duration() {
 }
 
 #[test]
-fn authorizer_reads_only_the_orgs_of_clients() {
+fn authorizer_reads_only_orgs_of_clients_and_usage_keys() {
     let Some(with) = stack(&OIDC) else { return };
     let policies = with.properties("AuthorizerRole")["Policies"].as_array().unwrap().iter();
     let statements = policies.flat_map(|policy| policy["PolicyDocument"]["Statement"].as_array().unwrap());
@@ -174,7 +195,7 @@ fn authorizer_reads_only_the_orgs_of_clients() {
     assert_eq!(on_table.len(), 1, "{on_table:?}");
     assert_eq!(on_table[0]["Action"], "dynamodb:GetItem");
     let keys = &on_table[0]["Condition"]["ForAllValues:StringEquals"]["dynamodb:LeadingKeys"];
-    assert_eq!(*keys, json!(["CLIENTS"]));
+    assert_eq!(*keys, json!(["CLIENTS", "USAGE_KEYS"]));
     let variables = &with.properties("AuthorizerFunction")["Environment"]["Variables"];
     assert!(variables.get("TABLE_NAME").is_some() && variables.get("CLIENT_ORG_MAP").is_none());
 }

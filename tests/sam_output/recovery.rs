@@ -57,3 +57,45 @@ fn data_outlives_the_stack_but_not_a_failed_creation() {
         assert_eq!(stack.properties("UserPool")["DeletionProtection"], pool);
     }
 }
+
+#[test]
+fn backups_hold_table_and_bucket_in_a_vault_that_stays() {
+    let copy = "arn:aws:backup:eu-west-1:123456789012:backup-vault:copies";
+    let Some(with) = stack(&["BackupDays=35", &format!("BackupCopyVaultArn={copy}")]) else { return };
+    assert_eq!(with.resources["BackupVault"]["DeletionPolicy"], "RetainExceptOnCreate");
+    let rule = &with.properties("BackupPlan")["BackupPlan"]["BackupPlanRule"][0];
+    assert_eq!(
+        (&rule["Lifecycle"]["DeleteAfterDays"], &rule["CopyActions"][0]["DestinationBackupVaultArn"]),
+        (&json!("35"), &json!(copy))
+    );
+    let arns = json!([{"Fn::GetAtt": ["Table", "Arn"]}, {"Fn::GetAtt": ["PayloadBucket", "Arn"]}]);
+    assert_eq!(with.properties("BackupSelection")["BackupSelection"]["Resources"], arns);
+    let without = stack(&[]).unwrap();
+    assert!(without.resources.keys().all(|name| !name.starts_with("Backup")));
+}
+
+#[test]
+fn payloads_are_replicated_with_the_key_of_the_replicas() {
+    let key = |region: &str| format!("arn:aws:kms:{region}:123456789012:key/a1");
+    let (own, other) = (key("us-east-1"), key("eu-west-1"));
+    let given = [
+        "ReplicationBucketArn=arn:aws:s3:::replicas",
+        &format!("ReplicationKeyArn={other}"),
+        &format!("KmsKeyArn={own}"),
+    ];
+    let Some(with) = stack(&given) else { return };
+    let configuration = &with.properties("PayloadBucket")["ReplicationConfiguration"];
+    let destination = &configuration["Rules"][0]["Destination"];
+    assert_eq!(
+        (&destination["Bucket"], &destination["EncryptionConfiguration"]["ReplicaKmsKeyID"]),
+        (&json!("arn:aws:s3:::replicas"), &json!(other))
+    );
+    assert_eq!(configuration["Role"], json!({"Fn::GetAtt": ["ReplicationRole", "Arn"]}));
+    let policy = with.properties("ReplicationPolicy")["PolicyDocument"].to_string();
+    assert!(
+        policy.contains(&own) && policy.contains(&other) && policy.contains("arn:aws:s3:::replicas/*"),
+        "{policy}"
+    );
+    let existing = stack(&[&given[..], &["ExistingBucketName=payloads-of-before"]].concat()).unwrap();
+    assert!(!existing.has("ReplicationRole") && !existing.has("ReplicationPolicy"));
+}

@@ -16,6 +16,11 @@ fn published<'a>(stack: &'a Stack, function: &str) -> (&'a Value, &'a Value) {
     (version, &stack.resources[&format!("{function}Aliascurrent")])
 }
 
+/// The logical name of a resource, which has a hash of its function's code.
+fn logical_name<'a>(stack: &'a Stack, resource: &Value) -> &'a str {
+    stack.resources.iter().find(|(_, one)| *one == resource).unwrap().0
+}
+
 /// The parameters that a value depends on, conditions included.
 fn parameters(template: &Value, value: &Value, found: &mut BTreeSet<String>) {
     let is_parameter = |name: &str| template["Parameters"].get(name).is_some();
@@ -104,8 +109,8 @@ fn only_changes_of_a_version_publish_one() {
     let Some(before) = versions_after(runtime, runtime) else { return };
     let tagged = versions_after(runtime, &format!("{runtime}    Tags: {{Team: agents}}\n")).unwrap();
     assert_eq!(tagged, before, "a tag");
-    let retries = versions_after("OPENAI_RETRIES: \"2\"", "OPENAI_RETRIES: \"3\"").unwrap();
-    assert_eq!(before.difference(&retries).count(), 1, "a variable of one function");
+    let titles = versions_after("TITLE_MODEL: !Ref TitleModel", "TITLE_MODEL: small").unwrap();
+    assert_eq!(before.difference(&titles).count(), 1, "a variable of one function");
 }
 
 #[test]
@@ -126,7 +131,7 @@ fn requests_and_messages_reach_the_alias_alone() {
 }
 
 #[test]
-fn canary_shifts_the_alias_and_watches_alarms() {
+fn canary_shifts_the_alias_and_watches_the_new_version() {
     let Some(without) = stack(&[]) else { return };
     let with = stack(&["CanaryDeployments=true"]).unwrap();
     assert!(!without.has("RolloutRole") && without.of_type("AWS::CodeDeploy::DeploymentGroup").is_empty());
@@ -136,10 +141,34 @@ fn canary_shifts_the_alias_and_watches_alarms() {
         assert_eq!(published(&without, name).1.get("UpdatePolicy"), None, "{name}");
         let update = &published(&with, name).1["UpdatePolicy"]["CodeDeployLambdaAliasUpdate"];
         let group = groups[update["DeploymentGroupName"]["Ref"].as_str().unwrap()];
-        let alarms = group["AlarmConfiguration"]["Alarms"].as_array().unwrap();
-        assert!(alarms.contains(&json!({"Name": {"Ref": "FailedTurnsAlarm"}})), "{name}");
+        let (version, _) = published(&with, name);
+        let number = json!({"Fn::GetAtt": [logical_name(&with, version), "Version"]});
+        let own = name.replace("Function", "CanaryAlarm");
+        assert_eq!(group["AlarmConfiguration"]["Alarms"], json!([{"Name": {"Ref": own}}]), "{name}");
+        for metric in with.properties(&own)["Metrics"].as_array().unwrap().iter().skip(1) {
+            let dimensions = metric["MetricStat"]["Metric"]["Dimensions"].as_array().unwrap();
+            assert_eq!(dimensions.last().unwrap()["Value"], number, "{own} counts other versions too");
+        }
+        assert!(!without.has(&own), "{own}");
         assert_eq!(group["ServiceRoleArn"]["Fn::GetAtt"][0], "RolloutRole", "{name}");
         let config = &group["DeploymentConfigName"];
         assert!(config.to_string().contains("Canary10Percent5Minutes"), "{name}: {config}");
+    }
+}
+
+#[test]
+fn functions_require_the_signatures_of_a_profile() {
+    let profile = "arn:aws:signer:us-east-1:123456789012:/signing-profiles/aptix/a1b2c3d4e5";
+    let Some(with) = stack(&[&format!("SigningProfileVersionArns={profile}")]) else { return };
+    let signing = with.properties("CodeSigning");
+    assert_eq!(signing["AllowedPublishers"]["SigningProfileVersionArns"], json!([profile]));
+    assert_eq!(signing["CodeSigningPolicies"]["UntrustedArtifactOnDeployment"], "Enforce");
+    for (name, function) in with.functions() {
+        assert_eq!(function["CodeSigningConfigArn"], json!({"Ref": "CodeSigning"}), "{name}");
+    }
+    let without = stack(&[]).unwrap();
+    assert!(!without.has("CodeSigning"));
+    for (name, function) in without.functions() {
+        assert_eq!(function.get("CodeSigningConfigArn"), None, "{name}");
     }
 }

@@ -1,8 +1,10 @@
 //! `aptix admin`: operations of operators. Those on an org's sessions go over the API of any deployment, with its access
 //! control and its audit lines. Those on the deployment as a whole use AWS credentials, or a local cloud's folder.
 
+mod providers;
 mod queues;
 mod show;
+mod usage_keys;
 
 use clap::{Args, Subcommand};
 use client::Request;
@@ -18,8 +20,10 @@ use crate::failure::Failure;
 use crate::output::print;
 use crate::store_args::{QueueArgs, StoreArgs};
 use crate::switch_cli::{SubjectArgs, switch};
+use providers::Providers;
 use queues::DeadLetters;
 use show::Show;
+use usage_keys::UsageKeys;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Admin {
@@ -51,6 +55,16 @@ pub(crate) enum Admin {
     },
     /// Rotate the key that encrypts page tokens of a stack; earlier tokens stay valid
     RotateKey(RotateKey),
+    /// Read or replace the additional model providers in the table
+    Providers {
+        #[command(subcommand)]
+        command: Providers,
+    },
+    /// Manage the API keys that requests of orgs and users count against
+    UsageKeys {
+        #[command(subcommand)]
+        command: UsageKeys,
+    },
     /// Compare every session and turn of a table with the objects of its bucket
     Verify(StoreArgs),
 }
@@ -94,6 +108,8 @@ pub(crate) async fn run(command: Admin) -> Result<String, Failure> {
         Admin::Queue(arguments) => queues::report(arguments).await,
         Admin::DeadLetters { command } => queues::run(command).await,
         Admin::RotateKey(arguments) => rotate_key(arguments).await,
+        Admin::Providers { command } => providers::run(command).await,
+        Admin::UsageKeys { command } => usage_keys::run(command).await,
         Admin::Verify(arguments) => verify(arguments).await,
     }
 }

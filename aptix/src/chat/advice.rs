@@ -3,12 +3,15 @@
 use client::{Error, Retry};
 
 /// Formats an error, with advice for known errors.
-pub(super) fn with_advice(error: &Error) -> String {
+pub(super) fn with_advice(error: &Error, is_interactive: bool) -> String {
     match (error.code(), error.retry()) {
         (Some("Unauthenticated"), _) => {
             format!("{} Get a new token, for example with `aptix sign-in`.", sentence(error))
         }
-        (_, Retry::SameRequest | Retry::NewTurn) => format!("{} Type /retry to try again.", sentence(error)),
+        (_, Retry::SameRequest | Retry::NewTurn) if is_interactive => {
+            format!("{} Type /retry to try again.", sentence(error))
+        }
+        (_, Retry::SameRequest | Retry::NewTurn) => format!("{} Run the command again.", sentence(error)),
         _ => error.to_string(),
     }
 }
@@ -27,15 +30,15 @@ mod tests {
     fn advice_follows_a_complete_sentence() {
         let unreachable = Error::Unreachable("http://127.0.0.1:9".to_owned());
         assert_eq!(
-            with_advice(&unreachable),
+            with_advice(&unreachable, true),
             "can't reach the API at http://127.0.0.1:9. Is it running? Type /retry to try again."
         );
         assert_eq!(
-            with_advice(&Error::Interrupted),
-            "the connection closed before the response was complete. Type /retry to try again."
+            with_advice(&Error::Interrupted, false),
+            "the connection closed before the response was complete. Run the command again."
         );
         assert_eq!(
-            with_advice(&Error::UnexpectedResponse(404)),
+            with_advice(&Error::UnexpectedResponse(404), true),
             "unexpected response with status 404, not from the API"
         );
     }

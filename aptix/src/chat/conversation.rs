@@ -12,6 +12,7 @@ use super::screen::Screen;
 use super::tools::{ToolRun, Tools};
 use crate::escape::{escape_line, escape_path};
 use crate::failure::Failure;
+use crate::output::counted;
 
 /// Turns that are shown when a session is opened.
 const SHOWN_TURNS: usize = 3;
@@ -47,6 +48,8 @@ pub(crate) struct Conversation {
     agent: Option<String>,
     /// True until a session is opened, which has an agent already.
     is_new: bool,
+    /// True if slash commands can be typed.
+    is_interactive: bool,
     tools: Tools,
     attachments: Vec<Attachment>,
     last: Option<LastTurn>,
@@ -61,6 +64,7 @@ impl Conversation {
             session: new_id(),
             agent,
             is_new: true,
+            is_interactive: false,
             tools,
             attachments: Vec::new(),
             last: None,
@@ -68,10 +72,18 @@ impl Conversation {
         }
     }
 
-    /// Continues an existing session without showing it.
-    pub(crate) fn set_session(&mut self, session: String) {
+    /// Makes advice name slash commands.
+    pub(crate) fn set_interactive(&mut self) {
+        self.is_interactive = true;
+    }
+
+    /// Continues an existing session without showing it. A mistyped id would start a new session otherwise.
+    pub(crate) async fn set_session(&mut self, session: String) -> Result<(), Failure> {
+        let path = format!("{}/{session}?pageSize=1", paths::SESSIONS);
+        self.api.call(&Request::get(path)).await.map_err(|error| unknown_session(error, &session))?;
         self.session = session;
         self.is_new = false;
+        Ok(())
     }
 
     /// Starts a new session.
@@ -157,7 +169,7 @@ impl Conversation {
             let response = match followed {
                 Ok(response) => response,
                 Err(error) => {
-                    screen.error(&with_advice(&error));
+                    screen.error(&with_advice(&error, self.is_interactive));
                     let is_replayable = error.retry() == Retry::SameRequest;
                     self.last = Some(LastTurn { turn, request, is_replayable });
                     return Ok(Outcome::Failed);
@@ -230,10 +242,11 @@ impl Conversation {
         for (session, number) in items(&response, "/Items").zip(1..) {
             let here = if text(session, "/Id") == self.session { "*" } else { " " };
             let turns = session.pointer("/TurnCount").and_then(Value::as_u64).unwrap_or_default();
+            let turns = counted(turns, "turn");
             let (name, date) = (escape_line(text(session, "/Name")), text(session, "/LastUpdatedDate"));
             let private = if is_private(session) { "  (private)" } else { "" };
             screen.note(&format!(
-                "{here}{number:>3}  {}  {turns:>3} turns  {name}{private}",
+                "{here}{number:>3}  {}  {turns:>9}  {name}{private}",
                 date.get(..16).unwrap_or(date)
             ));
         }
@@ -249,7 +262,8 @@ impl Conversation {
             which.parse::<usize>().ok().and_then(|number| self.listed_sessions.get(number.checked_sub(1)?));
         let session = number.map_or(which, String::as_str).to_owned();
         let path = format!("{}/{session}/turns?order=desc&pageSize={SHOWN_TURNS}", paths::SESSIONS);
-        let response = self.api.call(&Request::get(path)).await?;
+        let response =
+            self.api.call(&Request::get(path)).await.map_err(|error| unknown_session(error, &session))?;
         self.session = session;
         self.is_new = false;
         self.last = None;
@@ -286,6 +300,17 @@ impl Conversation {
         Ok(())
     }
 
+    /// Checks that a mode exists, if the user may list them.
+    pub(crate) async fn check_mode(&self, name: &str) -> Result<(), Failure> {
+        let Ok(response) = self.api.call(&Request::get(paths::MODES.list)).await else { return Ok(()) };
+        let mut known: Vec<&str> = items(&response, "/Items").map(|mode| text(mode, "/Id")).collect();
+        known.sort_unstable();
+        if known.is_empty() || known.iter().any(|key| key.eq_ignore_ascii_case(name)) {
+            return Ok(());
+        }
+        Err(format!("There is no mode {}. Choose one of {}.", escape_line(name), known.join(", ")).into())
+    }
+
     /// Changes who sees the session if asked to, then shows who sees it.
     pub(crate) async fn visibility(&self, name: Option<&str>, screen: &mut Screen) -> Result<(), Failure> {
         let request = match name {
@@ -304,8 +329,8 @@ impl Conversation {
         let response = self.api.call(&Request::get(self.path(""))).await?;
         let count = |path: &str| response.pointer(path).and_then(Value::as_u64).unwrap_or_default();
         screen.note(&format!(
-            "{} turns, {} tokens in ({} cached), {} out",
-            count("/TurnCount"),
+            "{}, {} tokens in ({} cached), {} out",
+            counted(count("/TurnCount"), "turn"),
             count("/TotalUsage/PromptTokens"),
             count("/TotalUsage/CachedTokens"),
             count("/TotalUsage/CompletionTokens")
@@ -318,6 +343,17 @@ impl Conversation {
 
     fn path(&self, rest: &str) -> String {
         format!("{}/{}{rest}", paths::SESSIONS, self.session)
+    }
+}
+
+/// Names the session that can't be found, and the way to those that can.
+fn unknown_session(error: Error, session: &str) -> Failure {
+    match error.code() {
+        Some("SessionNotFound" | "InvalidRequest") => {
+            let session = escape_line(session);
+            format!("No session {session} is visible to you. List yours with `aptix sessions list`, or /sessions in a chat.").into()
+        }
+        _ => error.into(),
     }
 }
 

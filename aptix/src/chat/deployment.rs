@@ -8,7 +8,7 @@ use client::Api;
 use local::token::Identity;
 use local::{Cloud, Data, Model, Options};
 
-use crate::api_args::{ApiAccess, ApiArgs, local_token, running_api_url};
+use crate::api_args::{ApiAccess, ApiArgs, Target, local_token};
 use crate::failure::{Failure, InvalidOption};
 use crate::folder_args::FolderArgs;
 use crate::model_args::ModelArgs;
@@ -44,25 +44,38 @@ pub(crate) struct StartedCloud(Option<Cloud>);
 
 impl Deployment {
     pub(crate) async fn open(arguments: DeploymentArgs) -> Result<Self, Failure> {
-        let DeploymentArgs { api, org, user, folder: FolderArgs { data }, model } = arguments;
-        if let Some(ApiAccess { url, token }) = api.resolve()? {
-            let api = Api::new(&url, token.into_client()).map_err(InvalidOption::new)?;
-            return Ok(Self { name: api.base().to_owned(), api, started_cloud: StartedCloud(None) });
-        }
+        let DeploymentArgs { api, org, user, folder, model } = arguments;
+        let target = match api.resolve()? {
+            Target::Local(target) => target,
+            Target::Deployment(ApiAccess { url, token }) => {
+                let api = Api::new(&url, token.into_client()).map_err(InvalidOption::new)?;
+                return Ok(Self { name: api.base().to_owned(), api, started_cloud: StartedCloud(None) });
+            }
+        };
         let identity = Identity::user(org, user);
-        if let Some(url) = running_api_url(&data).await {
-            let api = Api::new(&url, local_token(&data, identity)?)?;
-            return Ok(Self {
-                api,
-                name: format!("the local cloud at {url}"),
-                started_cloud: StartedCloud(None),
-            });
+        if target.has_token_or_cloud() || folder.has_running()? {
+            let found = target.or_find(&folder)?;
+            let (url, data) = (found.cloud.api_url.clone(), found.cloud.data.clone());
+            let (_, token) = found.access(identity)?;
+            let api = Api::new(&url, token)?;
+            let name = format!("the local cloud at {url} on {}", data.display());
+            return Ok(Self { api, name, started_cloud: StartedCloud(None) });
         }
-        let cloud = serve::start(cloud_options(&data, model.resolve().await?)).await?;
+        let data = folder.folder();
+        let cloud = serve::start(cloud_options(&data, model.resolve_in(&data).await?)).await?;
         let api = Api::new(cloud.url(), local_token(&data, identity)?)?;
-        let name = format!("a local cloud on {}, which stops with this chat", data.display());
+        let name = format!("a local cloud on {}, which stops with this chat", full_path(&data).display());
         Ok(Self { api, name, started_cloud: StartedCloud(Some(cloud)) })
     }
+
+    /// Tells that the chat has started a cloud of its own, which a user in another folder doesn't expect.
+    pub(crate) fn started_note(&self) -> Option<String> {
+        self.started_cloud.0.as_ref().map(|_| format!("No local cloud was running. This is {}.", self.name))
+    }
+}
+
+fn full_path(folder: &Path) -> PathBuf {
+    folder.canonicalize().unwrap_or_else(|_| folder.to_owned())
 }
 
 impl StartedCloud {

@@ -66,12 +66,15 @@ pub(crate) async fn run(arguments: Chat) -> Result<ExitCode, Failure> {
     let attached = attached.iter().zip(1..).map(|(path, number)| Attachment::read(path, number));
     let attached: Vec<_> = attached.collect::<Result<_, _>>().map_err(InvalidOption::new)?;
     let mut screen = Screen::new();
-    let Deployment { api, name, started_cloud } = Deployment::open(deployment).await?;
+    let deployment = Deployment::open(deployment).await?;
+    let started_note = deployment.started_note();
+    let Deployment { api, name, started_cloud } = deployment;
     let agent = agent.or_else(|| tools.workspace.is_some().then(|| WORKSPACE_AGENT.to_owned()));
     let mut conversation = Conversation::new(api, agent, tools);
     attached.into_iter().for_each(|attachment| conversation.attach(attachment));
     let outcome = async {
         if is_terminal && instruction.is_empty() {
+            conversation.set_interactive();
             screen.note(&format!("{name}. Type /help for commands."));
             if let Some(session) = &session {
                 conversation.open(session, &mut screen).await?;
@@ -79,7 +82,10 @@ pub(crate) async fn run(arguments: Chat) -> Result<ExitCode, Failure> {
             return read_loop(&mut conversation, &editor, &mut screen).await;
         }
         if let Some(session) = session {
-            conversation.set_session(session);
+            conversation.set_session(session).await?;
+        }
+        if let Some(note) = started_note {
+            eprintln!("{note}");
         }
         let instruction = read_instruction(instruction.join(" "), is_terminal, &mut conversation)?;
         conversation.ask(&instruction, &mut screen).await
@@ -184,6 +190,7 @@ async fn run_command(
         }
         Command::Mode(None) => conversation.mode(screen).await?,
         Command::Mode(Some(mode)) => {
+            conversation.check_mode(&mode).await?;
             return conversation.ask(&format!("Change to the mode {mode}."), screen).await;
         }
         Command::Visibility(name) => conversation.visibility(name.as_deref(), screen).await?,

@@ -30,6 +30,8 @@ pub(crate) struct Screen {
     answer: String,
     /// Set if a status line is shown at the position where the answer continues.
     has_status: bool,
+    /// The newest line of the model's reasoning.
+    reasoning: String,
     /// The last failure that was shown while it was retried.
     last_retry: String,
 }
@@ -44,6 +46,7 @@ impl Screen {
             blocks: Blocks::default(),
             answer: String::new(),
             has_status: false,
+            reasoning: String::new(),
             last_retry: String::new(),
         }
     }
@@ -54,7 +57,31 @@ impl Screen {
             Event::Delta(text) => self.delta(&text),
             Event::Reset(reason) => self.reset(reason.as_deref()),
             Event::Status(status) => self.status(&status_text(&status)),
+            Event::Reasoning { text, is_start } => self.reasoning(&text, is_start),
             Event::Retry(error) => self.retry(&format!("{} Retrying.", sentence(&error))),
+        }
+    }
+
+    /// Shows the end of the newest line of the model's reasoning, on a status line.
+    fn reasoning(&mut self, text: &str, is_start: bool) {
+        if is_start {
+            self.reasoning.clear();
+        }
+        for character in text.chars() {
+            match character {
+                '\n' => self.reasoning.clear(),
+                // Emphasis of a title.
+                '*' => {}
+                character => self.reasoning.push(character),
+            }
+        }
+        let (width, _) = size();
+        let room = usize::from(width).saturating_sub(4);
+        let skipped = self.reasoning.chars().count().saturating_sub(room);
+        let end: String = self.reasoning.chars().skip(skipped).collect();
+        self.status(&end);
+        if skipped > 0 {
+            self.reasoning = end;
         }
     }
 

@@ -1,5 +1,6 @@
 //! `aptix init`: writes a project with an agent, its tools and a test.
 
+mod client_files;
 mod template;
 
 use std::fs;
@@ -57,6 +58,9 @@ pub(crate) fn run(arguments: &Init) -> Result<String, Failure> {
             .map_err(|error| format!("can't write {}: {error}", file.display()))?;
         text.push_str(&format!("  {:<16} {}\n", template.path, template.description));
     }
+    client_files::write(&arguments.folder, arguments.language)
+        .map_err(|error| format!("can't write the client to {}: {error}", arguments.folder.display()))?;
+    text.push_str(&format!("  {:<16} {}\n", "vendor", "client for the API, in the version of this program"));
     text.push_str("\nREADME.md has the next steps.\n");
     Ok(text)
 }

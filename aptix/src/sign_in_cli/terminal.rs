@@ -48,6 +48,10 @@ impl Answers for Terminal {
     fn code(&mut self, question: &str) -> io::Result<String> {
         self.ask(&format!("{question}: "))
     }
+
+    fn show(&mut self, text: &str) {
+        eprintln!("{text}");
+    }
 }
 
 /// Reads a line of standard input.

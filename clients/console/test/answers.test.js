@@ -77,6 +77,30 @@ suite('turns of the chat', { skip: noCloud || noBrowser }, () => {
     assert.deepEqual(page.errors, [])
   })
 
+  test('footnotes lead to their text and back, an image in the text is shown, and finished blocks stay while the text grows', async () => {
+    const { page } = ui
+    await page.show({ width: 1000, height: 500 })
+    await ui.visit(cloud.api)
+    const lines = Array.from({ length: 40 }, (_, n) => `Paragraph ${n}.`).join('\n\n')
+    const text = `A claim[^1].\n\n![A dot](data:image/png;base64,${PIXEL})\n\n${lines}\n\n[^1]: The *source*.`
+    await ui.send(script().pace(5).say(text))
+    await page.until(`!!(window.first = ${newestTurn}?.querySelectorAll('.answer > p').length > 3 && ${newestTurn}.querySelector('.answer > p'))`)
+    await page.until(`!!${newestTurn}.querySelector('.footnote em') && ${isIdle}`)
+    assert.equal(await page.run('window.first.isConnected'), true)
+    assert.equal(await page.run(`${newestTurn}.querySelectorAll('.answer > p').length`), 43)
+    const link = `${newestTurn}.querySelector('[data-reference="1"]')`
+    const isSeen = (/** @type {string} */ element) => `(({ top, bottom }) => top >= 0 && bottom <= innerHeight)(${element}.getBoundingClientRect())`
+    await page.run(`scrollTo(0, 0); ${link}.click()`)
+    await page.until(`${isSeen(`${newestTurn}.querySelector('.footnote')`)} && document.activeElement.matches('.footnote')`)
+    await page.run(`document.activeElement.querySelector('a').click()`)
+    await page.until(`${isSeen(link)} && document.activeElement === ${link}`)
+    await page.until(`${newestTurn}.querySelector('.inline-image').naturalWidth === 1`)
+    assert.equal(await page.run(`location.hash.startsWith('#/chat/')`), true)
+    assert.deepEqual(await ui.violations(), [])
+    assert.deepEqual(page.errors, [])
+    await page.show({})
+  })
+
   test('diagrams are drawn in a sandbox, in the colors of the theme, and are source if they are wrong', async () => {
     const { page } = ui
     const kinds = [
@@ -114,6 +138,30 @@ suite('turns of the chat', { skip: noCloud || noBrowser }, () => {
     assert.deepEqual(page.errors, [])
   })
 
+  test('calls of a round are run or refused together', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api)
+    await drop([{ name: 'a.txt', type: 'text/plain', text: 'apples' }])
+    const round = () => script().call('workspace_list_files', { path: '' }).call('workspace_read_file', { path: 'a.txt' })
+    await ui.send(round().afterTools().say('All.'))
+    await page.until(`document.querySelectorAll('.tool').length === 2`)
+    assert.deepEqual(await ui.violations(), [])
+    await ui.press('Run all 2 and send')
+    await page.until(`${answer} === 'All.' && ${isIdle}`)
+    assert.deepEqual(await page.run(`[...${newestTurn}.querySelectorAll('.tool .tag')].map((tag) => tag.textContent)`), ['done', 'done'])
+    assert.equal(await page.run(`document.querySelector('.round-actions')`), null)
+    await ui.send(round().afterTools().say('None.'))
+    await ui.press('Refuse all 2')
+    await page.until(`${answer} === 'None.' && ${isIdle}`)
+    assert.deepEqual(await page.run(`[...${newestTurn}.querySelectorAll('.tool .tag')].map((tag) => tag.textContent)`), ['refused', 'refused'])
+    await ui.send(round().call('unknown_tool').afterTools().say('Some.'))
+    await ui.press('Run all 2 and send')
+    await page.until(`${newestTurn}.querySelectorAll('.tool.finished').length === 2 && !document.querySelector('.round-actions')`)
+    await ui.press('Stop')
+    await page.until(isIdle)
+    assert.deepEqual(page.errors, [])
+  })
+
   test('edited arguments are used, and an allowed tool runs without asking', async () => {
     const { page } = ui
     await ui.visit(cloud.api)
@@ -143,7 +191,7 @@ suite('turns of the chat', { skip: noCloud || noBrowser }, () => {
     assert.equal(await page.run(`${cards}.every((card) => card.querySelector('.tag').textContent === 'done' && !card.querySelector('details').open)`), true)
     await ui.send(read('a.txt').call('workspace_read_file', { path: 'missing.txt' }).afterTools().say('Again.'))
     // What fails waits for the user.
-    await page.until(`${cards}.length === 4 && ${cards}[2].textContent.includes('Result sent') && ${cards}[3].textContent.includes('is not attached')`)
+    await page.until(`${cards}.length === 4 && ${cards}[2].textContent.includes('The result is ready') && ${cards}[3].textContent.includes('is not attached')`)
     await ui.press('Refuse')
     await page.until(`${answer} === 'Again.' && ${isIdle}`)
     await page.reload()

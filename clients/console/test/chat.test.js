@@ -27,6 +27,20 @@ suite('chat page', { skip: noCloud || noBrowser }, () => {
     await Promise.all([ui?.end(), cloud?.end()])
   })
 
+  test('reasoning is folded above the answer and stays after it', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api)
+    await ui.send(script().think('Let me <b>look</b>.').say('It is 7.'))
+    await page.until(`${answer} === 'It is 7.'`)
+    await page.until(isIdle)
+    const blocks = await page.run(
+      `[...document.querySelectorAll('.reasoning')].map((block) => [block.open, block.querySelector('p').textContent])`,
+    )
+    assert.deepEqual(blocks, [[false, 'Let me <b>look</b>.']])
+    const isAbove = `${newestTurn}.querySelector('.reasoning').compareDocumentPosition(${newestTurn}.querySelector('.answer')) & Node.DOCUMENT_POSITION_FOLLOWING`
+    assert.ok(await page.run(isAbove))
+  })
+
   test('chat without entered token runs tool round and renders safe Markdown', async () => {
     const { page } = ui
     await ui.visit(cloud.api)

@@ -5,11 +5,12 @@
  * @module
  */
 
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 
 import { Cloud } from '../../javascript/test/cloud.js'
 import { script } from '../../javascript/src/testing.js'
+import { initialFiles, laterFiles } from './initial-files.js'
 import { ConsolePage } from './pages.js'
 
 /** Loads of the page. */
@@ -32,12 +33,8 @@ function quantiles(values) {
 
 /** Prints the sizes of the files that the page loads at once, and of those that it loads on demand. */
 function printSizes() {
-  const folders = { 'At once': ['../', '../../javascript/src/'], 'On demand': ['../vendor/'] }
-  for (const [name, paths] of Object.entries(folders)) {
-    const files = paths.flatMap((path) => {
-      const folder = new URL(path, import.meta.url)
-      return readdirSync(folder).filter((file) => /\.(js|css|html|svg)$/.test(file)).map((file) => new URL(file, folder))
-    })
+  for (const [name, urls] of Object.entries({ 'At once': initialFiles(), 'On demand': laterFiles() })) {
+    const files = urls.map((url) => new URL(url))
     const bytes = files.reduce((sum, file) => sum + statSync(file).size, 0)
     const packed = files.reduce((sum, file) => sum + gzipSync(readFileSync(file)).length, 0)
     console.log(`${name}: ${files.length} files, ${(bytes / 1000).toFixed(0)} KB, gzip ${(packed / 1000).toFixed(0)} KB`)

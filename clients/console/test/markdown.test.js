@@ -5,7 +5,7 @@ import { test } from 'node:test'
 
 import { seeded } from '../../javascript/test/proxy.js'
 import { diffLines } from '../diff.js'
-import { parse, safeUrl } from '../markdown-parser.js'
+import { GrowingText, parse, safeUrl } from '../markdown-parser.js'
 
 /** @param {string} text */
 const first = (text) => parse(text)[0]
@@ -67,6 +67,59 @@ test('formulas are recognized and prices are text', () => {
   assert.deepEqual(first('$$\na + b\n$$'), { type: 'formula', text: 'a + b' })
   assert.deepEqual(first('\\[ a \\]\nnext'), { type: 'formula', text: 'a' })
   assert.equal(first('$$ never closed\n\nnext')?.type, 'paragraph')
+})
+
+test('footnotes and their references keep their labels', () => {
+  assert.deepEqual(parse('A[^1] b[^note].\n\n[^1]: The *first*\n  goes on.\n[^note]: Second.\n\nText'), [
+    { type: 'paragraph', children: [textNode('A'), { type: 'reference', label: '1' }, textNode(' b'), { type: 'reference', label: 'note' }, textNode('.')] },
+    { type: 'footnote', label: '1', children: [textNode('The '), { type: 'emphasis', children: [textNode('first')] }, textNode('\ngoes on.')] },
+    { type: 'footnote', label: 'note', children: [textNode('Second.')] },
+    { type: 'paragraph', children: [textNode('Text')] },
+  ])
+  for (const text of ['`[^1]`', '[^1](https://a.b/)', '[^a b]', '\\[^1]']) assert.ok(!JSON.stringify(parse(text)).includes('reference'), text)
+})
+
+test('image in the text itself is shown, and none is loaded', () => {
+  assert.deepEqual(first('![dot](data:image/png;base64,iVBORw0KGgo=)'), {
+    type: 'paragraph',
+    children: [{ type: 'image', mime: 'image/png', base64: 'iVBORw0KGgo=', text: 'dot' }],
+  })
+  for (const source of ['data:image/svg+xml;base64,PHN2Zy8+', 'data:text/html;base64,PHN2Zy8+', 'data:image/png;base64,%3C']) {
+    assert.ok(!JSON.stringify(parse(`![x](${source})`)).includes('"image"'), source)
+  }
+})
+
+/**
+ * Parses a text that arrives in pieces, and compares each state with the parser of a whole text.
+ * @param {string[]} pieces
+ */
+function grow(pieces) {
+  const growing = new GrowingText()
+  /** @type {import('../markdown-parser.js').Block[]} */
+  let blocks = []
+  let text = ''
+  let settledCount = 0
+  for (const piece of pieces) {
+    text += piece
+    const { isOther, settled, open } = growing.update(text)
+    blocks = [...(isOther ? [] : blocks.slice(0, settledCount)), ...settled]
+    settledCount = blocks.length
+    blocks.push(...open)
+    assert.deepEqual(blocks, parse(text), JSON.stringify(text))
+  }
+  return settledCount
+}
+
+test('text that grows is parsed as the whole text is', () => {
+  const document = '# A\n\nText *a*\nb[^1]\n\n```js\nlet x\n\n# no\n```\n\n- a\n\n  b\n\n- c\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n$$\na\n$$\n\n> q\n\n> r\n\n1. x\n\n\n2. y\n\n[^1]: Note\n\nEnd'
+  assert.ok(grow([...document]) >= 9)
+  const random = seeded(11)
+  for (let seed = 0; seed < 600; seed++) {
+    grow(Array.from({ length: 1 + Math.floor(random() * 30) }, () => PIECES[Math.floor(random() * PIECES.length)] ?? ''))
+  }
+  const growing = new GrowingText()
+  growing.update('# A\n\nb\n\nc')
+  assert.deepEqual(growing.update('# B\n\nc'), { isOther: true, settled: [], open: parse('# B\n\nc') })
 })
 
 test('only http, https and mailto URLs become links', () => {
@@ -155,6 +208,9 @@ const PIECES = [
   '\\(',
   '\\)',
   '\\[',
+  '[^1]',
+  '[^a]: ',
+  '![x](data:image/png;base64,iVBO)',
 ]
 const TYPES = [
   'paragraph',
@@ -170,6 +226,9 @@ const TYPES = [
   'emphasis',
   'strike',
   'link',
+  'image',
+  'reference',
+  'footnote',
   'break',
 ]
 
@@ -201,6 +260,8 @@ const ATTACKS = [
   '![x](https://a.b/"onerror="alert(1))',
   '[x](https://a.b/ "title\" onmouseover=alert(1)")',
   '[x]: javascript:alert(1)\n\n[x]',
+  '[^"><script>]: <script>alert(1)</script>\n\n[^"><script>]',
+  '![x](data:image/svg+xml;base64,PHN2Zy8+)',
   '<javascript:alert(1)>',
   '<https://a.b/"onmouseover="alert(1)>',
   'https://a.b/"onmouseover="alert(1)',
@@ -219,7 +280,7 @@ test('attacks stay text and yield no unsafe link', () => {
       for (const { type, ...members } of nestedObjects(parse(text))) {
         assert.ok(TYPES.includes(type), `${type} of ${JSON.stringify(text)}`)
         // No member but these is read by the renderer, which puts them into text nodes, `href`, `start` and classes.
-        const { text: content, href, level, language, isClosed, start, children, items, head, rows, align, ...others } = members
+        const { text: content, href, level, language, isClosed, start, children, items, head, rows, align, label, mime, base64, ...others } = members
         assert.deepEqual(others, {})
         assert.ok(href === undefined || /^(https?:\/\/|mailto:)[^"<>\s]*$/.test(href), `${href} of ${JSON.stringify(text)}`)
         assert.ok([undefined, 'left', 'center', 'right'].includes(align?.[0]), text)
@@ -289,11 +350,19 @@ test('parsing takes linear time', () => {
     })
     return Math.min(...times)
   }
-  const kinds = ['a\n', 'a  \n', 'a\\\n', '*a\n', '- a\n', '> a\n', '# a\n', '- a\n  b\n\n', 'a | b\nc | -\n', '[a](', '***a', '`a ', '~~a *b* ', '_a b_c ', '$a ', '$$a\n', '\\(a ']
+  const kinds = ['a\n', 'a  \n', 'a\\\n', '*a\n', '- a\n', '> a\n', '# a\n', '- a\n  b\n\n', 'a | b\nc | -\n', '[a](', '***a', '`a ', '~~a *b* ', '_a b_c ', '$a ', '$$a\n', '\\(a ', '\\[a\n', '[^a', '[^a]: b\n', '[^a] ']
   for (const kind of kinds) {
     const [part, whole] = [30_000, 120_000].map((length) => measure(kind.repeat(length / kind.length)))
     // Four times the text in sixteen times the time would be quadratic. Short times are mostly those of the garbage collector.
     const limit = 8 * Math.max(part ?? 0, 100_000)
     assert.ok((whole ?? 0) <= limit, `${JSON.stringify(kind)}: ${part} µs, then ${whole} µs`)
   }
+})
+
+test('many openings have the formula of the last ones that reach the end', () => {
+  const openings = (/** @type {number} */ count) => parse(`${'\\[a\n'.repeat(count)}b\\]\n\nafter`)
+  assert.deepEqual(openings(59).map(({ type }) => type), ['formula', 'paragraph'])
+  assert.deepEqual(openings(100).map(({ type }) => type), ['paragraph', 'formula', 'paragraph'])
+  assert.deepEqual(parse('> \\[a\n> \\[b\n\n\\[c\nd\\]').map(({ type }) => type), ['quote', 'formula'])
+  assert.deepEqual(parse('\\[a\n\\[b\n\n\\[c\nd\\]').map(({ type }) => type), ['paragraph', 'formula'])
 })

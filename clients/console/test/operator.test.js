@@ -187,6 +187,11 @@ suite('console for operators', { skip: noCloud || noBrowser }, () => {
     const [seller, other] = await page.run(parts)
     assert.ok(Math.abs(seller / other - 10) < 0.5, `${seller} and ${other} px`)
     assert.equal(await page.run(total), '11,000 in all')
+    const times = `document.querySelector('[aria-label="Time of a turn"]')`
+    await page.until(`${times}?.querySelectorAll('tbody tr').length >= 1`)
+    assert.deepEqual(await page.run(`[...${times}.querySelectorAll('thead th')].map((cell) => cell.textContent)`), ['Model', 'Turns', '50 %', '90 %', 'Longest', 'Without a price'])
+    const [fast, slow] = await page.run(`['50 %', '90 %'].map((label) => ${times}.querySelector('tbody tr:last-child [data-label="' + label + '"]').textContent)`)
+    assert.match(`${fast} ${slow}`, /^[\d.]+ m?s [\d.]+ m?s$/)
     for (const scheme of /** @type {const} */ (['light', 'dark'])) {
       await page.show({ width: 390, height: 844, scheme })
       assert.deepEqual(await ui.violations(), [], scheme)
@@ -199,7 +204,7 @@ suite('console for operators', { skip: noCloud || noBrowser }, () => {
 
   test('form and JSON of a context change each other', async () => {
     const { page } = ui
-    await ui.visit(cloud.api, '#/agents')
+    await ui.visit(cloud.api, '#/agents/advanced')
     await page.until(`!!document.querySelector('.choice')`)
     await page.run(`[...document.querySelectorAll('.choice')].find((choice) => choice.dataset.key === 'conversation priced').click()`)
     await page.until(`${member('System')}?.value === 'You help.'`)
@@ -227,7 +232,7 @@ suite('console for operators', { skip: noCloud || noBrowser }, () => {
 
   test('errors of a context are shown at their fields', async () => {
     const { page } = ui
-    await ui.visit(cloud.api, '#/agents')
+    await ui.visit(cloud.api, '#/agents/advanced')
     await page.until(`!!${member('Name')}`)
     await ui.press('New conversation')
     await page.until(`${member('Id')}?.value === 'backend'`)
@@ -441,7 +446,7 @@ suite('console for operators', { skip: noCloud || noBrowser }, () => {
 
   test('a draft is saved and tested beside the editor', async () => {
     const { page } = ui
-    await ui.visit(cloud.api, '#/agents')
+    await ui.visit(cloud.api, '#/agents/advanced')
     await page.until(`!!${member('Name')}`)
     await ui.press('New conversation')
     await page.until(`${member('Id')}?.value === 'backend'`)

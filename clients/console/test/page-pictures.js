@@ -25,7 +25,7 @@ const CONTEXTS = [
 ]
 
 const BUDGETS = {
-  Currency: 'EUR',
+  Currency: 'USD',
   Budgets: [
     { Id: 'monthly', Scope: 'org', Window: 'month', Unit: 'money', Limit: 6_000_000 },
     { Id: 'per-agent', Scope: 'agent', Window: 'day', Unit: 'tokens', Limit: 100_000 },
@@ -34,7 +34,7 @@ const BUDGETS = {
 
 /** The use of the budgets. */
 const BUDGET_USE = {
-  Currency: 'EUR',
+  Currency: 'USD',
   Budgets: BUDGETS.Budgets.map((Budget, at) => ({
     Budget,
     WindowEndDate: '2026-12-01T00:00:00.000Z',
@@ -52,7 +52,7 @@ function group(Key, tokens) {
   const TotalTokens = Math.round(tokens)
   const Turns = Math.ceil(tokens / 1500)
   const Usage = { PromptTokens: Math.round(tokens * 0.8), CompletionTokens: Math.round(tokens * 0.2), TotalTokens }
-  const Costs = [{ Amount: ((tokens * PRICE_PER_MILLION) / 1e6).toFixed(3), Currency: 'EUR' }]
+  const Costs = [{ Amount: ((tokens * PRICE_PER_MILLION) / 1e6).toFixed(3), Currency: 'USD' }]
   return { ...(Key && { Key }), Turns, CompletedTurns: Turns - (TotalTokens % 4), ModelCalls: 2 * Turns, ModelMs: Turns * (2_400 + (TotalTokens % 1_700)), Usage, Costs }
 }
 
@@ -112,7 +112,7 @@ export async function takePagePictures(cloud, save) {
   await page.until(`document.querySelectorAll('.legend li').length === 3`)
   await save('usage.png', ui)
   await page.show({ width: 1440, height: 860, scheme: 'light' })
-  await ui.visit(cloud.api, '#/agents')
+  await ui.visit(cloud.api, '#/agents/advanced')
   await page.until(`!!document.querySelector('.choice')`)
   await page.run(`[...document.querySelectorAll('.choice')].find((choice) => choice.dataset.key === 'conversation backend').click()`)
   await page.until(`document.querySelector('.editor-head h2').textContent === 'Backend' && !!document.querySelector('.schema-form input') && !!document.querySelector('.versions strong')`)

@@ -63,6 +63,47 @@ suite('reloaded chat', { skip: noCloud || noBrowser }, () => {
     assert.deepEqual(page.errors, [])
   })
 
+  test('results that are ready survive a reload, with the files that the tools read', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api)
+    await page.run(`(() => {
+      const data = new DataTransfer()
+      data.items.add(new File(['milk\\nbread\\n'], 'list.txt', { type: 'text/plain' }))
+      document.querySelector('.chat').dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }))
+    })()`)
+    const patch = '--- a/list.txt\n+++ b/list.txt\n@@ -1,2 +1,2 @@\n milk\n-bread\n+butter\n'
+    await ui.send(script().call('workspace_write_patch', { path: 'list.txt', patch }).call('workspace_read_file', { path: 'list.txt' }).afterTools().echo())
+    const card = (/** @type {number} */ at) => `document.querySelectorAll('.tool')[${at}]`
+    const tag = (/** @type {number} */ at) => `${card(at)}.querySelector('.tag').textContent`
+    await ui.press('Apply')
+    await page.until(`${card(0)}.querySelector('textarea').value !== ''`)
+    await ui.press('Send result')
+    await page.until(`${tag(0)} === 'ready'`)
+    assert.match(await page.run(`${card(0)}.textContent`), /The result is ready\. It is sent with the results of the other calls\./)
+    await page.reload()
+    await page.until(`document.querySelectorAll('.tool').length === 2 && ${tag(0)} === 'ready' && ${tag(1)} === 'needs approval'`)
+    await ui.press('Run')
+    await page.until(`${card(1)}.querySelector('textarea').value.includes('butter')`)
+    await ui.press('Send result')
+    await page.until(`${answer}.includes('applied') && ${answer}.includes('butter') && ${isIdle}`)
+    assert.deepEqual(await page.run(`[${tag(0)}, ${tag(1)}]`), ['done', 'done'])
+    assert.deepEqual(page.errors, [])
+  })
+
+  test('card says that its result was not sent when the API refused it', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api)
+    await ui.send(script().call('workspace_list_files', { path: '' }).afterTools().say('Done.'))
+    await ui.press('Run')
+    await page.until(`document.querySelector('.tool textarea').value !== ''`)
+    const [, id = ''] = (await page.run('location.hash')).split('/chat/')
+    const session = cloud.client().session(id)
+    await session.cancel((await session.turn('last')).Id)
+    await ui.press('Send result')
+    await page.until(`document.querySelector('.tool .tag').textContent === 'not sent' && ${isIdle}`)
+    assert.match(await page.run(`document.querySelector('.tool').textContent`), /No result was sent\./)
+  })
+
   test('reload between tool rounds keeps the first round', async () => {
     const { page } = ui
     await ui.visit(cloud.api)

@@ -11,6 +11,7 @@ import { labelOf } from '../schema-form.js'
 import { visibilityAction } from '../session-actions.js'
 import { groupSessions } from '../session-groups.js'
 import { displayTitle, splitInstruction } from '../title.js'
+import { percentile } from '../usage-times.js'
 import { axisEnd, buckets, series, seriesNames } from '../usage-series.js'
 
 test('title is the text of an instruction, or what its script says', () => {
@@ -63,6 +64,13 @@ test('series are the largest groups, and one of all others', () => {
   const all = series(tokens, buckets('2026-01-01', '2026-01-03'), days, names)
   assert.deepEqual(all[0], { name: 'g', values: [64, 500, 0] })
   assert.deepEqual(all.at(-1), { name: '2 others', values: [66 + 65, 0, 0] })
+})
+
+test('percentile is a value that the share of the values does not exceed', () => {
+  const values = [50, 10, 40, 20, 30, 60, 70, 80, 90, 100]
+  assert.deepEqual([0, 50, 90, 91, 100].map((percent) => percentile(values, percent)), [10, 50, 90, 100, 100])
+  assert.equal(percentile([7], 99), 7)
+  assert.equal(percentile([], 50), undefined)
 })
 
 test('budget of a form has its limit in the unit of the API', () => {

@@ -35,7 +35,7 @@ namespace Aptix
         /// Deletes an agent and returns what it was. Its versions stay, and a rollback restores it. Its sessions stay readable
         /// and refuse new turns. For operators and agent editors.
         /// </summary>
-        /// <param name="contextId">Id of the context, chosen by the org.</param>
+        /// <param name="contextId">Id of the connection, chosen by the org.</param>
         /// <param name="ifMatch">
         /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
         /// nothing is changed.
@@ -50,7 +50,7 @@ namespace Aptix
         /// Returns an agent of the caller's org with its content, or else the built-in one, such as <c>default</c>. The
         /// <c>ETag</c> identifies version and content. For operators and agent editors.
         /// </summary>
-        /// <param name="contextId">Id of the context, chosen by the org.</param>
+        /// <param name="contextId">Id of the connection, chosen by the org.</param>
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> ReadAgentAsync(string contextId, CancellationToken cancel = default)
         {
@@ -62,7 +62,7 @@ namespace Aptix
         /// new version; the same content again changes nothing. Turns see the change within a minute. For operators and agent
         /// editors.
         /// </summary>
-        /// <param name="contextId">Id of the context, chosen by the org.</param>
+        /// <param name="contextId">Id of the connection, chosen by the org.</param>
         /// <param name="ifMatch">
         /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
         /// nothing is changed.
@@ -82,7 +82,7 @@ namespace Aptix
         /// Restores the content of an earlier version, as a new version, also of a deleted one. The content is validated again,
         /// because the deployment may have changed. For operators and agent editors.
         /// </summary>
-        /// <param name="contextId">Id of the context, chosen by the org.</param>
+        /// <param name="contextId">Id of the connection, chosen by the org.</param>
         /// <param name="ifMatch">
         /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
         /// nothing is changed.
@@ -99,7 +99,7 @@ namespace Aptix
         /// that is in stays in while the percentage grows. Pinned sessions are never in. Every change of the content ends the
         /// rollout. For operators and agent editors.
         /// </summary>
-        /// <param name="contextId">Id of the context, chosen by the org.</param>
+        /// <param name="contextId">Id of the connection, chosen by the org.</param>
         /// <param name="ifMatch">
         /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
         /// nothing is changed.
@@ -115,7 +115,7 @@ namespace Aptix
         /// Returns the versions, newest first, without their contents. A deletion is a version too. For operators and agent
         /// editors.
         /// </summary>
-        /// <param name="contextId">Id of the context, chosen by the org.</param>
+        /// <param name="contextId">Id of the connection, chosen by the org.</param>
         /// <param name="pageSize">
         /// Maximum number of items on a page. A filtered list examines at most ten times as many items per page, so a page may be
         /// short or empty; check <c>HasMore</c>.
@@ -128,7 +128,7 @@ namespace Aptix
         }
 
         /// <summary>Returns a version with its content. For operators and agent editors.</summary>
-        /// <param name="contextId">Id of the context, chosen by the org.</param>
+        /// <param name="contextId">Id of the connection, chosen by the org.</param>
         /// <param name="version">Number of the version, from 1.</param>
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ContextVersion> ReadAgentVersionAsync(string contextId, long version, CancellationToken cancel = default)
@@ -183,6 +183,132 @@ namespace Aptix
         }
 
         /// <summary>
+        /// Returns the connections of the caller's org by id, without their contents. For operators and agent editors.
+        /// </summary>
+        /// <param name="pageSize">
+        /// Maximum number of items on a page. A filtered list examines at most ten times as many items per page, so a page may be
+        /// short or empty; check <c>HasMore</c>.
+        /// </param>
+        /// <param name="continuationToken"><c>ContinuationToken</c> of the previous page. Omit it for the first page.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<ContextList> ListConnectionsAsync(long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
+        {
+            return SendAsync<ContextList>(HttpMethod.Get, "api/ai/agent/connections" + Query(("pageSize", pageSize), ("continuationToken", continuationToken)), null, new RequestState(), cancel);
+        }
+
+        /// <summary>
+        /// Deletes a connection and returns what it was. Its versions stay, and a rollback restores it. New turns go on without
+        /// its tools. Its secret stays. For operators.
+        /// </summary>
+        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="ifMatch">
+        /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
+        /// nothing is changed.
+        /// </param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<Context> DeleteConnectionAsync(string contextId, string ifMatch = null, CancellationToken cancel = default)
+        {
+            return SendAsync<Context>(HttpMethod.Delete, "api/ai/agent/connections/" + Escape(contextId), null, new RequestState { Headers = { ["If-Match"] = ifMatch } }, cancel);
+        }
+
+        /// <summary>
+        /// Returns a connection of the caller's org with its content. The <c>ETag</c> identifies version and content. For
+        /// operators and agent editors.
+        /// </summary>
+        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<Context> ReadConnectionAsync(string contextId, CancellationToken cancel = default)
+        {
+            return SendAsync<Context>(HttpMethod.Get, "api/ai/agent/connections/" + Escape(contextId), null, new RequestState(), cancel);
+        }
+
+        /// <summary>
+        /// Creates or replaces a connection. All errors in the content are returned at once, each with its member. Every change
+        /// is a new version; the same content again changes nothing. Turns see the change within a minute. For operators.
+        /// </summary>
+        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="ifMatch">
+        /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
+        /// nothing is changed.
+        /// </param>
+        /// <param name="ifNoneMatch">
+        /// <c>ETag</c>s of the client's cached responses. If one is still valid, the response is a 304. On a write only <c>*</c>,
+        /// which requires that the resource doesn't exist.
+        /// </param>
+        /// <param name="body">The body of the request.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<Context> PutConnectionAsync(string contextId, JObject body, string ifMatch = null, string ifNoneMatch = null, CancellationToken cancel = default)
+        {
+            return SendAsync<Context>(HttpMethod.Put, "api/ai/agent/connections/" + Escape(contextId), body, new RequestState { Headers = { ["If-Match"] = ifMatch, ["If-None-Match"] = ifNoneMatch } }, cancel);
+        }
+
+        /// <summary>
+        /// Restores the content of an earlier version, as a new version, also of a deleted one. The content is validated again,
+        /// because the deployment may have changed. For operators.
+        /// </summary>
+        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="ifMatch">
+        /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
+        /// nothing is changed.
+        /// </param>
+        /// <param name="body">The body of the request.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<Context> RollBackConnectionAsync(string contextId, RollbackRequest body, string ifMatch = null, CancellationToken cancel = default)
+        {
+            return SendAsync<Context>(HttpMethod.Post, "api/ai/agent/connections/" + Escape(contextId) + "/rollback", body, new RequestState { IsIdempotent = false, Headers = { ["If-Match"] = ifMatch } }, cancel);
+        }
+
+        /// <summary>
+        /// Stores the secret that the connection's <c>Authentication</c> sends. It can't be read again, and is sent only to the
+        /// host that the connection has now: a connection that moves to another host needs it again. Turns use it within a
+        /// minute. For operators.
+        /// </summary>
+        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="body">The body of the request.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<ConnectionSecret> SetConnectionSecretAsync(string contextId, ConnectionSecretRequest body, CancellationToken cancel = default)
+        {
+            return SendAsync<ConnectionSecret>(HttpMethod.Put, "api/ai/agent/connections/" + Escape(contextId) + "/secret", body, new RequestState(), cancel);
+        }
+
+        /// <summary>
+        /// Calls a tool once, as a turn would, and returns what came back. The call takes effect at the target. A failure of the
+        /// target is an outcome and no error. For operators.
+        /// </summary>
+        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="body">The body of the request.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<ToolTrial> TryToolAsync(string contextId, ToolTrialRequest body, CancellationToken cancel = default)
+        {
+            return SendAsync<ToolTrial>(HttpMethod.Post, "api/ai/agent/connections/" + Escape(contextId) + "/try", body, new RequestState { IsIdempotent = false }, cancel);
+        }
+
+        /// <summary>
+        /// Returns the versions, newest first, without their contents. A deletion is a version too. For operators and agent
+        /// editors.
+        /// </summary>
+        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="pageSize">
+        /// Maximum number of items on a page. A filtered list examines at most ten times as many items per page, so a page may be
+        /// short or empty; check <c>HasMore</c>.
+        /// </param>
+        /// <param name="continuationToken"><c>ContinuationToken</c> of the previous page. Omit it for the first page.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<ContextVersionList> ListConnectionVersionsAsync(string contextId, long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
+        {
+            return SendAsync<ContextVersionList>(HttpMethod.Get, "api/ai/agent/connections/" + Escape(contextId) + "/versions" + Query(("pageSize", pageSize), ("continuationToken", continuationToken)), null, new RequestState(), cancel);
+        }
+
+        /// <summary>Returns a version with its content. For operators and agent editors.</summary>
+        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="version">Number of the version, from 1.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<ContextVersion> ReadConnectionVersionAsync(string contextId, long version, CancellationToken cancel = default)
+        {
+            return SendAsync<ContextVersion>(HttpMethod.Get, "api/ai/agent/connections/" + Escape(contextId) + "/versions/" + Escape(version), null, new RequestState(), cancel);
+        }
+
+        /// <summary>
         /// Returns the conversation contexts of the caller's org by id, without their contents. Those that ship with the service
         /// and that the org has not replaced come last. For operators and agent editors.
         /// </summary>
@@ -201,7 +327,7 @@ namespace Aptix
         /// Deletes a conversation context and returns what it was. Its versions stay, and a rollback restores it. Its sessions
         /// stay readable and refuse new turns. For operators and agent editors.
         /// </summary>
-        /// <param name="contextId">Id of the context, chosen by the org.</param>
+        /// <param name="contextId">Id of the connection, chosen by the org.</param>
         /// <param name="ifMatch">
         /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
         /// nothing is changed.
@@ -216,7 +342,7 @@ namespace Aptix
         /// Returns a conversation context of the caller's org with its content, or else the built-in one, such as <c>default</c>.
         /// The <c>ETag</c> identifies version and content. For operators and agent editors.
         /// </summary>
-        /// <param name="contextId">Id of the context, chosen by the org.</param>
+        /// <param name="contextId">Id of the connection, chosen by the org.</param>
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> ReadConversationContextAsync(string contextId, CancellationToken cancel = default)
         {
@@ -228,7 +354,7 @@ namespace Aptix
         /// Every change is a new version; the same content again changes nothing. Turns see the change within a minute. For
         /// operators and agent editors.
         /// </summary>
-        /// <param name="contextId">Id of the context, chosen by the org.</param>
+        /// <param name="contextId">Id of the connection, chosen by the org.</param>
         /// <param name="ifMatch">
         /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
         /// nothing is changed.
@@ -248,7 +374,7 @@ namespace Aptix
         /// Restores the content of an earlier version, as a new version, also of a deleted one. The content is validated again,
         /// because the deployment may have changed. For operators and agent editors.
         /// </summary>
-        /// <param name="contextId">Id of the context, chosen by the org.</param>
+        /// <param name="contextId">Id of the connection, chosen by the org.</param>
         /// <param name="ifMatch">
         /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
         /// nothing is changed.
@@ -265,7 +391,7 @@ namespace Aptix
         /// that is in stays in while the percentage grows. Pinned sessions are never in. Every change of the content ends the
         /// rollout. For operators and agent editors.
         /// </summary>
-        /// <param name="contextId">Id of the context, chosen by the org.</param>
+        /// <param name="contextId">Id of the connection, chosen by the org.</param>
         /// <param name="ifMatch">
         /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
         /// nothing is changed.
@@ -281,7 +407,7 @@ namespace Aptix
         /// Returns the versions, newest first, without their contents. A deletion is a version too. For operators and agent
         /// editors.
         /// </summary>
-        /// <param name="contextId">Id of the context, chosen by the org.</param>
+        /// <param name="contextId">Id of the connection, chosen by the org.</param>
         /// <param name="pageSize">
         /// Maximum number of items on a page. A filtered list examines at most ten times as many items per page, so a page may be
         /// short or empty; check <c>HasMore</c>.
@@ -294,7 +420,7 @@ namespace Aptix
         }
 
         /// <summary>Returns a version with its content. For operators and agent editors.</summary>
-        /// <param name="contextId">Id of the context, chosen by the org.</param>
+        /// <param name="contextId">Id of the connection, chosen by the org.</param>
         /// <param name="version">Number of the version, from 1.</param>
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ContextVersion> ReadConversationContextVersionAsync(string contextId, long version, CancellationToken cancel = default)
@@ -335,6 +461,53 @@ namespace Aptix
         public Task<SessionImport> ImportSessionsAsync(SessionExport body, string ids = null, CancellationToken cancel = default)
         {
             return SendAsync<SessionImport>(HttpMethod.Post, "api/ai/agent/import" + Query(("ids", ids)), body, new RequestState(), cancel);
+        }
+
+        /// <summary>
+        /// Returns the documents of the caller's org by id, each with its status. For operators and agent editors.
+        /// </summary>
+        /// <param name="pageSize">
+        /// Maximum number of items on a page. A filtered list examines at most ten times as many items per page, so a page may be
+        /// short or empty; check <c>HasMore</c>.
+        /// </param>
+        /// <param name="continuationToken"><c>ContinuationToken</c> of the previous page. Omit it for the first page.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<KnowledgeDocumentList> ListKnowledgeAsync(long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
+        {
+            return SendAsync<KnowledgeDocumentList>(HttpMethod.Get, "api/ai/agent/knowledge" + Query(("pageSize", pageSize), ("continuationToken", continuationToken)), null, new RequestState(), cancel);
+        }
+
+        /// <summary>
+        /// Stores a document, which is then indexed, and replaces the one of the same name. Turns find it once its <c>Status</c>
+        /// is <c>ready</c>, and until then what they found before. Read it again to follow its status. A document may have
+        /// 3,000,000 bytes, and an org 1,000 documents. For operators and agent editors.
+        /// </summary>
+        /// <param name="body">The body of the request.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<KnowledgeDocument> UploadKnowledgeAsync(KnowledgeUpload body, CancellationToken cancel = default)
+        {
+            return SendAsync<KnowledgeDocument>(HttpMethod.Post, "api/ai/agent/knowledge", body, new RequestState { IsIdempotent = false }, cancel);
+        }
+
+        /// <summary>
+        /// Starts the deletion of a document, its content and its chunks, and returns it with the status <c>deleting</c>. Once
+        /// that is done, it isn't found any more. A repetition starts the deletion again. For operators and agent editors.
+        /// </summary>
+        /// <param name="knowledgeId">Id of the document, as its upload returned it.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<KnowledgeDocument> DeleteKnowledgeAsync(string knowledgeId, CancellationToken cancel = default)
+        {
+            return SendAsync<KnowledgeDocument>(HttpMethod.Delete, "api/ai/agent/knowledge/" + Escape(knowledgeId), null, new RequestState(), cancel);
+        }
+
+        /// <summary>
+        /// Returns a document of the caller's org with its status, without its content. For operators and agent editors.
+        /// </summary>
+        /// <param name="knowledgeId">Id of the document, as its upload returned it.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<KnowledgeDocument> ReadKnowledgeAsync(string knowledgeId, CancellationToken cancel = default)
+        {
+            return SendAsync<KnowledgeDocument>(HttpMethod.Get, "api/ai/agent/knowledge/" + Escape(knowledgeId), null, new RequestState(), cancel);
         }
 
         /// <summary>

@@ -26,6 +26,7 @@ namespace Aptix.Wire
             { "delta", typeof(StreamDelta) },
             { "reset", typeof(StreamReset) },
             { "status", typeof(StreamStatus) },
+            { "reasoning", typeof(StreamReasoning) },
         };
     }
 
@@ -330,7 +331,9 @@ namespace Aptix.Wire
         [JsonProperty("ChunkId")]
         public string ChunkId { get; set; }
 
-        /// <summary>Hash of the chunk's text.</summary>
+        /// <summary>
+        /// Hash of the text that the model got: the chunk, with neighbouring chunks and lines that were added to it.
+        /// </summary>
         [JsonProperty("ContentHash")]
         public string ContentHash { get; set; }
 
@@ -338,13 +341,27 @@ namespace Aptix.Wire
         [JsonProperty("EndLine")]
         public long EndLine { get; set; }
 
+        /// <summary>Page of the source, from 1.</summary>
+        [JsonProperty("Page")]
+        public long? Page { get; set; }
+
         /// <summary>Path of the source.</summary>
         [JsonProperty("Path")]
         public string Path { get; set; }
 
-        /// <summary>Similarity to the query; higher is closer. Scores of different turns are not comparable.</summary>
+        /// <summary>Repository of the source.</summary>
+        [JsonProperty("Repo")]
+        public string Repo { get; set; }
+
+        /// <summary>
+        /// Similarity to the question, at most 1; higher is closer. The scores of one embedding model are comparable.
+        /// </summary>
         [JsonProperty("Score")]
         public double? Score { get; set; }
+
+        /// <summary>Headings above the passage, outermost first.</summary>
+        [JsonProperty("Section")]
+        public string Section { get; set; }
 
         /// <summary>First line.</summary>
         [JsonProperty("StartLine")]
@@ -875,6 +892,26 @@ namespace Aptix.Wire
         public string MimeType { get; set; }
     }
 
+    /// <summary>A stored secret of a connection, without the secret.</summary>
+    public class ConnectionSecret : WireModel
+    {
+        /// <summary>Id of the connection.</summary>
+        [JsonProperty("ConnectionId")]
+        public string ConnectionId { get; set; }
+
+        /// <summary>The only host that the secret is sent to, with its port.</summary>
+        [JsonProperty("Host")]
+        public string Host { get; set; }
+    }
+
+    /// <summary>The secret of a connection.</summary>
+    public class ConnectionSecretRequest : WireModel
+    {
+        /// <summary>The secret: printable ASCII without spaces. It can't be read again.</summary>
+        [JsonProperty("Value")]
+        public string Value { get; set; }
+    }
+
     /// <summary>An agent context, a conversation context or a mode of an org.</summary>
     public class Context : WireModel
     {
@@ -1151,8 +1188,16 @@ namespace Aptix.Wire
         public const string ConversationContextNotFound = "ConversationContextNotFound";
         /// <summary>The value <c>ModeNotFound</c>.</summary>
         public const string ModeNotFound = "ModeNotFound";
+        /// <summary>The value <c>ConnectionNotFound</c>.</summary>
+        public const string ConnectionNotFound = "ConnectionNotFound";
         /// <summary>The value <c>ContextVersionNotFound</c>.</summary>
         public const string ContextVersionNotFound = "ContextVersionNotFound";
+        /// <summary>The value <c>KnowledgeNotFound</c>.</summary>
+        public const string KnowledgeNotFound = "KnowledgeNotFound";
+        /// <summary>The value <c>KnowledgeFull</c>.</summary>
+        public const string KnowledgeFull = "KnowledgeFull";
+        /// <summary>The value <c>KnowledgeNotConfigured</c>.</summary>
+        public const string KnowledgeNotConfigured = "KnowledgeNotConfigured";
         /// <summary>The value <c>ForbiddenByPolicy</c>.</summary>
         public const string ForbiddenByPolicy = "ForbiddenByPolicy";
         /// <summary>The value <c>DisabledByOperator</c>.</summary>
@@ -1609,6 +1654,136 @@ namespace Aptix.Wire
         public string RelativePath { get; set; }
     }
 
+    /// <summary>An attribute of a document.</summary>
+    public class KnowledgeAttribute : WireModel
+    {
+        /// <summary>Name of the attribute.</summary>
+        [JsonProperty("Key")]
+        public string Key { get; set; }
+
+        /// <summary>Values, of which a condition compares each.</summary>
+        [JsonProperty("Values")]
+        public List<JToken> Values { get; set; }
+    }
+
+    /// <summary>A document for the agents of an org.</summary>
+    public class KnowledgeDocument : WireModel
+    {
+        /// <summary>Agents whose turns may have the document. Empty: every agent of the org.</summary>
+        [JsonProperty("AgentContextIds")]
+        public List<string> AgentContextIds { get; set; }
+
+        /// <summary>Attributes that conditions of a <c>RagScope</c> may name.</summary>
+        [JsonProperty("Attributes")]
+        public List<KnowledgeAttribute> Attributes { get; set; }
+
+        /// <summary>Size in bytes.</summary>
+        [JsonProperty("Bytes")]
+        public long Bytes { get; set; }
+
+        /// <summary>Number of chunks in the index. Absent unless it is ready.</summary>
+        [JsonProperty("Chunks")]
+        public long? Chunks { get; set; }
+
+        /// <summary>Time of the upload.</summary>
+        [JsonProperty("CreationDate")]
+        public DateTimeOffset CreationDate { get; set; }
+
+        /// <summary>Id of the document. It follows from the name.</summary>
+        [JsonProperty("Id")]
+        public string Id { get; set; }
+
+        /// <summary>Time of the last change of the status.</summary>
+        [JsonProperty("LastUpdatedDate")]
+        public DateTimeOffset LastUpdatedDate { get; set; }
+
+        /// <summary>Name of the document, unique in the org.</summary>
+        [JsonProperty("Name")]
+        public string Name { get; set; }
+
+        /// <summary>SHA-256 of the content.</summary>
+        [JsonProperty("Sha256")]
+        public string Sha256 { get; set; }
+
+        /// <summary>Status of its indexing.</summary>
+        [JsonProperty("Status")]
+        public string Status { get; set; }
+
+        /// <summary>Reason for the status: what failed, or what is tried again. Absent if there is none.</summary>
+        [JsonProperty("StatusReason")]
+        public string StatusReason { get; set; }
+
+        /// <summary>User who uploaded it.</summary>
+        [JsonProperty("UploadedBy")]
+        public EntityHeader UploadedBy { get; set; }
+    }
+
+    /// <summary>A page of a list.</summary>
+    public class KnowledgeDocumentList : WireModel
+    {
+        /// <summary>Token for the next page. Absent on the last page.</summary>
+        [JsonProperty("ContinuationToken")]
+        public string ContinuationToken { get; set; }
+
+        /// <summary>True if there is a next page.</summary>
+        [JsonProperty("HasMore")]
+        public bool HasMore { get; set; }
+
+        /// <summary>The items, in list order.</summary>
+        [JsonProperty("Items")]
+        public List<KnowledgeDocument> Items { get; set; }
+
+        /// <summary>Maximum number of items on a page, as requested or by default.</summary>
+        [JsonProperty("PageSize")]
+        public long PageSize { get; set; }
+    }
+
+    /// <summary>Status of a document.</summary>
+    public static class KnowledgeStatus
+    {
+        /// <summary>The value <c>pending</c>.</summary>
+        public const string Pending = "pending";
+        /// <summary>The value <c>indexing</c>.</summary>
+        public const string Indexing = "indexing";
+        /// <summary>The value <c>ready</c>.</summary>
+        public const string Ready = "ready";
+        /// <summary>The value <c>failed</c>.</summary>
+        public const string Failed = "failed";
+        /// <summary>The value <c>deleting</c>.</summary>
+        public const string Deleting = "deleting";
+    }
+
+    /// <summary>A document for the agents of an org.</summary>
+    public class KnowledgeUpload : WireModel
+    {
+        /// <summary>Agents whose turns may have the document. Empty or absent: every agent of the org.</summary>
+        [JsonProperty("AgentContextIds")]
+        public List<string> AgentContextIds { get; set; }
+
+        /// <summary>Attributes that conditions of a <c>RagScope</c> may name.</summary>
+        [JsonProperty("Attributes")]
+        public List<KnowledgeAttribute> Attributes { get; set; }
+
+        /// <summary>Content of any document, Base64 with the standard alphabet.</summary>
+        [JsonProperty("ContentBase64")]
+        public string ContentBase64 { get; set; }
+
+        /// <summary>Id of a file that the caller uploaded to <c>/v1/files</c>. Its content is copied.</summary>
+        [JsonProperty("FileId")]
+        public string FileId { get; set; }
+
+        /// <summary>
+        /// Name of the document, unique in the org: a relative path, whose extension tells its format. A document of the same
+        /// name is replaced.
+        /// </summary>
+        [JsonProperty("Name")]
+        public string Name { get; set; }
+
+        /// <summary>Content of a text. Exactly one of <c>Text</c>, <c>ContentBase64</c> and <c>FileId</c> is sent.</summary>
+        [JsonProperty("Text")]
+        public string Text { get; set; }
+    }
+
     /// <summary>A page of a list.</summary>
     public class ListResponse : WireModel
     {
@@ -1757,6 +1932,10 @@ namespace Aptix.Wire
         [JsonProperty("ETag")]
         public string ETag { get; set; }
 
+        /// <summary>True if every turn is stored: requests with <c>store: false</c> are refused.</summary>
+        [JsonProperty("MandatoryStorage")]
+        public bool? MandatoryStorage { get; set; }
+
         /// <summary>Id of the org. A write may leave it out; otherwise it must be the caller's.</summary>
         [JsonProperty("Org")]
         public string Org { get; set; }
@@ -1772,6 +1951,12 @@ namespace Aptix.Wire
         /// <summary>Visibility of new sessions.</summary>
         [JsonProperty("SessionVisibility")]
         public string SessionVisibility { get; set; }
+
+        /// <summary>
+        /// True if requests of the OpenAI-compatible API are refused for a member that the service doesn't know.
+        /// </summary>
+        [JsonProperty("StrictRequests")]
+        public bool? StrictRequests { get; set; }
 
         /// <summary>The model that writes titles of sessions. An empty object turns titles off.</summary>
         [JsonProperty("Titles")]
@@ -2584,6 +2769,29 @@ namespace Aptix.Wire
         public const string WaitingForTools = "waiting_for_tools";
     }
 
+    /// <summary>
+    /// The data of a <c>reasoning</c> event: a piece of the model's reasoning, as far as its provider shows it. It is not
+    /// part of
+    /// the answer. It has no id and is not replayed.
+    /// </summary>
+    public class StreamReasoning : StreamEvent
+    {
+        /// <summary>
+        /// Offset of the text in the reasoning of the model call, in UTF-16 code units. At 0, the reasoning of another call
+        /// begins.
+        /// </summary>
+        [JsonProperty("Index")]
+        public long Index { get; set; }
+
+        /// <summary>Number of the model reply, from 1.</summary>
+        [JsonProperty("Round")]
+        public long Round { get; set; }
+
+        /// <summary>The text.</summary>
+        [JsonProperty("Text")]
+        public string Text { get; set; }
+    }
+
     /// <summary>The data of a <c>reset</c> event.</summary>
     public class StreamReset : StreamEvent
     {
@@ -2733,6 +2941,51 @@ namespace Aptix.Wire
         /// <summary>The call that was run.</summary>
         [JsonProperty("ToolCallId")]
         public string ToolCallId { get; set; }
+    }
+
+    /// <summary>The result of one call of a connection's tool.</summary>
+    public class ToolTrial : WireModel
+    {
+        /// <summary>The time that the call took, in milliseconds.</summary>
+        [JsonProperty("DurationMilliseconds")]
+        public long DurationMilliseconds { get; set; }
+
+        /// <summary>The reason, as the model gets it. Present if the call wasn't performed, or that isn't known.</summary>
+        [JsonProperty("Message")]
+        public string Message { get; set; }
+
+        /// <summary>The outcome.</summary>
+        [JsonProperty("Outcome")]
+        public string Outcome { get; set; }
+
+        /// <summary>The result, as the model gets it. Present if the target performed the call.</summary>
+        [JsonProperty("Result")]
+        public JObject Result { get; set; }
+    }
+
+    /// <summary>The outcome of a tool's call.</summary>
+    public static class ToolTrialOutcome
+    {
+        /// <summary>The value <c>done</c>.</summary>
+        public const string Done = "done";
+        /// <summary>The value <c>refused</c>.</summary>
+        public const string Refused = "refused";
+        /// <summary>The value <c>not_sent</c>.</summary>
+        public const string NotSent = "not_sent";
+        /// <summary>The value <c>unknown</c>.</summary>
+        public const string Unknown = "unknown";
+    }
+
+    /// <summary>A call of a connection's tool.</summary>
+    public class ToolTrialRequest : WireModel
+    {
+        /// <summary>Arguments: a JSON object as text, as a model writes them.</summary>
+        [JsonProperty("ArgumentsJson")]
+        public string ArgumentsJson { get; set; }
+
+        /// <summary>Name of the tool, without its connection.</summary>
+        [JsonProperty("Tool")]
+        public string Tool { get; set; }
     }
 
     /// <summary>A user's feedback on a turn.</summary>

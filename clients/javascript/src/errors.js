@@ -108,10 +108,11 @@ export class AptixError extends Error {
 
   /**
    * Returns the error for a request without a response.
+   * @param {string | URL} url of the API, or of a payload
    * @param {unknown} cause
    */
-  static unreachable(cause) {
-    return new AptixError("Can't reach the API", { code: 'Unreachable', retry: 'same_request', cause })
+  static unreachable(url, cause) {
+    return new AptixError(`Can't reach the API at ${String(url).replace(/[?#].*$|\/$/g, '')}. Is it running?`, { code: 'Unreachable', retry: 'same_request', cause })
   }
 
   /**

@@ -22,6 +22,11 @@
  * A change of phase. Not replayed: a resumed stream can skip some.
  * @typedef {{ type: 'status', status: Status }} StatusEvent
  *
+ * A piece of the model's reasoning, as far as its provider shows it. It is not part of the answer, and not replayed. `round`
+ * is the number of the model's reply. `index` is the start in UTF-16 code units; at 0 the reasoning of another model call
+ * begins.
+ * @typedef {{ type: 'reasoning', text: string, index: number, round: number }} ReasoningEvent
+ *
  * A client tool is about to run.
  * @typedef {{ type: 'tool-call', call: Call }} ToolCallEvent
  *
@@ -37,7 +42,7 @@
  * The result of the turn; the last event.
  * @typedef {{ type: 'result', answer: Answer }} ResultEvent
  *
- * @typedef {DeltaEvent | ResetEvent | StatusEvent | ToolCallEvent | ToolResultEvent | RetryEvent | StoppedEvent | ResultEvent} Event
+ * @typedef {DeltaEvent | ResetEvent | StatusEvent | ReasoningEvent | ToolCallEvent | ToolResultEvent | RetryEvent | StoppedEvent | ResultEvent} Event
  */
 
 /**

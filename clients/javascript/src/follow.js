@@ -34,7 +34,7 @@ import { EventParser } from './sse.js'
  * @returns {AsyncGenerator<TurnEvent, void, void>}
  */
 export async function* follow(http, request, options) {
-  const backoff = new Backoff(http.retry)
+  const backoff = new Backoff(http.retry, () => http.wasReached)
   let last = options.lastEventId
   for (;;) {
     try {

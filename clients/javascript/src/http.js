@@ -34,6 +34,8 @@ export class Http {
     this.#token = token
     this.#fetch = fetch
     this.retry = retry
+    /** True once the API has answered. */
+    this.wasReached = false
   }
 
   /**
@@ -69,7 +71,7 @@ export class Http {
    * @returns {Promise<T>}
    */
   async call(method, path, options = {}) {
-    const backoff = new Backoff(this.retry)
+    const backoff = new Backoff(this.retry, () => this.wasReached)
     for (;;) {
       try {
         const headers = { accept: 'application/json', ...options.headers }
@@ -90,7 +92,7 @@ export class Http {
    * @returns {Promise<Response>}
    */
   async fetchPayload(link, signal) {
-    const backoff = new Backoff({ ...this.retry, maxRetries: Math.min(this.retry.maxRetries, MAX_LINK_RETRIES) })
+    const backoff = new Backoff({ ...this.retry, maxRetries: Math.min(this.retry.maxRetries, MAX_LINK_RETRIES) }, () => this.wasReached)
     for (;;) {
       const { Url } = await /** @type {Promise<{ Url: string }>} */ (this.call('GET', link, { signal }))
       try {
@@ -137,10 +139,12 @@ export class Http {
     try {
       // Not called as a method of this object: browsers reject that.
       const fetch = this.#fetch
-      return await fetch(url, { ...init, signal, cache: 'no-store' })
+      const response = await fetch(url, { ...init, signal, cache: 'no-store' })
+      this.wasReached = true
+      return response
     } catch (error) {
       init.signal?.throwIfAborted()
-      throw AptixError.unreachable(error)
+      throw AptixError.unreachable(url.origin === this.base.origin ? this.base : url, error)
     } finally {
       clearTimeout(timer)
     }

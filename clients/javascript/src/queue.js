@@ -1,5 +1,5 @@
 /**
- * Queue of a turn's events between the stream and its consumer. Its size is bounded: consecutive deltas are merged, and a
+ * Queue of a turn's events between the stream and its consumer. Its size is bounded: consecutive deltas and pieces of reasoning are merged, and a
  * `reset` drops the deltas before it.
  *
  * @module
@@ -21,6 +21,8 @@ export class Queue {
   push(event) {
     const last = this.#events.at(-1)
     if (event.type === 'delta' && last?.type === 'delta') {
+      this.#events[this.#events.length - 1] = { ...last, text: last.text + event.text }
+    } else if (event.type === 'reasoning' && last?.type === 'reasoning' && event.index > 0) {
       this.#events[this.#events.length - 1] = { ...last, text: last.text + event.text }
     } else if (event.type === 'status' && last?.type === 'status') {
       this.#events[this.#events.length - 1] = event

@@ -19,6 +19,8 @@ import { AptixError } from './errors.js'
 export const DEFAULT_RETRY = { maxRetries: 10, maxElapsedMs: 15 * 60_000, initialBackoffMs: 250, idleTimeoutMs: 60_000 }
 
 const MAX_BACKOFF_MS = 8_000
+/** Longest time to keep retrying an API that has never answered: its URL is probably wrong. */
+const MAX_UNREACHABLE_MS = 5_000
 
 /**
  * Resolves after a delay. Rejects with the signal's reason as soon as the signal is aborted.
@@ -44,12 +46,17 @@ export function sleep(ms, signal) {
 /** Counts failures since the last progress and computes the delay before the next retry. */
 export class Backoff {
   #options
+  #wasReached
   #failures = 0
   #since = performance.now()
 
-  /** @param {RetryOptions} options */
-  constructor(options) {
+  /**
+   * @param {RetryOptions} options
+   * @param {() => boolean} wasReached returns true once the API has answered
+   */
+  constructor(options, wasReached) {
     this.#options = options
+    this.#wasReached = wasReached
   }
 
   /** Resets the failure count and the elapsed time after progress. */
@@ -69,7 +76,8 @@ export class Backoff {
     const longest = Math.min(this.#options.initialBackoffMs * 2 ** this.#failures, MAX_BACKOFF_MS)
     // Half of the delay is random, so that clients that failed together don't retry together.
     const delay = Math.max(error.retryAfterMs ?? 0, longest * (0.5 + Math.random() / 2))
-    if (performance.now() - this.#since + delay > this.#options.maxElapsedMs) throw error
+    const maxElapsedMs = this.#wasReached() ? this.#options.maxElapsedMs : Math.min(this.#options.maxElapsedMs, MAX_UNREACHABLE_MS)
+    if (performance.now() - this.#since + delay > maxElapsedMs) throw error
     this.#failures += 1
     return delay
   }

@@ -159,6 +159,7 @@ export class Turn {
       if (name === 'delta') this.#delta(data.Text, data.Index)
       else if (name === 'reset') this.#reset(data.Reason)
       else if (name === 'status') this.#queue.push({ type: 'status', status: data })
+      else if (name === 'reasoning') this.#queue.push({ type: 'reasoning', text: data.Text, index: data.Index, round: data.Round })
       // Ignore other events: the answer never depends on them.
     }
     throw AptixError.interrupted()

@@ -83,7 +83,8 @@ export class Cloud {
    * @param {string} [token] value of `APTIX_TOKEN`
    */
   async console(token = '') {
-    const env = { ...process.env, APTIX_TOKEN: token }
+    // Without the record of running clouds, since the console of a local cloud is a page of its own.
+    const env = { ...process.env, APTIX_TOKEN: token, XDG_STATE_HOME: this.#folder }
     const child = spawn(program, ['console', '--api-url', this.api, '--port', '0'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
     for await (const line of createInterface({ input: child.stdout })) {
       const [, url] = /is running at (http\S+)\./.exec(line) ?? []

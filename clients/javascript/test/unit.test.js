@@ -7,6 +7,7 @@ import { suite, test } from 'node:test'
 import { ERROR_CODES } from '../src/errors.js'
 import { Aptix, AptixError } from '../src/index.js'
 import { Queue } from '../src/queue.js'
+import { Backoff, DEFAULT_RETRY } from '../src/retry.js'
 import { EventParser } from '../src/sse.js'
 import { MemoryStore, collect } from './cloud.js'
 
@@ -35,6 +36,19 @@ suite('event parser', () => {
 })
 
 suite('event queue', () => {
+  test('pieces of reasoning are merged until another model call begins', async () => {
+    const queue = new Queue()
+    const piece = (/** @type {string} */ text, /** @type {number} */ index, /** @type {number} */ round) =>
+      queue.push({ type: 'reasoning', text, index, round })
+    piece('Let', 0, 1)
+    piece(' me', 3, 1)
+    piece('Now', 0, 2)
+    queue.close()
+    assert.deepEqual(await queue.next(), { type: 'reasoning', text: 'Let me', index: 0, round: 1 })
+    assert.deepEqual(await queue.next(), { type: 'reasoning', text: 'Now', index: 0, round: 2 })
+    assert.equal(await queue.next(), undefined)
+  })
+
   test('deltas are merged and dropped by reset', async () => {
     const queue = new Queue()
     for (let n = 0; n < 1000; n++) queue.push({ type: 'delta', text: 'a', index: n })
@@ -193,8 +207,25 @@ suite('client', () => {
       Array.from({ length: 4 }, () => new TypeError('fetch failed')),
       { retry: { initialBackoffMs: 1, maxRetries: 3 } },
     )
-    await assert.rejects(aptix.session().send('Hi').final(), { code: 'Unreachable', status: undefined })
+    const message = "Can't reach the API at https://api.example/live. Is it running?"
+    await assert.rejects(aptix.session().send('Hi').final(), { code: 'Unreachable', status: undefined, message })
     assert.equal(requests.length, 4)
+  })
+
+  test('API that has never answered is tried for seconds, and one that has for longer', (context) => {
+    let now = 0
+    context.mock.method(performance, 'now', () => now)
+    const tried = (/** @type {boolean} */ wasReached) => {
+      const backoff = new Backoff(DEFAULT_RETRY, () => wasReached)
+      const startedAt = now
+      try {
+        for (;;) now += backoff.nextDelay(AptixError.unreachable('http://127.0.0.1:9', undefined))
+      } catch {
+        return now - startedAt
+      }
+    }
+    assert.ok(tried(false) <= 5_000)
+    assert.ok(tried(true) > 15_000)
   })
 
   test('silent connection counts as lost', async () => {
@@ -207,14 +238,16 @@ suite('client', () => {
     assert.deepEqual((await collect(aptix.session().send('Hi'))).types, ['retry', 'retry', 'retry', 'delta', 'result'])
   })
 
-  test('unknown events are ignored and status events delivered', async () => {
+  test('unknown events are ignored and status and reasoning events delivered', async () => {
     const status = { Phase: 'thinking', Attempt: 1, Round: 1 }
+    const reasoning = 'event: reasoning\ndata: {"Round":1,"Index":0,"Text":"Hm."}\n\n'
     const { aptix } = mockClient([
-      stream(`event: status\ndata: ${JSON.stringify(status)}\n\nid: 2\nevent: new\ndata: {}\n\nid: 3\nevent: result\ndata: ${succeeded}\n\n`),
+      stream(`event: status\ndata: ${JSON.stringify(status)}\n\n${reasoning}id: 2\nevent: new\ndata: {}\n\nid: 3\nevent: result\ndata: ${succeeded}\n\n`),
     ])
     const { events, types } = await collect(aptix.session().send('Hi'))
-    assert.deepEqual(types, ['status', 'delta', 'result'])
+    assert.deepEqual(types, ['status', 'reasoning', 'delta', 'result'])
     assert.deepEqual(events[0], { type: 'status', status })
+    assert.deepEqual(events[1], { type: 'reasoning', text: 'Hm.', index: 0, round: 1 })
   })
 
   test('status events alone do not reset the retry limit', async () => {

@@ -6,6 +6,7 @@ import asyncio
 import json
 import pickle
 import re
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, Union
@@ -13,8 +14,9 @@ from typing import Any, Union
 import httpx
 import pytest
 
-from aptix import AptixError, AsyncAptix, DeltaEvent, FolderStore, ResetEvent, RetryOptions
+from aptix import AptixError, AsyncAptix, DeltaEvent, FolderStore, ReasoningEvent, ResetEvent, RetryOptions
 from aptix._queue import EventQueue
+from aptix._retry import Backoff
 from aptix._sse import MAX_CHARS, EventParser, ServerEvent
 from aptix._threads import Portal
 from aptix.errors import NEW_TURN, SAME_REQUEST
@@ -57,6 +59,16 @@ async def test_queue_merges_deltas_and_drops_them_at_a_reset() -> None:
     queue.push(DeltaEvent("c", 1))
     queue.close()
     assert [await queue.next() for _ in range(3)] == [ResetEvent(), DeltaEvent("bc", 0), None]
+
+
+@runs
+async def test_queue_merges_reasoning_until_another_model_call_begins() -> None:
+    queue = EventQueue()
+    for text, index, number in [("Let", 0, 1), (" me", 3, 1), ("Now", 0, 2)]:
+        queue.push(ReasoningEvent(text, index, number))
+    queue.close()
+    merged = [ReasoningEvent("Let me", 0, 1), ReasoningEvent("Now", 0, 2), None]
+    assert [await queue.next() for _ in range(3)] == merged
 
 
 @runs
@@ -193,6 +205,25 @@ async def test_retries_stop_at_the_limit() -> None:
     with pytest.raises(AptixError) as caught:
         await api.client(retry=RetryOptions(initial_backoff=0.001, max_retries=3)).session().run("Hi")
     assert (caught.value.code, caught.value.status, len(api.requests)) == ("Unreachable", None, 4)
+    assert str(caught.value) == "Can't reach the API at https://api.example/live. Is it running?"
+
+
+def test_api_that_has_never_answered_is_tried_for_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+
+    def tried(was_reached: bool) -> float:
+        nonlocal now
+        backoff = Backoff(RetryOptions(), lambda: was_reached)
+        started = now
+        try:
+            while True:
+                now += backoff.next_delay(AptixError.unreachable(httpx.URL("http://127.0.0.1:9")))
+        except AptixError:
+            return now - started
+
+    assert tried(False) <= 5
+    assert tried(True) > 15
 
 
 @runs

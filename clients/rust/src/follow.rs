@@ -18,6 +18,13 @@ pub enum Event {
     Reset(Option<String>),
     /// The current phase of the turn.
     Status(Value),
+    /// More of the model's reasoning, which is not part of the answer.
+    Reasoning {
+        /// The text.
+        text: String,
+        /// True at the start of a model call's reasoning.
+        is_start: bool,
+    },
     /// The connection was lost, or the API asked to retry. The request is sent again after a delay.
     Retry(Error),
 }
@@ -153,6 +160,10 @@ impl Position {
                 on_event(Event::Reset(reason));
             }
             "status" => on_event(Event::Status(read(data)?)),
+            "reasoning" => {
+                let Delta { index, text } = serde_json::from_str(data).map_err(|_| Error::Interrupted)?;
+                on_event(Event::Reasoning { text, is_start: index == 0 });
+            }
             // Later versions may add events. The answer doesn't depend on them.
             _ => {}
         }

@@ -20,7 +20,7 @@
 //!     Event::Delta(delta) => text.push_str(&delta),
 //!     // The text so far is not the answer.
 //!     Event::Reset(_) => text.clear(),
-//!     Event::Status(_) | Event::Retry(_) => {}
+//!     Event::Status(_) | Event::Reasoning { .. } | Event::Retry(_) => {}
 //! };
 //! let result = api.follow(&request, &mut Position::default(), &mut show).await?;
 //! assert_eq!(result["PrimaryOutputText"], text);

@@ -5,7 +5,7 @@ use runtime::ClaimNames;
 use settings::Env;
 
 use crate::{
-    authorize::Authorizer, client_orgs::ClientOrgs, keys::Keys, mapping::ClaimMapping, token::Rules,
+    authorize::Authorizer, keys::Keys, mapping::ClaimMapping, table::LazyTable, token::Rules,
     usage::UsageKeys,
 };
 
@@ -15,7 +15,7 @@ pub(crate) fn start() -> Result<Authorizer, Error> {
     let mapping = ClaimMapping::read(&mut env, names);
     let usage = UsageKeys::read(&mut env);
     let rules = Rules::read(&mut env);
-    let clients = ClientOrgs::new(env.read(&settings::TABLE_NAME));
+    let table = LazyTable::new(env.read(&settings::TABLE_NAME));
     let jwks = env.read(&settings::OIDC_JWKS_URL);
     let on_aws = env.is_on_aws();
     for (setting, url) in [("OIDC_ISSUER", Some(&rules.issuer)), ("OIDC_JWKS_URL", jwks.as_ref())] {
@@ -26,5 +26,5 @@ pub(crate) fn start() -> Result<Authorizer, Error> {
     }
     env.finish()?;
     let keys = Keys::new(rules.issuer.clone(), jwks)?;
-    Ok(Authorizer { keys, rules, mapping, clients, usage })
+    Ok(Authorizer { keys, rules, mapping, table, usage })
 }

@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    client_orgs::ClientOrgs,
     keys::{KeyError, Keys},
     mapping::{CLIENT_WITHOUT_ORG, ClaimMapping},
+    table::LazyTable,
     token::{self, Rules, TokenError},
     usage::UsageKeys,
 };
@@ -37,7 +37,7 @@ pub(crate) struct Authorizer {
     pub(crate) keys: Keys,
     pub(crate) rules: Rules,
     pub(crate) mapping: ClaimMapping,
-    pub(crate) clients: ClientOrgs,
+    pub(crate) table: LazyTable,
     pub(crate) usage: UsageKeys,
 }
 
@@ -49,7 +49,7 @@ impl Authorizer {
         match self.context(token).await {
             Ok(mut context) => {
                 self.add_client_org(&mut context).await?;
-                let usage_key = self.usage.find(&context).map(str::to_owned);
+                let usage_key = self.usage_key(&context).await?;
                 Ok(allow_policy(&request.method_arn, context, usage_key))
             }
             Err(TokenError::Key(KeyError::Unavailable(unavailable))) => {
@@ -66,11 +66,20 @@ impl Authorizer {
     /// Adds the org of the client to the context of a token that names none.
     async fn add_client_org(&self, context: &mut Map<String, Value>) -> Result<(), Error> {
         let Some(Value::String(client)) = context.remove(CLIENT_WITHOUT_ORG) else { return Ok(()) };
-        let org = self.clients.find(&client).await.inspect_err(|unavailable| {
+        let org = self.table.get().await.client_org(&client).await.inspect_err(|unavailable| {
             tracing::error!(error = %causes(unavailable), "{}", contracts::log::CLIENT_ORG_UNREADABLE);
         })?;
         context.extend(org.map(|org| (context_key::ORG.to_owned(), Value::from(org.as_str()))));
         Ok(())
+    }
+
+    /// Returns the API key that the caller's requests count against. A key that can't be read is an error: without one, the
+    /// caller would have the limit of others.
+    async fn usage_key(&self, context: &Map<String, Value>) -> Result<Option<String>, Error> {
+        let key = self.usage.find(context, &self.table).await.inspect_err(|unavailable| {
+            tracing::error!(error = %causes(unavailable), "{}", contracts::log::USAGE_KEY_UNREADABLE);
+        })?;
+        Ok(key)
     }
 
     /// Returns the claims of a valid token.

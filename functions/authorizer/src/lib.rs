@@ -3,15 +3,16 @@
 //! If the stack's `AuthMode` is `oidc`, API Gateway calls it before a request reaches another function, and caches the
 //! answer as configured in `template.yaml`. It verifies the signature, the validity period and the audience of a token,
 //! and passes on the claims that the other functions read, as strings. Those functions interpret them
-//! (`runtime::ClaimNames`). A token without an org gets the org of its client application, which the table stores.
+//! (`runtime::ClaimNames`). A token without an org gets the org of its client application, which the table stores. Where
+//! callers are limited, the answer names the API key that the request counts against, also from the table.
 //!
 //! Permissions, sessions and turns are out of scope.
 
 mod app;
 mod authorize;
-mod client_orgs;
 mod keys;
 mod mapping;
+mod table;
 mod token;
 mod usage;
 

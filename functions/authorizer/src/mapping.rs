@@ -199,6 +199,53 @@ mod tests {
         assert_eq!(context(&set, &complete)["org"], "acme");
     }
 
+    /// The parameters of each provider in the guide, with the claims of its tokens that concern the caller.
+    #[test]
+    fn providers_of_the_guide_name_org_user_and_operator() {
+        let tokens = [
+            (
+                "Entra ID",
+                json!({"tid": "acme", "oid": "ada", "sub": "other", "azp": "web", "roles": ["operators"]}),
+            ),
+            (
+                "Okta",
+                json!({"cid": "web", "uid": "ada", "sub": "ada@acme.org", "groups": ["org:acme", "operators"]}),
+            ),
+            (
+                "Auth0",
+                json!({"org_id": "acme", "sub": "ada", "azp": "web", "permissions": ["operate:aptix"]}),
+            ),
+            ("Google", json!({"hd": "acme", "sub": "ada", "azp": "web"})),
+        ];
+        let guide = include_str!("../../../docs/guides/deploying.md");
+        for (provider, claims) in tokens {
+            let line = guide
+                .lines()
+                .find(|line| line.starts_with(&format!("{provider} ")) && line.contains("OidcIssuer="));
+            let parameters = line.unwrap_or_else(|| panic!("no parameters of {provider}")).split_whitespace();
+            let set: Vec<(&str, &str)> = parameters
+                .filter_map(|parameter| parameter.split_once('='))
+                .filter_map(|(name, value)| {
+                    let setting = match name {
+                        "OrgClaim" => "ORG_CLAIM",
+                        "OrgGroupPrefix" => "ORG_GROUP_PREFIX",
+                        "UserClaim" => "USER_CLAIM",
+                        "OperatorClaim" => "OPERATOR_CLAIM",
+                        "OperatorGroup" => "OPERATOR_GROUP",
+                        _ => return None,
+                    };
+                    Some((setting, value))
+                })
+                .collect();
+            let read = context(&set, &claims);
+            let operator = if provider == "Google" { Value::Null } else { json!("true") };
+            assert_eq!(
+                (&read["org"], &read["user"], &read["operator"]),
+                (&json!("acme"), &json!("ada"), &operator)
+            );
+        }
+    }
+
     #[test]
     fn operator_needs_the_group_or_the_value_true() {
         let claims = json!({"custom:operator": ["true", "x"]});

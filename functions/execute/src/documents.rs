@@ -1,45 +1,71 @@
 //! Changes of documents by operators and agent editors: `PUT` and `DELETE …/agents/{ContextId}`,
 //! `POST …/agents/{ContextId}/rollback`, `PUT …/agents/{ContextId}/rollout`, and the same of conversation contexts and
-//! modes, which have no rollouts. Operators alone replace budgets and org settings: `PUT …/budgets`, `PUT …/org-settings`.
+//! modes, which have no rollouts. Operators alone write connections: `PUT …/connections/{ContextId}`, `PUT …/secret` and
+//! `POST …/try`. They alone replace budgets and org settings: `PUT …/budgets`, `PUT …/org-settings`.
 
 use agent::context::{ContextKind, Rollout};
 use axum::{Extension, Router, extract::State};
 use contracts::{
-    operations::{self, contexts as kinds},
-    request::{Budgets, ContextText, OrgSettings, RollbackRequest, RolloutRequest},
+    operations,
+    request::{
+        Budgets, ConnectionSecretRequest, ContextText, OrgSettings, RollbackRequest, RolloutRequest,
+        ToolTrialRequest,
+    },
 };
 use runtime::{
-    AuthenticatedCaller, CachePolicy, IfNoneMatch, OperationRoutes, Reply, WriteCondition, path::ContextPath,
+    AuthenticatedCaller, CachePolicy, IfNoneMatch, OperationRoutes, Reply, WriteCondition,
     request_body::JsonBody,
 };
-use service::app::{App, error_reply};
+use service::{
+    app::{App, error_reply},
+    handlers::{NamedContext, for_each_kind},
+};
 use turns::{
     document_view::DocumentView,
-    flow::{self, NewDocument, Precondition, context_id, put_document},
+    flow::{self, NewDocument, Precondition, put_document},
     refusal::Refusal,
 };
 
 /// Returns the routes of all documents.
 pub(crate) fn routes() -> Router<App> {
-    let kinds = [
-        (&kinds::AGENTS, ContextKind::Agent),
-        (&kinds::CONVERSATION_CONTEXTS, ContextKind::Conversation),
-        (&kinds::MODES, ContextKind::Mode),
-    ];
     let router = Router::new()
         .serve(&operations::SET_BUDGETS, put_budgets)
-        .serve(&operations::SET_ORG_SETTINGS, put_org_settings);
-    kinds.into_iter().fold(router, |router, (operations, kind)| {
-        let of_kind = Router::new()
+        .serve(&operations::SET_ORG_SETTINGS, put_org_settings)
+        .merge(connection_routes().layer(Extension(ContextKind::Connection)));
+    for_each_kind(router, |operations| {
+        let router = Router::new()
             .serve(&operations.put, put_context)
             .serve(&operations.delete, delete_context)
             .serve(&operations.roll_back, roll_back);
-        let of_kind = match &operations.roll_out {
-            Some(operation) => of_kind.serve(operation, roll_out),
-            None => of_kind,
-        };
-        router.merge(of_kind.layer(Extension(kind)))
+        match &operations.roll_out {
+            Some(operation) => router.serve(operation, roll_out),
+            None => router,
+        }
     })
+}
+
+fn connection_routes() -> Router<App> {
+    Router::new()
+        .serve(&operations::SET_CONNECTION_SECRET, put_connection_secret)
+        .serve(&operations::TRY_TOOL, try_tool)
+}
+
+async fn put_connection_secret(
+    State(app): State<App>,
+    NamedContext { caller, id, .. }: NamedContext,
+    JsonBody(secret): JsonBody<ConnectionSecretRequest>,
+) -> Result<Reply, Reply> {
+    let stored =
+        flow::set_connection_secret(&app.adapters, &app.connection_secrets, &caller, id, secret).await;
+    stored.map(Reply::ok).map_err(error_reply)
+}
+
+async fn try_tool(
+    State(app): State<App>,
+    NamedContext { caller, id, .. }: NamedContext,
+    JsonBody(request): JsonBody<ToolTrialRequest>,
+) -> Result<Reply, Reply> {
+    flow::try_tool(&app.adapters, &caller, id, &request).await.map(Reply::ok).map_err(error_reply)
 }
 
 async fn put_budgets(
@@ -64,50 +90,38 @@ async fn put_org_settings(
 
 async fn put_context(
     State(app): State<App>,
-    Extension(kind): Extension<ContextKind>,
-    AuthenticatedCaller(caller): AuthenticatedCaller,
-    path: ContextPath,
+    NamedContext { caller, id, .. }: NamedContext,
     required: WriteCondition,
     JsonBody(text): JsonBody<ContextText>,
 ) -> Result<Reply, Reply> {
-    let id = context_id(&caller, kind, &path.id).map_err(error_reply)?;
     let new = NewDocument::Context(id, text.as_str().to_owned());
     with_tag(put_document(&app.adapters, &caller, new, &precondition(required)).await)
 }
 
 async fn roll_back(
     State(app): State<App>,
-    Extension(kind): Extension<ContextKind>,
-    AuthenticatedCaller(caller): AuthenticatedCaller,
-    path: ContextPath,
+    NamedContext { caller, id, .. }: NamedContext,
     required: WriteCondition,
     JsonBody(request): JsonBody<RollbackRequest>,
 ) -> Result<Reply, Reply> {
-    let id = context_id(&caller, kind, &path.id).map_err(error_reply)?;
     with_tag(flow::roll_back(&app.adapters, &caller, id, request.version, &precondition(required)).await)
 }
 
 async fn roll_out(
     State(app): State<App>,
-    Extension(kind): Extension<ContextKind>,
-    AuthenticatedCaller(caller): AuthenticatedCaller,
-    path: ContextPath,
+    NamedContext { caller, id, .. }: NamedContext,
     required: WriteCondition,
     JsonBody(request): JsonBody<RolloutRequest>,
 ) -> Result<Reply, Reply> {
-    let id = context_id(&caller, kind, &path.id).map_err(error_reply)?;
     let rollout = Rollout { version: request.version, percent: request.percent };
     with_tag(flow::roll_out(&app.adapters, &caller, id, rollout, &precondition(required)).await)
 }
 
 async fn delete_context(
     State(app): State<App>,
-    Extension(kind): Extension<ContextKind>,
-    AuthenticatedCaller(caller): AuthenticatedCaller,
-    path: ContextPath,
+    NamedContext { caller, id, .. }: NamedContext,
     required: WriteCondition,
 ) -> Result<Reply, Reply> {
-    let id = context_id(&caller, kind, &path.id).map_err(error_reply)?;
     let deleted = flow::delete_context(&app.adapters, &caller, id, &precondition(required)).await;
     deleted.map(Reply::ok).map_err(error_reply)
 }

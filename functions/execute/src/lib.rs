@@ -2,6 +2,8 @@
 //!
 //! Each route has its own file. The `service` crate does the wiring.
 
+mod ag_ui;
+mod anthropic;
 mod cancel_turn;
 mod change_session;
 mod delete_session;
@@ -10,6 +12,8 @@ mod end_turn;
 mod fork_session;
 mod give_feedback;
 mod import_sessions;
+mod knowledge;
+mod mcp;
 mod openai;
 mod quarantine_session;
 mod rerun_turn;
@@ -18,7 +22,8 @@ mod run_turn;
 
 use std::process::ExitCode;
 
-use axum::Router;
+use anthropic_api::http::reshape;
+use axum::{Router, middleware};
 use contracts::operations;
 use runtime::OperationRoutes;
 use service::app::App;
@@ -31,8 +36,14 @@ pub fn run() -> ExitCode {
 async fn serve() -> Result<(), lambda_http::Error> {
     let app = App::start().await?;
     let response_mode = app.response_mode;
-    let routes = if app.serves_openai_api { routes().merge(openai::routes()) } else { routes() };
+    let routes = if app.serves_openai_api { routes().merge(front_routes()) } else { routes() };
     runtime::api::serve(routes.with_state(app), response_mode).await
+}
+
+/// Returns the routes of the APIs of others.
+fn front_routes() -> Router<App> {
+    let openai = openai::routes().layer(middleware::from_fn(reshape));
+    openai.merge(anthropic::routes()).merge(ag_ui::routes()).merge(mcp::routes())
 }
 
 fn routes() -> Router<App> {
@@ -50,5 +61,7 @@ fn routes() -> Router<App> {
         .serve(&operations::RESTORE_SESSION, restore_session::restore_session)
         .serve(&operations::QUARANTINE_SESSION, quarantine_session::quarantine)
         .serve(&operations::RELEASE_SESSION, quarantine_session::release)
+        .serve(&operations::UPLOAD_KNOWLEDGE, knowledge::upload)
+        .serve(&operations::DELETE_KNOWLEDGE, knowledge::delete)
         .merge(documents::routes())
 }

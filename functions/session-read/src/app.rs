@@ -5,12 +5,14 @@ use std::sync::Arc;
 use axum::extract::FromRef;
 use protocol::{Caller, timing::Timing};
 use runtime::{
-    ClaimNames, Reply, api::ResponseMode, page_token::PageTokens, query::ListScope, stream::KeepAlive,
+    ClaimNames, Reply, api::ResponseMode, id_key::IdKeys, page_token::PageTokens, query::ListScope,
+    stream::KeepAlive,
 };
+pub(crate) use service::handlers::error_reply;
 use service::session_index::{self, SessionIndex, SessionIndexTimeouts};
 use settings::Env;
 use storage::{Clients, Objects, Table, Uploads};
-use turns::{flow::SessionReader, refusal::Refusal};
+use turns::flow::SessionReader;
 
 use crate::parameters::Page;
 
@@ -31,6 +33,8 @@ pub(crate) struct App {
     pub(crate) serves_openai_api: bool,
     /// The model for contexts that name none.
     pub(crate) model: Arc<str>,
+    /// The keys of ids that follow from requests.
+    pub(crate) id_keys: IdKeys,
     tokens: PageTokens,
     claims: Arc<ClaimNames>,
 }
@@ -44,6 +48,7 @@ impl App {
         let claims = Arc::new(ClaimNames::read(&mut env));
         let response_mode = ResponseMode::read(&mut env);
         let tokens = PageTokens::read(&mut env);
+        let id_keys = IdKeys::read(&mut env);
         let serves_openai_api = env.read(&settings::OPENAI_COMPATIBLE_API);
         let model = env.read(&settings::OPENAI_MODEL).into();
         let index = session_index::Settings::read(&mut env);
@@ -63,6 +68,7 @@ impl App {
             response_mode,
             serves_openai_api,
             model,
+            id_keys,
             tokens,
             claims,
         })
@@ -75,15 +81,16 @@ impl App {
         list: &ListScope,
         page: &Page,
     ) -> Result<Option<String>, Reply> {
-        page.token().map(|token| self.tokens.open(caller, list, token)).transpose()
+        page.token().map(|token| self.open_token(caller, list, token)).transpose()
+    }
+
+    /// Decrypts a page token.
+    pub(crate) fn open_token(&self, caller: &Caller, list: &ListScope, token: &str) -> Result<String, Reply> {
+        self.tokens.open(caller, list, token)
     }
 
     /// Encrypts the end position of a page into its token.
     pub(crate) fn seal_page_token(&self, caller: &Caller, list: &ListScope, position: &mut Option<String>) {
         *position = position.take().map(|position| self.tokens.seal(caller, list, &position));
     }
-}
-
-pub(crate) fn error_reply(refusal: Refusal) -> Reply {
-    Reply::errors_with_cause(&refusal, refusal.errors())
 }

@@ -3,15 +3,15 @@
 
 use agent::context::ContextKind;
 use axum::{Extension, Router, extract::State};
-use contracts::operations::{self, contexts as kinds};
+use contracts::operations;
 use protocol::Caller;
 use runtime::{
     AuthenticatedCaller, CachePolicy, IfNoneMatch, OperationRoutes, Reply,
-    path::ContextPath,
     query::{ListScope, Query},
 };
+use service::handlers::{NamedContext, for_each_kind};
 use turns::{
-    flow::{context_id, list_contexts, read_document, read_version, read_versions},
+    flow::{list_contexts, read_document, read_version, read_versions},
     ports::DocumentId,
 };
 
@@ -22,21 +22,15 @@ use crate::{
 
 /// Returns the routes of all documents.
 pub(crate) fn routes() -> Router<App> {
-    let kinds = [
-        (&kinds::AGENTS, ContextKind::Agent),
-        (&kinds::CONVERSATION_CONTEXTS, ContextKind::Conversation),
-        (&kinds::MODES, ContextKind::Mode),
-    ];
     let router = Router::new()
         .serve(&operations::READ_BUDGETS, budgets)
         .serve(&operations::READ_ORG_SETTINGS, org_settings);
-    kinds.into_iter().fold(router, |router, (operations, kind)| {
-        let of_kind = Router::new()
+    for_each_kind(router, |operations| {
+        Router::new()
             .serve(&operations.list, list)
             .serve(&operations.read, context)
             .serve(&operations.versions, versions)
-            .serve(&operations.version, version);
-        router.merge(of_kind.layer(Extension(kind)))
+            .serve(&operations.version, version)
     })
 }
 
@@ -58,12 +52,9 @@ async fn org_settings(
 
 async fn context(
     State(app): State<App>,
-    Extension(kind): Extension<ContextKind>,
-    AuthenticatedCaller(caller): AuthenticatedCaller,
-    path: ContextPath,
+    NamedContext { caller, id, .. }: NamedContext,
     if_none_match: IfNoneMatch,
 ) -> Result<Reply, Reply> {
-    let id = context_id(&caller, kind, &path.id).map_err(error_reply)?;
     read(&app, &caller, &id.into(), &if_none_match).await
 }
 
@@ -98,13 +89,10 @@ async fn list(
 
 async fn versions(
     State(app): State<App>,
-    Extension(kind): Extension<ContextKind>,
-    AuthenticatedCaller(caller): AuthenticatedCaller,
-    path: ContextPath,
+    NamedContext { caller, id, .. }: NamedContext,
     list: ListScope,
     Query(page): Query<Page>,
 ) -> Result<Reply, Reply> {
-    let id = context_id(&caller, kind, &path.id).map_err(error_reply)?;
     let position = app.open_page_token(&caller, &list, &page)?;
     let versions = read_versions(&app.documents, &caller, id, page.size(), position.as_deref()).await;
     let mut versions = versions.map_err(error_reply)?;
@@ -114,11 +102,8 @@ async fn versions(
 
 async fn version(
     State(app): State<App>,
-    Extension(kind): Extension<ContextKind>,
-    AuthenticatedCaller(caller): AuthenticatedCaller,
-    path: ContextPath,
+    NamedContext { caller, id, version }: NamedContext,
 ) -> Result<Reply, Reply> {
-    let id = context_id(&caller, kind, &path.id).map_err(error_reply)?;
-    let version = read_version(&app.documents, &caller, &id, &path.version).await;
+    let version = read_version(&app.documents, &caller, &id, &version).await;
     version.map(Reply::ok).map_err(error_reply)
 }

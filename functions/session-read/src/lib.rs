@@ -2,9 +2,11 @@
 //!
 //! Changes nothing. Its role may only write the object of an answer, which is created on demand.
 
+mod ag_ui;
 mod app;
 mod documents;
 mod exports;
+mod knowledge;
 mod openai;
 mod parameters;
 mod payloads;
@@ -15,8 +17,10 @@ mod usage;
 
 use std::process::ExitCode;
 
-use axum::Router;
+use anthropic_api::http::reshape;
+use axum::{Router, middleware, routing::any};
 use contracts::operations;
+use mcp_api::error::method_not_allowed;
 use runtime::OperationRoutes;
 
 /// Serves invocations until the Lambda service stops the process. Logs a failure to start.
@@ -27,7 +31,10 @@ pub fn run() -> ExitCode {
 async fn serve() -> Result<(), lambda_http::Error> {
     let app = app::App::start().await?;
     let response_mode = app.response_mode;
-    let routes = if app.serves_openai_api { routes().merge(openai::routes()) } else { routes() };
+    let mcp = || Router::new().route(mcp_api::PATH, any(method_not_allowed));
+    let openai = || openai::routes().layer(middleware::from_fn(reshape));
+    let fronts = || openai().merge(ag_ui::routes()).merge(mcp());
+    let routes = if app.serves_openai_api { routes().merge(fronts()) } else { routes() };
     runtime::api::serve(routes.with_state(app), response_mode).await
 }
 
@@ -55,5 +62,7 @@ fn routes() -> Router<app::App> {
         .serve(&operations::READ_MODEL_REQUEST, payloads::model_request)
         .serve(&operations::READ_MODEL_RESPONSE, payloads::model_response)
         .serve(&operations::READ_FILE, payloads::file)
+        .serve(&operations::LIST_KNOWLEDGE, knowledge::list)
+        .serve(&operations::READ_KNOWLEDGE, knowledge::document)
         .merge(documents::routes())
 }

@@ -26,12 +26,16 @@ impl App {
     pub(crate) async fn start() -> Result<Self, Error> {
         let mut env = Env::from_process();
         let storage = storage::Settings::read(&mut env);
+        let loaded = providers::load_stored(&mut env, &storage).await?;
         let timing = runtime::timing(&mut env);
         let providers = providers::Settings::read_for_finalizer(&mut env);
         let titles = titles::Settings::read(&mut env, &providers);
         let index = session_index::Settings::read(&mut env);
         env.finish()?;
-        let Clients { table, objects, queue, secrets, .. } = Clients::load(&storage).await;
+        let Clients { table, objects, queue, secrets, .. } = match loaded {
+            Some(clients) => clients,
+            None => Clients::load(&storage).await,
+        };
         let providers = providers.with_keys(&secrets);
         let stored_responses = StoredResponses::new(providers.clone())?;
         let index = index.map(|index| index.index(&secrets, SessionIndexTimeouts::INDEXING)).transpose()?;

@@ -19,19 +19,19 @@ use protocol::{
     id::{SessionKey, TurnKey},
     queue_message::{FinalizeMessage, REDRIVE_REASON},
 };
-use runtime::{Invocation, telemetry::traces};
+use runtime::{
+    Invocation,
+    sqs::{SqsBatchResponse, SqsEvent, SqsMessage},
+    telemetry::traces,
+};
 use tokio::time::timeout;
 use tracing::{Instrument, Span, field::Empty};
 use turns::{
-    flow::{finalize_turn, has_titles, purge_session, sweep_purges, sweep_turns, write_title},
+    flow::{Finalized, finalize_turn, has_titles, purge_session, sweep_purges, sweep_turns, write_title},
     ports::Unavailable,
 };
 
-use crate::{
-    app::App,
-    event::{SqsBatchResponse, SqsEvent, SqsMessage},
-    index,
-};
+use crate::{app::App, index};
 
 /// The number of messages that are handled concurrently.
 const CONCURRENCY: usize = 4;
@@ -133,19 +133,14 @@ fn message_span(message: &SqsMessage, request_id: &str) -> Span {
         session = Empty,
         turn = Empty,
     );
-    traces::join(&span, traces::message_context(attribute(message, "traceparent")));
+    traces::join(&span, traces::message_context(message.attribute("traceparent")));
     span
-}
-
-/// Returns the text of a message attribute.
-fn attribute<'a>(message: &'a SqsMessage, name: &str) -> Option<&'a str> {
-    message.message_attributes.get(name)?.string_value.as_deref()
 }
 
 async fn handle_one(app: &App, message: SqsMessage, budget: Duration) -> MessageResult {
     let result = dispatch(app, message.body.as_deref().unwrap_or_default(), budget).await;
     // The span has the org, the session and the turn by now.
-    if let Some(reason) = attribute(&message, REDRIVE_REASON) {
+    if let Some(reason) = message.attribute(REDRIVE_REASON) {
         tracing::info!(action = "redrive", operator = true, reason, "{}", contracts::log::AUDIT);
     }
     let (failed, message) = (result.is_err(), message.message_id.unwrap_or_default());
@@ -174,7 +169,13 @@ async fn dispatch(app: &App, body: &str, budget: Duration) -> Result<FollowUp, F
             )
             .await;
             let finalized = finalized?;
-            tracing::info!(finalized, "{}", contracts::log::TURN_MESSAGE_HANDLED);
+            let is_done = finalized.is_done();
+            tracing::info!(finalized = is_done, "{}", contracts::log::TURN_MESSAGE_HANDLED);
+            if finalized == Finalized::Purging {
+                let done = purge_session(adapters, external, &session, budget).await?;
+                tracing::info!(done, "{}", contracts::log::PURGE);
+                return Ok(FollowUp::default());
+            }
             let titles = gets_title.then_some(turn).into_iter().collect();
             Ok(FollowUp { titles, ..FollowUp::from_session(session) })
         }

@@ -6,13 +6,12 @@
 
 mod app;
 mod batch;
-mod event;
 mod index;
 
 use std::{process::ExitCode, sync::Arc};
 
-use event::SqsEvent;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
+use runtime::sqs::SqsEvent;
 
 /// Serves invocations until the Lambda service stops the process. Logs a failure to start.
 pub fn run() -> ExitCode {

@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use contracts::paths;
 use protocol::queue_message::FinalizeMessage;
 use serde_json::{Value, json};
@@ -80,15 +79,12 @@ impl Client {
     ) -> Result<(String, Duration), Failure> {
         let turn = id();
         let script = match shape {
-            Shape::Buffered | Shape::Streamed | Shape::OpenAi | Shape::OpenAiStreamed => {
+            Shape::Buffered | Shape::Streamed => {
                 format!("delay {}ms; {ANSWER}", model.as_millis())
             }
             Shape::ToolRound => format!("call workspace_read_file {{\"path\":\"a.rs\"}}; then; {ANSWER}"),
         };
         let instruction = instruction(&script);
-        if matches!(shape, Shape::OpenAi | Shape::OpenAiStreamed) {
-            return self.openai_turn(session, shape, &instruction).await;
-        }
         let mut body = json!({"SessionId": session, "TurnId": turn, "Streaming": shape.is_streamed(),
                               "Instruction": instruction});
         if let (Shape::ToolRound, Some(members)) = (shape, body.as_object_mut()) {
@@ -108,29 +104,7 @@ impl Client {
         Ok((turn, sent.elapsed()))
     }
 
-    /// Runs a turn over the OpenAI-compatible API. Returns its id and its duration.
-    async fn openai_turn(
-        &self,
-        session: &str,
-        shape: Shape,
-        input: &str,
-    ) -> Result<(String, Duration), Failure> {
-        let body = json!({
-            "model": "agent/default", "conversation": format!("conv_{session}"), "input": input,
-            "stream": shape.is_streamed(),
-        });
-        let sent = Instant::now();
-        let answer = self.post("/v1/responses", body.to_string()).await?;
-        expect_contains("\"status\":\"completed\"", &answer)?;
-        let took = sent.elapsed();
-        let id = answer.split_once("\"resp_").and_then(|(_, rest)| rest.split('"').next());
-        let decoded = id.and_then(|id| URL_SAFE_NO_PAD.decode(id).ok());
-        let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
-        let turn = decoded.split('/').nth(1).ok_or("the response has no id of a turn")?;
-        Ok((turn.to_owned(), took))
-    }
-
-    async fn post(&self, path: &str, body: String) -> Result<String, Failure> {
+    pub(crate) async fn post(&self, path: &str, body: String) -> Result<String, Failure> {
         let request = self.http.post(format!("{}{path}", self.api)).bearer_auth(&self.token);
         Ok(request.header("content-type", "application/json").body(body).send().await?.text().await?)
     }
@@ -181,6 +155,11 @@ impl Client {
     }
 }
 
+/// Returns the instruction of an ordinary turn, whose model answers at once.
+pub(crate) fn ordinary_instruction() -> String {
+    instruction(&format!("delay 0ms; {ANSWER}"))
+}
+
 /// Returns an instruction of the ordinary length, with a script for the model.
 fn instruction(script: &str) -> String {
     let mut instruction = format!("Write [[script: {script}]] ");
@@ -188,7 +167,7 @@ fn instruction(script: &str) -> String {
     instruction
 }
 
-fn expect_contains(what: &str, answer: &str) -> Result<(), Failure> {
+pub(crate) fn expect_contains(what: &str, answer: &str) -> Result<(), Failure> {
     let start: String = answer.chars().take(500).collect();
     if answer.contains(what) {
         Ok(())

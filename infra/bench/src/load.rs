@@ -33,8 +33,6 @@ impl fmt::Display for Load {
             Shape::Buffered => "buffered",
             Shape::Streamed => "streamed",
             Shape::ToolRound => "tool-round",
-            Shape::OpenAi => "OpenAI-compatible buffered",
-            Shape::OpenAiStreamed => "OpenAI-compatible streamed",
         };
         write!(f, "{shape} turns, {} at once, model latency {} ms", self.concurrency, self.model.as_millis())
     }

@@ -26,7 +26,7 @@ struct Bench {
     /// Program whose functions are measured [default: `aptix` beside this program]
     #[arg(long, value_name = "PROGRAM")]
     program: Option<PathBuf>,
-    /// Another build of that program to compare with; `floor`, `openai` and `stream` ignore it
+    /// Another build of that program to compare with; `floor`, `fronts` and `stream` ignore it
     #[arg(long, value_name = "PROGRAM")]
     baseline: Option<PathBuf>,
     /// File for the metrics as JSON Lines
@@ -62,9 +62,8 @@ enum BenchPart {
     History,
     /// Turns compared with a program that makes their calls and nothing else
     Floor,
-    /// Turns over the OpenAI-compatible API compared with turns over our own, turn by turn
-    #[value(name = "openai")]
-    OpenAi,
+    /// Turns over the APIs of other vendors compared with turns over our own, turn by turn
+    Fronts,
     /// Time from a request's arrival at `execute` until the model has the turn's request
     FirstToken,
     /// Many turns in few processes, whose memory must not grow
@@ -83,7 +82,7 @@ impl BenchPart {
             Self::Scaling => Part::Scaling,
             Self::History => Part::History,
             Self::Floor => Part::Floor,
-            Self::OpenAi => Part::OpenAi,
+            Self::Fronts => Part::Fronts,
             Self::FirstToken => Part::FirstToken,
             Self::Soak => Part::Soak,
             Self::Stream => return None,

@@ -17,7 +17,7 @@ use crate::metric::Metrics;
 use crate::shape::Shape;
 use crate::soak::{self, SoakOptions};
 use crate::system::System;
-use crate::{deployed, first_token, floor, history_growth, load, openai, scaling, start, turn_calls};
+use crate::{deployed, first_token, floor, fronts, history_growth, load, scaling, start, turn_calls};
 
 /// A part of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +35,8 @@ pub enum Part {
     History,
     /// Turns compared with the floor: a program that makes their calls and nothing else.
     Floor,
-    /// Turns over the OpenAI-compatible API compared with turns over our own, turn by turn.
-    OpenAi,
+    /// Turns over the APIs of other vendors compared with turns over our own, turn by turn.
+    Fronts,
     /// Time from a request's arrival at `execute` until the model has the turn's request.
     FirstToken,
     /// Many turns in few processes, whose memory must not grow.
@@ -65,11 +65,9 @@ pub struct Options {
 }
 
 /// Loads under which turns are measured.
-const LOADS: [Load; 9] = [
+const LOADS: [Load; 7] = [
     Load { shape: Shape::Buffered, concurrency: 1, model: Duration::ZERO },
     Load { shape: Shape::Streamed, concurrency: 1, model: Duration::ZERO },
-    Load { shape: Shape::OpenAi, concurrency: 1, model: Duration::ZERO },
-    Load { shape: Shape::OpenAiStreamed, concurrency: 1, model: Duration::ZERO },
     Load { shape: Shape::ToolRound, concurrency: 1, model: Duration::ZERO },
     Load { shape: Shape::Buffered, concurrency: 16, model: Duration::ZERO },
     Load { shape: Shape::Streamed, concurrency: 16, model: Duration::ZERO },
@@ -100,7 +98,7 @@ pub async fn measure(options: &Options, report: impl Fn(&str)) -> Result<Metrics
             Part::Scaling => bench.scaling(&mut metrics).await?,
             Part::History => bench.history(&mut metrics).await?,
             Part::Floor => bench.floor(&mut metrics).await?,
-            Part::OpenAi => bench.openai(&mut metrics).await?,
+            Part::Fronts => bench.fronts(&mut metrics).await?,
             Part::FirstToken => bench.first_token(&mut metrics).await?,
             Part::Soak => bench.soak(&mut metrics).await?,
         }
@@ -204,15 +202,15 @@ impl<T: Fn(&str)> Bench<'_, T> {
         Ok(())
     }
 
-    /// Compares the OpenAI-compatible API with our own, which takes the place of the baseline.
-    async fn openai(&self, metrics: &mut Metrics) -> Result<(), Failure> {
+    /// Compares the APIs of other vendors with our own, which takes the place of the baseline.
+    async fn fronts(&self, metrics: &mut Metrics) -> Result<(), Failure> {
         for program in self.programs.iter().take(1) {
             let system = System::start(program, 0).await?;
             for round in 1..=self.rounds {
-                for pair in &openai::PAIRS {
+                for pair in &fronts::PAIRS {
                     self.report_round(round, pair);
-                    let [openai, own] = openai::run(&system, pair, self.turns).await?;
-                    metrics.add(0, openai);
+                    let [front, own] = fronts::run(&system, pair, self.turns).await?;
+                    metrics.add(0, front);
                     metrics.add(1, own);
                 }
             }

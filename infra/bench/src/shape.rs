@@ -9,15 +9,11 @@ pub(crate) enum Shape {
     Streamed,
     /// With a round of client tools: two requests and two model calls.
     ToolRound,
-    /// Buffered response of the OpenAI-compatible API.
-    OpenAi,
-    /// Streamed response of the OpenAI-compatible API, read to its end.
-    OpenAiStreamed,
 }
 
 impl Shape {
     /// True if the response is streamed.
     pub(crate) fn is_streamed(self) -> bool {
-        matches!(self, Self::Streamed | Self::OpenAiStreamed)
+        self == Self::Streamed
     }
 }

@@ -75,6 +75,16 @@ impl std::fmt::Debug for Refresh {
 }
 
 impl SignIn {
+    /// Returns the command that signs in again.
+    #[must_use]
+    pub fn command(&self) -> String {
+        if let Some(stack) = &self.stack {
+            return format!("aptix sign-in --stack {stack}");
+        }
+        let (Refresh::Cognito { client_id, .. } | Refresh::Oidc { client_id, .. }) = &self.refresh;
+        format!("aptix sign-in --api-url {} --client-id {client_id}", self.api_url)
+    }
+
     /// Returns a claim of the token that is a string.
     #[must_use]
     pub fn claim(&self, name: &str) -> Option<String> {

@@ -28,7 +28,10 @@ pub enum StackError {
     #[error(transparent)]
     Aws(#[from] AwsError),
     /// The account has no such stack in the region.
-    #[error("No stack {name:?} in {region}. Check the name, AWS_REGION and AWS_PROFILE.")]
+    #[error(
+        "No stack {name:?} in {region}. Check AWS_REGION and AWS_PROFILE, and list the stacks with `aws cloudformation \
+         list-stacks --region {region}`."
+    )]
     Unknown {
         /// The stack's name.
         name: String,

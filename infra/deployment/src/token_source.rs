@@ -23,8 +23,13 @@ pub struct TokenSource {
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The sign-in has expired, or was revoked.
-    #[error("Your sign-in to {0} has expired. Sign in again with `aptix sign-in`.")]
-    Expired(String),
+    #[error("Your sign-in to {api_url} has expired. Sign in again with `{command}`.")]
+    Expired {
+        /// URL of the API.
+        api_url: String,
+        /// The command that signs in again.
+        command: String,
+    },
     /// The user pool can't be reached.
     #[error("Can't refresh the sign-in")]
     Cognito(#[from] CognitoError),
@@ -70,7 +75,7 @@ fn is_valid(sign_in: &SignIn) -> bool {
 }
 
 async fn refresh(mut sign_in: SignIn) -> Result<SignIn, TokenError> {
-    let expired = TokenError::Expired(sign_in.api_url.clone());
+    let expired = TokenError::Expired { api_url: sign_in.api_url.clone(), command: sign_in.command() };
     let token = match &mut sign_in.refresh {
         Refresh::Cognito { endpoint, client_id, refresh_token } => {
             let (token, rotated) = match cognito::refresh(endpoint, client_id, refresh_token).await {

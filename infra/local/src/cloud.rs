@@ -13,7 +13,7 @@ use crate::console::{self, Console, Issuer, Machine};
 use crate::data_folder::DataFolder;
 use crate::disk_space::DiskSpace;
 use crate::docs;
-use crate::endpoints::Endpoints;
+use crate::endpoints::{Endpoints, port_of};
 use crate::error::Error;
 use crate::event_source::{self, Mapping, Switch};
 use crate::function::Function;
@@ -23,25 +23,30 @@ use crate::listener::{Listener, Server};
 use crate::options::{Model, Options};
 use crate::service_keys::ServiceKeys;
 use crate::services::Services;
-use crate::services::provision::{self, BUCKET, Clients, QUEUE, TABLE};
+use crate::services::provision::{self, BUCKET, Clients, KNOWLEDGE_QUEUE, QUEUE, TABLE};
 use crate::token::{Identity, Tokens};
-use crate::{aws_credentials, discovery, environment, file_descriptor_limit, sweep_timer};
+use crate::{aws_credentials, discovery, environment, file_descriptor_limit, secret, sweep_timer};
 
 /// Time that a shutdown waits for running invocations.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Documents that are indexed at a time, since each may take a processor and much memory.
+const MAX_INDEXERS: usize = 2;
+
 /// A running local cloud. Dropping it stops it; [`Cloud::shutdown`] also waits until it has stopped.
 pub struct Cloud {
     endpoints: Endpoints,
+    port: u16,
     clients: Clients,
     tokens: Tokens,
     keys: ServiceKeys,
     console_key: String,
     lambda: Arc<Lambda>,
     finalizer: Switch,
+    indexer: Switch,
     services: Services,
     /// The API and the Runtime API; stopped when dropped.
-    _servers: [Server; 2],
+    servers: [Server; 2],
     /// The server of the developer's AWS credentials, if a provider needs them.
     _credentials: Option<CredentialsServer>,
     /// Every timer; stopped when dropped.
@@ -61,6 +66,7 @@ impl Cloud {
         let folder = DataFolder::open(&options.data)?;
         let (tokens, keys, console_key) = (folder.tokens()?, folder.service_keys()?, folder.console_key()?);
         let api = listen(options.port).await?;
+        let port = api.address().port();
         let mut services = Services::start(&options, &folder, &keys, &executable).await?;
         let endpoints = services.endpoints(api.url());
         let clients = provision(&options, &endpoints, &keys).await?;
@@ -79,21 +85,24 @@ impl Cloud {
             folder: &folder,
         };
         let mut tasks = JoinSet::new();
-        let (lambda, runtime_api) = parts.start_lambda(executable, &services, &mut tasks).await?;
+        let (lambda, launcher, runtime_api) = parts.start_lambda(executable, &services, &mut tasks).await?;
         let finalizer = parts.start_event_source(&lambda, &mut tasks);
+        let indexer = parts.start_indexer(&lambda, launcher, &mut tasks);
         parts.start_sweep_timer(&mut tasks);
         let api = parts.start_api(api, &lambda, &tokens, &console_key)?;
         let servers = [api, runtime_api];
         Ok(Self {
             endpoints,
+            port,
             clients,
             tokens,
             keys,
             console_key,
             lambda,
             finalizer,
+            indexer,
             services,
-            _servers: servers,
+            servers,
             _credentials: credentials,
             _tasks: tasks,
             folder,
@@ -103,6 +112,11 @@ impl Cloud {
     /// Returns the API's URL, without a trailing slash.
     pub fn url(&self) -> &str {
         &self.endpoints.api
+    }
+
+    /// Returns the API's port.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// Returns the URLs of every service.
@@ -212,6 +226,16 @@ impl Cloud {
         self.finalizer.enable().await;
     }
 
+    /// Stops the event source of `knowledge-indexer`. Returns once no message is being delivered.
+    pub async fn pause_indexer(&self) {
+        self.indexer.disable().await;
+    }
+
+    /// Restarts the event source of `knowledge-indexer`.
+    pub async fn resume_indexer(&self) {
+        self.indexer.enable().await;
+    }
+
     /// Sends one sweep now, regardless of the schedule.
     ///
     /// # Errors
@@ -237,11 +261,14 @@ impl Cloud {
         self.lambda.last_delivery(function)
     }
 
-    /// Stops everything and waits until every function process has exited.
-    pub async fn shutdown(self) {
+    /// Stops everything and waits until every function process has exited and the API's port is free.
+    pub async fn shutdown(mut self) {
         self.lambda.shutdown(SHUTDOWN_TIMEOUT).await;
         if let Some(engine) = self.services.qdrant.embedded() {
             engine.shutdown().await;
+        }
+        for server in &mut self.servers {
+            server.stop().await;
         }
     }
 }
@@ -270,13 +297,15 @@ impl Parts<'_> {
         executable: PathBuf,
         services: &Services,
         tasks: &mut JoinSet<()>,
-    ) -> Result<(Arc<Lambda>, Server), Error> {
+    ) -> Result<(Arc<Lambda>, Arc<Launcher>, Server), Error> {
         let options = self.options;
         let runtime_api = Listener::bind_loopback(0).await?;
         let mut environment = environment::for_functions(options, self.endpoints, self.keys);
         if let Some(credentials) = self.credentials {
             let setting = settings::PROVIDER_CREDENTIALS_URL.name.to_owned();
             environment.insert(setting, credentials.url().to_owned());
+            let own_ports = environment.entry(settings::CONNECTION_OWN_PORTS.name.to_owned()).or_default();
+            own_ports.extend(port_of(credentials.url()).map(|port| format!(",{port}")));
         }
         let launcher = Arc::new(Launcher {
             executable,
@@ -292,7 +321,7 @@ impl Parts<'_> {
         let lambda = Arc::new(lambda);
         tasks.spawn(Arc::clone(&lambda).reap());
         let runtime_api = runtime_api.serve(lambda::router(Arc::clone(&lambda)));
-        Ok((lambda, runtime_api))
+        Ok((lambda, launcher, runtime_api))
     }
 
     fn start_event_source(self, lambda: &Arc<Lambda>, tasks: &mut JoinSet<()>) -> Switch {
@@ -301,7 +330,25 @@ impl Parts<'_> {
             queue_url: self.endpoints.finalize_queue.clone(),
             queue_arn: provision::queue_arn(QUEUE),
             lambda: Arc::clone(lambda),
+            function: Function::TurnFinalizer,
+            batch: 10,
+            prepare: None,
             cap: self.options.concurrency,
+        });
+        tasks.spawn(event_source);
+        switch
+    }
+
+    fn start_indexer(self, lambda: &Arc<Lambda>, launcher: Arc<Launcher>, tasks: &mut JoinSet<()>) -> Switch {
+        let (switch, event_source) = event_source::start(Mapping {
+            sqs: self.clients.sqs.clone(),
+            queue_url: self.endpoints.knowledge_queue.clone(),
+            queue_arn: provision::queue_arn(KNOWLEDGE_QUEUE),
+            lambda: Arc::clone(lambda),
+            function: Function::KnowledgeIndexer,
+            batch: 1,
+            prepare: Some(launcher),
+            cap: self.options.concurrency.min(MAX_INDEXERS),
         });
         tasks.spawn(event_source);
         switch
@@ -338,6 +385,8 @@ impl Parts<'_> {
                 data: self.folder.root().to_owned(),
                 logs: self.folder.logs(),
                 is_mock: matches!(self.options.model, Model::Mock(_)),
+                model_setup: self.options.model_setup.clone(),
+                start: secret::random(),
             }),
             queues: None,
         });

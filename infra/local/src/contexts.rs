@@ -11,7 +11,7 @@ use agent::{
 };
 use contracts::id::{BUILT_IN_CONTEXT, OrgId};
 use turns::{
-    flow::import_context,
+    flow::{import_context, remove_context},
     ports::{Documents, Unavailable},
     refusal::Refusal,
     system::System,
@@ -67,19 +67,12 @@ pub enum Error {
 /// # Errors
 /// Fails if the file is invalid, in which case nothing is written, or if the table does not respond.
 pub async fn put(stores: &Stores, org: &str, file: &Path) -> Result<String, Error> {
-    put_text(stores, org, &json_file::read_text(file)?).await
-}
-
-/// Does the same as [`put`] with the text of a file.
-///
-/// # Errors
-/// Fails like [`put`].
-pub async fn put_text(stores: &Stores, org: &str, text: &str) -> Result<String, Error> {
-    let text = json_file::without_byte_order_mark(text);
+    let text = json_file::read_text(file)?;
     let org = OrgId::new(org).map_err(Error::Org)?;
     let unavailable = |source: Unavailable| Error::Table { place: stores.place.clone(), source };
     let modes = stores.table.modes(&org).await.map_err(unavailable)?;
-    let documents = parse(text, &stores.providers, &modes)?;
+    let providers = stores.providers().await.map_err(unavailable)?;
+    let documents = parse(&text, &providers, &modes)?;
     let mut written = Vec::with_capacity(documents.len());
     for document in &documents {
         let unavailable = |source| Error::Write { place: stores.place.clone(), source };
@@ -87,6 +80,41 @@ pub async fn put_text(stores: &Stores, org: &str, text: &str) -> Result<String, 
         written.push(format!("{} {}", document.kind(), document.id()));
     }
     Ok(format!("Saved for {}: {}", org.as_str(), written.join(", ")))
+}
+
+/// Returns a context without `Kind` as it is stored, with the defaults of what it leaves out. `None` if it isn't valid.
+#[must_use]
+pub fn with_defaults(kind: &str, content: &serde_json::Value) -> Option<serde_json::Value> {
+    let kind = match kind {
+        "agent" => ContextKind::Agent,
+        "conversation" => ContextKind::Conversation,
+        "connection" => ContextKind::Connection,
+        _ => ContextKind::Mode,
+    };
+    let document = context::Document::from_stored(kind, &content.to_string()).ok()?;
+    serde_json::from_str(&document.to_stored().ok()?).ok()
+}
+
+/// Deletes the contexts of an org with this id. Returns a summary of what was deleted.
+///
+/// # Errors
+/// Fails if the org has no context with this id, or if the table does not respond.
+pub async fn delete(stores: &Stores, org: &str, id: &str) -> Result<String, Error> {
+    let mut found = all(stores, org).await?;
+    found.retain(|document| document.id() == id);
+    if found.is_empty() {
+        return Err(Error::Unknown { org: org.to_owned(), id: id.to_owned() });
+    }
+    let org = OrgId::new(org).map_err(Error::Org)?;
+    let mut deleted = Vec::with_capacity(found.len());
+    for document in &found {
+        let unavailable = |source| Error::Write { place: stores.place.clone(), source };
+        remove_context(&stores.table, &System::new(), &org, document.context_id())
+            .await
+            .map_err(unavailable)?;
+        deleted.push(format!("{} {}", document.kind(), document.id()));
+    }
+    Ok(format!("Deleted for {}: {}", org.as_str(), deleted.join(", ")))
 }
 
 /// Returns the JSON Schema of the input of `put`.
@@ -131,11 +159,7 @@ pub async fn get(stores: &Stores, org: &str, id: &str) -> Result<String, Error> 
     serde_json::to_string_pretty(&found).map_err(|error| Error::Faults(error.to_string()))
 }
 
-/// Returns all contexts of an org.
-///
-/// # Errors
-/// Fails if the table does not respond.
-pub async fn all(stores: &Stores, org: &str) -> Result<Vec<context::Document>, Error> {
+pub(crate) async fn all(stores: &Stores, org: &str) -> Result<Vec<context::Document>, Error> {
     let org = OrgId::new(org).map_err(Error::Org)?;
     let unavailable = |source| Error::Table { place: stores.place.clone(), source };
     let mut documents = Vec::new();

@@ -3,6 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::options::Data;
 use crate::private_file;
@@ -70,6 +71,8 @@ pub enum Error {
 
 /// Lock file, held while a cloud runs on the folder.
 const LOCK: &str = "lock";
+/// Longest time that [`is_in_use`] holds the lock.
+const PROBE_TIME: Duration = Duration::from_millis(50);
 /// File that holds the format of the folder's state.
 const FORMAT_FILE: &str = "format";
 /// Format of the state that this version reads and writes. Increment it with every incompatible change of what is
@@ -117,7 +120,13 @@ impl DataFolder {
             private_file::create_folder(folder).map_err(unusable(&root))?;
         }
         let lock = private_file::append(&root.join(LOCK)).map_err(unusable(&root))?;
-        match lock.try_lock() {
+        let mut locked = lock.try_lock();
+        if matches!(locked, Err(TryLockError::WouldBlock)) {
+            // A command that looks for running clouds holds the lock for a moment.
+            std::thread::sleep(PROBE_TIME);
+            locked = lock.try_lock();
+        }
+        match locked {
             Ok(()) => {
                 check_format(&root)?;
                 Ok(Self { root, is_durable: temporary.is_none(), _lock: lock, _temporary: temporary })
@@ -176,6 +185,12 @@ impl DataFolder {
     pub(crate) fn console_key(&self) -> Result<String, Error> {
         Ok(secret::read_or_create(&self.root, CONSOLE_KEY)?)
     }
+}
+
+/// Returns true if a local cloud runs on the folder.
+pub(crate) fn is_in_use(folder: &Path) -> bool {
+    let lock = File::open(folder.join(LOCK));
+    lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 /// Returns tokens signed with the secret of a folder that a local cloud uses or has used.

@@ -235,11 +235,14 @@ impl Queues {
                     MessageAttributeValue::builder().data_type("String").string_value(*reason).build();
                 let reason = reason.map_err(|error| Error::queue(&self.queue_url, error))?;
                 attributes.insert(REDRIVE_REASON.to_owned(), reason);
+                let body = letter.received.body().unwrap_or_default();
+                let message = serde_json::from_str::<FinalizeMessage>(body).ok();
                 let sent = self
                     .sqs
                     .send_message()
                     .queue_url(&self.queue_url)
-                    .message_body(letter.received.body().unwrap_or_default())
+                    .message_body(body)
+                    .set_message_group_id(message.and_then(|message| message.group()))
                     .set_message_attributes(Some(attributes))
                     .send();
                 sent.await.map_err(|error| Error::queue(&self.queue_url, error))?;

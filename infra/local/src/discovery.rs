@@ -8,11 +8,18 @@ use crate::endpoints::Endpoints;
 use crate::json_file::without_byte_order_mark;
 use crate::private_file;
 use crate::service_keys::ServiceKeys;
-use crate::services::provision::{self, Clients, DEAD_LETTERS, QUEUE};
+use crate::services::provision::{self, Clients, DEAD_LETTERS, KNOWLEDGE_QUEUE, QUEUE};
 
 /// Files in which a running local cloud publishes the URLs of its API and services.
-const ENDPOINT_FILES: [&str; 6] =
-    ["api-endpoint", "dynamodb-endpoint", "s3-endpoint", "sqs-endpoint", "qdrant-endpoint", "model-endpoint"];
+const ENDPOINT_FILES: [&str; 7] = [
+    "api-endpoint",
+    "dynamodb-endpoint",
+    "s3-endpoint",
+    "sqs-endpoint",
+    "qdrant-endpoint",
+    "model-endpoint",
+    "secrets-endpoint",
+];
 
 /// No local cloud is running on this folder.
 #[derive(Debug, thiserror::Error)]
@@ -31,10 +38,10 @@ impl NotRunning {
 
 /// Writes the endpoints into the data folder, for commands to find.
 pub(crate) fn write_endpoints(folder: &Path, endpoints: &Endpoints) -> std::io::Result<()> {
-    let Endpoints { api, dynamodb, s3, sqs, qdrant, model, .. } = endpoints;
+    let Endpoints { api, dynamodb, s3, sqs, qdrant, model, secrets, .. } = endpoints;
     ENDPOINT_FILES
         .iter()
-        .zip([api, dynamodb, s3, sqs, qdrant, model])
+        .zip([api, dynamodb, s3, sqs, qdrant, model, secrets])
         .try_for_each(|(file, endpoint)| private_file::write(&folder.join(file), endpoint))
 }
 
@@ -46,9 +53,9 @@ pub(crate) fn write_providers(folder: &Path, setting: Option<&String>) -> std::i
     private_file::write(&folder.join(PROVIDERS_FILE), setting.map_or("[]", String::as_str))
 }
 
-/// Returns the providers that contexts may name.
-pub(crate) fn providers(folder: &Path) -> Vec<DeclaredProvider> {
-    declared_providers(&std::fs::read_to_string(folder.join(PROVIDERS_FILE)).unwrap_or_default())
+/// Returns the setting with the providers that contexts may name.
+pub(crate) fn model_providers(folder: &Path) -> String {
+    std::fs::read_to_string(folder.join(PROVIDERS_FILE)).unwrap_or_default()
 }
 
 /// Returns the providers in a setting. Errors in the setting are reported by the functions, not here.
@@ -79,7 +86,7 @@ pub(crate) fn vector_endpoints(folder: &Path) -> Result<(String, String), NotRun
 pub(crate) fn endpoints(folder: &Path) -> Result<Endpoints, NotRunning> {
     let read = |file: &str| std::fs::read_to_string(folder.join(file));
     let read = |file| read(file).map_err(|_| NotRunning::on(folder));
-    let [api, dynamodb, s3, sqs, qdrant, model] = ENDPOINT_FILES;
+    let [api, dynamodb, s3, sqs, qdrant, model, secrets] = ENDPOINT_FILES;
     let sqs = read(sqs)?;
     Ok(Endpoints {
         api: read(api)?,
@@ -87,8 +94,10 @@ pub(crate) fn endpoints(folder: &Path) -> Result<Endpoints, NotRunning> {
         s3: read(s3)?,
         finalize_queue: provision::queue_url(&sqs, QUEUE),
         dead_letter_queue: provision::queue_url(&sqs, DEAD_LETTERS),
+        knowledge_queue: provision::queue_url(&sqs, KNOWLEDGE_QUEUE),
         sqs,
         model: read(model)?,
         qdrant: read(qdrant)?,
+        secrets: read(secrets)?,
     })
 }

@@ -19,12 +19,13 @@ pub(crate) const QDRANT_URL: &str = settings::QDRANT_URL.name;
 const SESSIONS: &str = "sessions";
 
 /// Settings that the local cloud manages itself; values from the shell don't override them.
-pub const MANAGED_SETTINGS: [&str; 23] = [
+pub const MANAGED_SETTINGS: [&str; 25] = [
     settings::AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH.name,
     settings::TABLE_NAME.name,
     settings::PAYLOAD_BUCKET.name,
     settings::PAYLOAD_PATH_STYLE.name,
     settings::FINALIZE_QUEUE_URL.name,
+    settings::KNOWLEDGE_QUEUE_URL.name,
     settings::ORG_CLAIM.name,
     settings::ORG_NAME_CLAIM.name,
     settings::USER_CLAIM.name,
@@ -41,6 +42,7 @@ pub const MANAGED_SETTINGS: [&str; 23] = [
     settings::OPENAI_API_KEY.name,
     settings::OPENAI_MODEL.name,
     settings::PROVIDER_CREDENTIALS_URL.name,
+    settings::CONNECTION_OWN_PORTS.name,
     settings::AWS_LAMBDA_MAX_CONCURRENCY.name,
     settings::AWS_LAMBDA_FUNCTION_MEMORY_SIZE.name,
 ];
@@ -64,12 +66,15 @@ pub(crate) fn for_functions(
     set("AWS_ENDPOINT_URL_DYNAMODB", &endpoints.dynamodb);
     set("AWS_ENDPOINT_URL_S3", &endpoints.s3);
     set("AWS_ENDPOINT_URL_SQS", &endpoints.sqs);
+    set("AWS_ENDPOINT_URL_SECRETS_MANAGER", &endpoints.secrets);
+    set(settings::CONNECTION_OWN_PORTS.name, &endpoints.ports().join(","));
     // The functions' routes have no stage prefix.
     set(settings::AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH.name, "true");
     set(settings::TABLE_NAME.name, TABLE);
     set(settings::PAYLOAD_BUCKET.name, BUCKET);
     set(settings::PAYLOAD_PATH_STYLE.name, "true");
     set(settings::FINALIZE_QUEUE_URL.name, &endpoints.finalize_queue);
+    set(settings::KNOWLEDGE_QUEUE_URL.name, &endpoints.knowledge_queue);
     set(settings::ORG_CLAIM.name, claim::ORG);
     set(settings::ORG_NAME_CLAIM.name, claim::ORG_NAME);
     set(settings::USER_CLAIM.name, claim::USER);
@@ -110,6 +115,9 @@ pub(crate) fn for_functions(
     }
     if options.provider_messages {
         set(settings::PROVIDER_MESSAGES.name, "true");
+    }
+    if options.raw_payloads {
+        set(settings::STORE_RAW_PAYLOADS.name, "true");
     }
     if let Some(lease) = options.lease {
         let seconds = lease.as_secs_f64().to_string();

@@ -1,6 +1,6 @@
-//! The event source mapping: receives messages from the finalize queue and invokes `turn-finalizer`.
+//! An event source mapping: receives messages from a queue and invokes its function.
 //!
-//! As on AWS, it delivers up to ten messages a batch, a few batches at a time. Messages that the function handled are
+//! As on AWS, it delivers batches of messages, a few at a time. Messages that the function handled are
 //! deleted. Messages that it reports as failed return after their visibility timeout, and become dead letters after
 //! five receives. If the invocation fails, the whole batch returns.
 
@@ -17,10 +17,8 @@ use tokio::task::JoinSet;
 
 use crate::account::REGION;
 use crate::function::Function;
-use crate::lambda::Lambda;
+use crate::lambda::{Lambda, Launcher};
 
-/// Messages in a batch, at most.
-const MAX_BATCH: i32 = 10;
 /// Batches delivered at once, at most.
 const MAX_CONCURRENT_BATCHES: usize = 5;
 /// Wait time of a poll. Short, so that a pause takes effect soon.
@@ -43,6 +41,11 @@ pub(crate) struct Mapping {
     pub(crate) queue_url: String,
     pub(crate) queue_arn: String,
     pub(crate) lambda: Arc<Lambda>,
+    pub(crate) function: Function,
+    /// Messages in a batch, at most.
+    pub(crate) batch: i32,
+    /// What the function needs besides, made ready before a batch.
+    pub(crate) prepare: Option<Arc<Launcher>>,
     /// Maximum number of processes of the function.
     pub(crate) cap: usize,
 }
@@ -112,7 +115,7 @@ impl Mapping {
             .sqs
             .receive_message()
             .queue_url(&self.queue_url)
-            .max_number_of_messages(MAX_BATCH)
+            .max_number_of_messages(self.batch)
             .wait_time_seconds(POLL_SECONDS)
             .message_system_attribute_names(MessageSystemAttributeName::All)
             .message_attribute_names("All")
@@ -122,8 +125,11 @@ impl Mapping {
     }
 
     async fn deliver(self: Arc<Self>, messages: Vec<Message>) {
+        if let Some(launcher) = &self.prepare {
+            launcher.prepare_indexer().await;
+        }
         let event = event(&messages, &self.queue_arn).to_string();
-        let Ok(reply) = self.lambda.invoke(Function::TurnFinalizer, event.into()).await else {
+        let Ok(reply) = self.lambda.invoke(self.function, event.into()).await else {
             return;
         };
         let Some(reply) = reply.collect(MAX_REPLY_BYTES).await else {

@@ -15,6 +15,8 @@ pub enum Function {
     SessionRead,
     /// Finalizes settled turns and sweeps.
     TurnFinalizer,
+    /// Indexes documents for the agents of orgs.
+    KnowledgeIndexer,
     /// Identifies the caller from the token of an OpenID Connect provider.
     Authorizer,
 }
@@ -31,8 +33,14 @@ impl From<operations::Function> for Function {
 
 impl Function {
     /// Every function.
-    pub const ALL: [Self; 5] =
-        [Self::Execute, Self::ToolContinuation, Self::SessionRead, Self::TurnFinalizer, Self::Authorizer];
+    pub const ALL: [Self; 6] = [
+        Self::Execute,
+        Self::ToolContinuation,
+        Self::SessionRead,
+        Self::TurnFinalizer,
+        Self::KnowledgeIndexer,
+        Self::Authorizer,
+    ];
 
     /// Returns the function's name, which its package and its log share.
     pub fn name(self) -> &'static str {
@@ -41,6 +49,7 @@ impl Function {
             Self::ToolContinuation => "tool-continuation",
             Self::SessionRead => "session-read",
             Self::TurnFinalizer => "turn-finalizer",
+            Self::KnowledgeIndexer => "knowledge-indexer",
             Self::Authorizer => "authorizer",
         }
     }
@@ -52,6 +61,7 @@ impl Function {
             Self::ToolContinuation => "ToolContinuationFunction",
             Self::SessionRead => "SessionReadFunction",
             Self::TurnFinalizer => "TurnFinalizerFunction",
+            Self::KnowledgeIndexer => "KnowledgeIndexerFunction",
             Self::Authorizer => "AuthorizerFunction",
         }
     }
@@ -68,6 +78,7 @@ impl Function {
                 of_api.unwrap_or(Duration::from_secs(840))
             }
             Self::TurnFinalizer => Duration::from_secs(60),
+            Self::KnowledgeIndexer => Duration::from_secs(900),
             Self::Authorizer => Duration::from_secs(10),
         }
     }

@@ -14,6 +14,7 @@ pub fn run(function: Function) -> ExitCode {
         Function::ToolContinuation => tool_continuation::run(),
         Function::SessionRead => session_read::run(),
         Function::TurnFinalizer => turn_finalizer::run(),
+        Function::KnowledgeIndexer => knowledge_indexer::run(),
         Function::Authorizer => authorizer::run(),
     }
 }

@@ -35,10 +35,14 @@ mod http_server;
 pub mod json_file;
 mod lambda;
 mod listener;
+pub mod model_providers;
+pub mod model_setup;
 mod options;
 pub mod preflight;
 mod private_file;
+mod programs;
 mod queues;
+pub mod registry;
 pub mod sam_env;
 pub mod secret;
 mod service_keys;
@@ -47,6 +51,7 @@ pub mod sources;
 mod stores;
 mod sweep_timer;
 pub mod token;
+pub mod usage_keys;
 pub mod verify;
 
 pub use cloud::Cloud;
@@ -59,14 +64,7 @@ pub use function::Function;
 pub use function_process::run as run_function;
 pub use lambda::InitError;
 pub use llm::signing_scope;
-pub use options::{Data, Logs, Model, Oidc, Options, Vectors};
+pub use options::{Data, Logs, Model, ModelCheck, ModelSetup, Oidc, Options, ProviderChoice, Vectors};
 pub use queues::{Error as QueueError, QueueReport, Queues};
 pub use service_keys::ServiceKeys;
 pub use stores::{Resources, Stores};
-
-/// Returns the API URL of the local cloud on a data folder. The cloud may have stopped since, so callers have to try
-/// the URL.
-#[must_use]
-pub fn api_url(folder: &std::path::Path) -> Option<String> {
-    discovery::endpoints(folder).ok().map(|endpoints| endpoints.api)
-}

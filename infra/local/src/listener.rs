@@ -60,7 +60,7 @@ impl Listener {
         let running = run(self.tcp);
         let mut task = JoinSet::new();
         task.spawn(async move { _ = running.await });
-        Server { url, _task: task }
+        Server { url, task }
     }
 }
 
@@ -68,12 +68,17 @@ impl Listener {
 #[derive(Debug)]
 pub(crate) struct Server {
     url: String,
-    _task: JoinSet<()>,
+    task: JoinSet<()>,
 }
 
 impl Server {
     /// Returns the server's URL, without a trailing slash.
     pub(crate) fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Stops the server. Then another one can listen on its port, while a dropped one may still hold it.
+    pub(crate) async fn stop(&mut self) {
+        self.task.shutdown().await;
     }
 }

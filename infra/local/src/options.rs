@@ -1,14 +1,20 @@
 //! Options of a local cloud.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use agent::model::Wire;
+use futures::future::BoxFuture;
 use llm::signing_scope::SigningScope;
+use serde::Serialize;
+use tokio::sync::mpsc;
 
 use crate::aws_credentials::SharedCredentialsProvider;
+use crate::model_setup::SavedModel;
 
 /// Default of [`Options::min_free_bytes`]: space for a few writes of the databases and their logs.
 const MIN_FREE_BYTES: u64 = 1 << 20;
@@ -21,7 +27,7 @@ pub struct Options {
     /// Address on which the services and the mock model listen. Containers usually can't reach 127.0.0.1 of this
     /// machine.
     pub services_host: IpAddr,
-    /// Port of DynamoDB. S3, SQS, the model and Qdrant take the next ones, in this order; 0 picks free ports.
+    /// Port of DynamoDB. S3, SQS, the model, Qdrant and Secrets Manager take the next ones, in this order; 0 picks free ports.
     pub services_port: u16,
     /// Storage of the state.
     pub data: Data,
@@ -43,12 +49,16 @@ pub struct Options {
     pub visibility: Option<Duration>,
     /// The model provider.
     pub model: Model,
+    /// The way in which the console changes the model. Without it, the console can't.
+    pub model_setup: Option<ModelSetup>,
     /// APIs of the mock model. Tests add those of `mock-wires`.
     pub mock_wires: &'static [&'static mock_model::Wire],
     /// The AWS credentials with which functions sign requests to providers with `Auth: aws-sigv4`.
     pub aws_credentials: Option<SharedCredentialsProvider>,
     /// Set to show the provider's address and message of a failed model call in log, error and console.
     pub provider_messages: bool,
+    /// Set to store the raw model requests and responses of every turn, which operators see in its trace.
+    pub raw_payloads: bool,
     /// The vector database.
     pub vectors: Vectors,
     /// OpenID Connect provider whose tokens are accepted. Defaults to the tokens of this cloud.
@@ -136,6 +146,39 @@ pub enum Model {
     },
 }
 
+/// A provider that the console offers.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct ProviderChoice {
+    /// Name of the provider, as for `--provider`.
+    pub name: String,
+    /// True if it refuses requests without a key.
+    pub needs_key: bool,
+    /// Its base URL, unless it differs for every account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<&'static str>,
+}
+
+/// A function that checks a choice with its provider. The error is a sentence for the user.
+pub type ModelCheck = Arc<dyn Fn(SavedModel) -> BoxFuture<'static, Result<Model, String>> + Send + Sync>;
+
+/// The means by which the console changes the model. The receiver of `changes` restarts the cloud with the new one.
+#[derive(Clone)]
+pub struct ModelSetup {
+    /// The providers to choose from.
+    pub providers: Vec<ProviderChoice>,
+    /// Checks a choice before it is saved.
+    pub check: ModelCheck,
+    /// Receives the model of each change.
+    pub changes: mpsc::Sender<Model>,
+}
+
+impl fmt::Debug for ModelSetup {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ModelSetup").field("providers", &self.providers).finish_non_exhaustive()
+    }
+}
+
 /// Addresses on which the services and the mock model listen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ServiceAddresses {
@@ -144,6 +187,7 @@ pub(crate) struct ServiceAddresses {
     pub(crate) sqs: SocketAddr,
     pub(crate) model: SocketAddr,
     pub(crate) qdrant: SocketAddr,
+    pub(crate) secrets: SocketAddr,
 }
 
 impl Default for Options {
@@ -161,9 +205,11 @@ impl Default for Options {
             sweep: Some(Duration::from_secs(60)),
             visibility: None,
             model: Model::Mock(mock_model::Provider::default()),
+            model_setup: None,
             mock_wires: mock_model::WIRES,
             aws_credentials: None,
             provider_messages: false,
+            raw_payloads: false,
             vectors: Vectors::default(),
             oidc: None,
             environment: BTreeMap::new(),
@@ -187,6 +233,7 @@ impl Options {
             sqs: address(2),
             model: address(3),
             qdrant: address(4),
+            secrets: address(5),
         }
     }
 

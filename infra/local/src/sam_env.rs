@@ -135,8 +135,10 @@ fn with_host(endpoints: Endpoints, host: Option<&str>) -> Result<Endpoints, Erro
         sqs: replace_host(&endpoints.sqs)?,
         finalize_queue: replace_host(&endpoints.finalize_queue)?,
         dead_letter_queue: replace_host(&endpoints.dead_letter_queue)?,
+        knowledge_queue: replace_host(&endpoints.knowledge_queue)?,
         model: replace_host(&endpoints.model)?,
         qdrant: replace_host(&endpoints.qdrant)?,
+        secrets: replace_host(&endpoints.secrets)?,
         api: endpoints.api,
     })
 }
@@ -258,9 +260,11 @@ mod tests {
             s3: at(2),
             finalize_queue: format!("{}/123456789012/q", at(3)),
             dead_letter_queue: format!("{}/123456789012/d", at(3)),
+            knowledge_queue: format!("{}/123456789012/k", at(3)),
             sqs: at(3),
             model: format!("{}/v1", at(4)),
             qdrant: at(5),
+            secrets: "http://127.0.0.1:6".to_owned(),
         }
     }
 

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use agent::model::providers::DeclaredProvider;
+use service::providers::IN_TABLE;
 use storage::{Clients, Objects, Settings, Table};
+use turns::ports::Unavailable;
 
 use crate::discovery::{self, NotRunning};
 use crate::services::provision::{BUCKET, TABLE};
@@ -16,8 +18,10 @@ const S3_ENDPOINT_VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_
 pub struct Stores {
     pub(crate) table: Table,
     pub(crate) objects: Objects,
-    /// The model providers that contexts may name.
-    pub(crate) providers: Vec<DeclaredProvider>,
+    /// The setting with the model providers that contexts may name.
+    model_providers: String,
+    /// True for a local cloud, whose providers may have keys in the environment.
+    pub(crate) is_local: bool,
     /// The deployment in error messages.
     pub(crate) place: String,
 }
@@ -43,7 +47,8 @@ impl Stores {
         Ok(Self {
             table: Table::new(clients.dynamodb, TABLE.to_owned()),
             objects: Objects::new(clients.s3, BUCKET.to_owned()),
-            providers: discovery::providers(folder),
+            model_providers: discovery::model_providers(folder),
+            is_local: true,
             place: format!("the local cloud on the data folder {} (is it running?)", folder.display()),
         })
     }
@@ -58,6 +63,15 @@ impl Stores {
         let path_style = S3_ENDPOINT_VARIABLES.iter().any(|name| std::env::var_os(name).is_some());
         let settings = Settings { table, bucket, queue_url: String::new(), path_style, shards_lists: false };
         let Clients { table, objects, .. } = Clients::load(&settings).await;
-        Self { table, objects, providers: discovery::declared_providers(&model_providers), place }
+        Self { table, objects, model_providers, is_local: false, place }
+    }
+
+    /// Returns the model providers that contexts may name.
+    pub(crate) async fn providers(&self) -> Result<Vec<DeclaredProvider>, Unavailable> {
+        if self.model_providers.trim() == IN_TABLE {
+            let stored = self.table.model_providers().await?;
+            return Ok(discovery::declared_providers(&stored.unwrap_or_default()));
+        }
+        Ok(discovery::declared_providers(&self.model_providers))
     }
 }

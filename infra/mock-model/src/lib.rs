@@ -58,13 +58,14 @@
 //! | `repeat "QUJD" 400` | the string that many times, without spaces |
 //! | `echo` | a description of itself, the input and the length of the chain |
 //! | `refuse "text"` | a refusal part |
+//! | `phase commentary` | starts a message in this phase, on the Responses API |
 //! | `think "summary"` | a reasoning item; with its encrypted content where `include` asks for it |
 //! | `hosted web_search_call {json}` | what a tool of its own did, with these members; the request has to offer the tool |
 //! | `cite {json}` | an annotation of the text before it |
 //! | `call name {json}` | a function call; several make parallel calls. A name of other characters is a string: `call "a b" {}` |
 //! | `pace 20ms` | a pause before each delta that follows |
 //! | `chunk 7` | deltas of so many characters from here on, instead of words |
-//! | `hang 5s` | a pause at this place in the stream |
+//! | `hang 5s` | a pause at this place in the stream, which [`Recorder::end_pauses`] ends earlier |
 //! | `unknown event` | an event and an output item of types that no client knows |
 //! | `malformed` | an event whose data is not JSON; no terminal event of the Responses API repeats it |
 //! | `then` | ends this reply; the rest answers the request that brings the tool results |

@@ -57,7 +57,7 @@ impl Playing {
         loop {
             // Pending emissions stay in the queue, so that a disconnect meanwhile counts as abandoned.
             match self.emissions.front()? {
-                Emission::Pause(pause) => tokio::time::sleep(*pause).await,
+                Emission::Pause(pause) => self.recorder.pause(*pause).await,
                 // The server flushes earlier text only if it has to wait.
                 Emission::Reset => tokio::task::yield_now().await,
                 Emission::Event(_) => {}

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::http::HeaderMap;
 use serde_json::{Map, Value, json};
+use tokio::sync::watch;
 
 use crate::bill::Charge;
 use crate::refusal::Refusal;
@@ -46,6 +47,8 @@ pub enum Moment {
 #[derive(Debug, Clone, Default)]
 pub struct Recorder {
     state: Arc<Mutex<Record>>,
+    /// True once the pauses are over.
+    pauses_ended: Arc<watch::Sender<bool>>,
 }
 
 /// Number of requested embeddings. The texts are not stored.
@@ -87,8 +90,15 @@ impl Recorder {
 
     /// The bodies of the requests received, oldest first.
     pub fn bodies(&self) -> Vec<Value> {
-        let body = |request: &Value| request.get("body").cloned().unwrap_or_default();
-        self.lock().shown().iter().map(body).collect()
+        let body = |(_, request): &(String, Value)| request.get("body").cloned().unwrap_or_default();
+        self.lock().requests.iter().map(body).collect()
+    }
+
+    /// Returns the newest body that contains a text.
+    pub fn last_body_with(&self, text: &str) -> Option<Value> {
+        let state = self.lock();
+        let (_, request) = state.requests.iter().rfind(|(body, _)| body.contains(text))?;
+        request.get("body").cloned()
     }
 
     /// Returns the raw bodies of the requests received, oldest first.
@@ -161,6 +171,18 @@ impl Recorder {
     /// Returns the times of requests and sent text since the last [`Recorder::clear`], at most 100,000.
     pub fn moments(&self) -> Vec<(Moment, Instant)> {
         self.lock().moments.clone()
+    }
+
+    /// Ends the pauses within replies, those that play and those to come.
+    pub fn end_pauses(&self) {
+        self.pauses_ended.send_replace(true);
+    }
+
+    /// Waits this long, or until the pauses end.
+    pub(crate) async fn pause(&self, pause: Duration) {
+        let mut ended = self.pauses_ended.subscribe();
+        // The end of the pauses or of the time is all there is to know.
+        let _ended = tokio::time::timeout(pause, ended.wait_for(|ended| *ended)).await;
     }
 
     /// Clears the record.

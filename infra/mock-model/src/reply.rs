@@ -38,6 +38,7 @@ pub enum Step {
     Say(String),
     Echo,
     Refuse(String),
+    Phase(String),
     Think(String),
     Hosted { kind: String, members: Value },
     Cite(Value),

@@ -13,7 +13,9 @@ use std::sync::Arc;
 use axum::{Router, middleware};
 use mock_model::{Provider, Recorder, Wire, wire::RESPONSES};
 
+pub use converse::converse_frame;
 pub use signature::SignatureCheck;
+pub use thinking::sign;
 
 /// Every API.
 pub const WIRES: &[&Wire] = &[&RESPONSES, &chat::CHAT, &messages::MESSAGES, &converse::CONVERSE];

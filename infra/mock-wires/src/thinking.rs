@@ -3,7 +3,8 @@
 use sha2::{Digest, Sha256};
 
 /// Returns the signature of a thought.
-pub(crate) fn sign(thinking: &str) -> String {
+#[must_use]
+pub fn sign(thinking: &str) -> String {
     let digest = Sha256::digest(format!("scripted thinking {thinking}"));
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -3,6 +3,9 @@
 use qdrant_edge::OperationError;
 use tonic::Status;
 
+/// The system's text for a full disk, which the engine's errors quote.
+const DISK_FULL: &str = "No space left on device";
+
 /// Error of a call.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
@@ -37,6 +40,9 @@ impl Refusal {
 impl From<Refusal> for Status {
     fn from(refusal: Refusal) -> Self {
         let message = refusal.to_string();
+        if message.contains(DISK_FULL) {
+            return Self::resource_exhausted(message);
+        }
         match refusal {
             Refusal::NoCollection(_) => Self::not_found(message),
             Refusal::CollectionExists(_) => Self::already_exists(message),

@@ -27,6 +27,12 @@ impl Faults {
         Self(NonEmpty::one(Fault { path: path.into(), message: message.to_string() }))
     }
 
+    /// Creates a list. `None` without faults.
+    #[must_use]
+    pub fn new(faults: Vec<Fault>) -> Option<Self> {
+        NonEmpty::new(faults).ok().map(Self)
+    }
+
     /// Returns the faults, at least one.
     #[must_use]
     pub fn as_slice(&self) -> &[Fault] {

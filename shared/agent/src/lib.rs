@@ -1,6 +1,6 @@
 //! The agent's domain logic: composing prompts, tools and their results, and the outcome of a turn.
 //!
-//! [`mode`], [`context`] and [`tool`] define what a turn works with besides its request. [`attachments`] holds the
+//! [`mode`], [`context`], [`connection`] and [`tool`] define what a turn works with besides its request. [`attachments`] holds the
 //! files that go with it, [`history`] the turns before it, and [`retrieval`] the context from its org's index.
 //! [`model`] is the port to the language model, [`attempt`] the durable state of a turn's work, and [`outcome`] the
 //! stored result. [`prompt`] composes the next model request from all of them. [`title`] names a session after its first
@@ -11,6 +11,7 @@
 
 pub mod attachments;
 pub mod attempt;
+pub mod connection;
 pub mod context;
 pub mod fault;
 pub mod history;

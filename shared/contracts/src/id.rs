@@ -22,6 +22,9 @@ pub const MAX_ORG_KEY_BYTES: usize = 255;
 /// The most bytes that a user id may take in a key, percent-encoded. Nothing long shares the key with it.
 pub const MAX_USER_KEY_BYTES: usize = 1_000;
 
+/// The longest id of a connection. With the name of a tool it must fit into 64 characters.
+pub const MAX_CONNECTION_ID_CHARS: usize = 32;
+
 /// The id of the built-in agent context and conversation context. Sessions that name no context use them.
 pub const BUILT_IN_CONTEXT: &str = "default";
 
@@ -48,6 +51,11 @@ pub enum InvalidId {
     /// The word has a special meaning in a path.
     #[error("is a reserved word")]
     Reserved,
+    /// Not the id of a connection, which is a part of the names of its tools.
+    #[error(
+        "must have 1 to {MAX_CONNECTION_ID_CHARS} lowercase letters, digits and hyphens, and begin with a letter"
+    )]
+    Connection,
 }
 
 fn unreserved(value: &str) -> Result<(), InvalidId> {
@@ -75,6 +83,17 @@ fn opaque(value: &str, most: usize) -> Result<(), InvalidId> {
         return Err(InvalidId::KeyTooLong(most));
     }
     Ok(())
+}
+
+fn connection(value: &str) -> Result<(), InvalidId> {
+    let is_valid = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    match value.len() <= MAX_CONNECTION_ID_CHARS
+        && value.starts_with(|first: char| first.is_ascii_lowercase())
+        && value.bytes().all(is_valid)
+    {
+        true => Ok(()),
+        false => Err(InvalidId::Connection),
+    }
 }
 
 fn org(value: &str) -> Result<(), InvalidId> {
@@ -167,6 +186,10 @@ id! {
 id! {
     /// The key of a mode. Its id in the API.
     ModeKey, unreserved
+}
+id! {
+    /// The id of a connection: lowercase letters, digits and hyphens.
+    ConnectionId, connection
 }
 impl AgentContextId {
     /// The built-in agent context.

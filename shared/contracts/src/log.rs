@@ -23,12 +23,15 @@ messages! {
     CHECKPOINT_NOT_STORED = "checkpoint not stored";
     CLIENT_ORG_UNREADABLE = "org of a client unreadable";
     COMPACTION_FAILED = "history compaction failed";
+    CONNECTION_SECRET_UNAVAILABLE = "connection secret unavailable";
     CONTEXT_NAME_UNREADABLE = "context name unreadable";
     DATA_TOO_NEW = "stored data is newer than this code";
     DOWNLOAD_TRUNCATED = "download truncated";
     DUE_SHARD_UNREADABLE = "shard of due work unreadable";
     EARLIER_FILES_UNREADABLE = "files of an earlier turn unreadable";
     EARLIER_TURN_UNREADABLE = "earlier turn unreadable";
+    EFFECT_NOT_RECORDED = "effect not recorded";
+    EFFECT_UNKNOWN = "effect unknown";
     EMBEDDINGS_INTERRUPTED = "embedding reply interrupted";
     EMBEDDINGS_UNREACHABLE = "embedding provider unreachable";
     EMBEDDING_CALL_FAILED = "embedding call failed";
@@ -47,6 +50,9 @@ messages! {
     JWKS_FETCHED = "jwks fetched";
     JWKS_FETCH_FAILED = "jwks fetch failed";
     JWKS_STALE = "jwks fetch failed, using the previous keys";
+    KNOWLEDGE_BUSY = "document in work";
+    KNOWLEDGE_INDEXED = "document handled";
+    KNOWLEDGE_NOT_INDEXED = "document not indexed";
     MODEL_CALL_FAILED = "model call failed";
     MODEL_SETTING_OMITTED = "model setting not sent";
     MODEL_UNREACHABLE = "model provider unreachable";
@@ -99,6 +105,7 @@ messages! {
     TURN_MESSAGE_HANDLED = "turn message handled";
     TURN_MODEL_FAILED = "model call failed the turn";
     TURN_NOT_COUNTED = "resumed turn not counted";
+    USAGE_KEY_UNREADABLE = "usage key of a caller unreadable";
     USAGE_LOST = "usage of a purged turn lost";
     USAGE_MISSING = "model reply without usage";
     USAGE_NOT_HELD = "usage not held in the meters";

@@ -47,6 +47,8 @@ pub const USAGE: &str = operations::READ_USAGE.path;
 pub const BUDGETS: &str = operations::READ_BUDGETS.path;
 /// The use of budgets.
 pub const BUDGET_USE: &str = operations::READ_BUDGET_USE.path;
+/// The documents for the agents of an org.
+pub const KNOWLEDGE: &str = operations::LIST_KNOWLEDGE.path;
 /// The settings of an org.
 pub const ORG_SETTINGS: &str = operations::READ_ORG_SETTINGS.path;
 /// One session.
@@ -106,6 +108,20 @@ pub const CONVERSATION_CONTEXTS: ContextPaths =
     ContextPaths::of(&operations::contexts::CONVERSATION_CONTEXTS);
 /// Modes.
 pub const MODES: ContextPaths = ContextPaths::of(&operations::contexts::MODES);
+/// Connections.
+pub const CONNECTIONS: ContextPaths = ContextPaths::of(&operations::contexts::CONNECTIONS);
+
+/// Returns the path of a connection's secret.
+#[must_use]
+pub fn connection_secret(id: &str) -> String {
+    fill_id(operations::SET_CONNECTION_SECRET.path, id)
+}
+
+/// Returns the path that calls a tool of a connection.
+#[must_use]
+pub fn tool_trial(id: &str) -> String {
+    fill_id(operations::TRY_TOOL.path, id)
+}
 
 /// The prefix of the paths of the OpenAI-compatible API.
 pub const OPENAI_PREFIX: &str = "/v1/";

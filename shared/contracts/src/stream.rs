@@ -1,8 +1,9 @@
 //! The event stream of a turn: the answer while it is written, as server-sent events.
 //!
 //! `delta` carries text of the answer, `reset` discards the text sent so far, `status` reports the phase of the
-//! turn, and exactly one `result` carries the [`InvokeResult`](crate::InvokeResult) that a call without streaming
-//! would have returned. The deltas since the last reset concatenate to the answer, so a client may ignore `status`.
+//! turn, `reasoning` carries reasoning of the model, and exactly one `result` carries the
+//! [`InvokeResult`](crate::InvokeResult) that a call without streaming would have returned. The deltas since the last
+//! reset concatenate to the answer, so a client may ignore `status` and `reasoning`.
 //! Deliberately absent: the rules for when an event is sent.
 
 use std::{fmt, num::ParseIntError, str::FromStr};
@@ -37,8 +38,8 @@ pub struct EventId(u64);
 /// An event of a stream.
 #[derive(Debug, Clone)]
 pub struct Event {
-    /// The position in the stream, which a client sends in `Last-Event-ID`. Absent for a refusal and a status,
-    /// which are not events of the turn: the stream resumes after the last event before them.
+    /// The position in the stream, which a client sends in `Last-Event-ID`. Absent for a refusal, a status and
+    /// reasoning, which are not events of the turn: the stream resumes after the last event before them.
     pub id: Option<EventId>,
     /// The kind of event and its data.
     pub kind: Kind,
@@ -53,6 +54,8 @@ pub enum Kind {
     Reset(Reset),
     /// The current phase of the turn.
     Status(Status),
+    /// More of the model's reasoning.
+    Reasoning(Reasoning),
     /// The outcome of the turn. The last event.
     Result(Box<RawValue>),
 }
@@ -96,6 +99,21 @@ pub enum ResetReason {
     Replaced,
     /// The turn ended without an answer.
     Failed,
+}
+
+/// The data of a `reasoning` event: a piece of the model's reasoning, as far as its provider shows it. It is not part of
+/// the answer. It has no id and is not replayed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = StreamReasoning))]
+pub struct Reasoning {
+    /// Number of the model reply, from 1.
+    pub round: u32,
+    /// Offset of the text in the reasoning of the model call, in UTF-16 code units. At 0, the reasoning of another call
+    /// begins.
+    pub index: u64,
+    /// The text.
+    pub text: String,
 }
 
 /// The data of a `status` event: the current phase of the turn. It has no id and is not replayed.
@@ -212,6 +230,7 @@ impl Event {
             Kind::Delta(delta) => write_data(out, "delta", delta),
             Kind::Reset(reset) => write_data(out, "reset", reset),
             Kind::Status(status) => write_data(out, "status", status),
+            Kind::Reasoning(reasoning) => write_data(out, "reasoning", reasoning),
             Kind::Result(result) => {
                 write_name(out, "result");
                 // CR and LF end a line of an event stream. In a JSON text they can only be whitespace.

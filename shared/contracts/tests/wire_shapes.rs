@@ -137,6 +137,9 @@ fn turn() -> AgentSessionTurn {
             end_line: 40,
             content_hash: ContentHash::hash_text("chunk"),
             score: Some(Score::new(0.75)),
+            repo: Some("core".to_owned()),
+            section: Some("Set-up".to_owned()),
+            page: Some(2),
         }],
         active_file_refs: vec![AgentSessionActiveFileRef {
             path: "src/a.rs".to_owned(),

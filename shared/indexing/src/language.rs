@@ -52,6 +52,17 @@ pub(crate) enum Syntax {
     Cpp,
     CSharp,
     Markdown,
+    ReStructuredText,
+    AsciiDoc,
+    Html,
+    /// A Jupyter notebook.
+    Notebook,
+    /// A document whose text is extracted as Markdown.
+    Extracted,
+    /// The same, with pages, slides or sheets.
+    Paged,
+    /// Text, perhaps in the markup of reStructuredText.
+    Text,
     None,
 }
 
@@ -67,8 +78,29 @@ impl Syntax {
             Self::Java => tree_sitter_java::LANGUAGE.into(),
             Self::Cpp => tree_sitter_cpp::LANGUAGE.into(),
             Self::CSharp => tree_sitter_c_sharp::LANGUAGE.into(),
-            Self::Markdown | Self::None => return None,
+            Self::Markdown
+            | Self::ReStructuredText
+            | Self::AsciiDoc
+            | Self::Html
+            | Self::Notebook
+            | Self::Extracted
+            | Self::Paged
+            | Self::Text
+            | Self::None => return None,
         })
+    }
+}
+
+impl Language {
+    /// Returns the language of a chunk's text, as fences name it. `None` for plain text.
+    #[must_use]
+    pub fn of_chunks(self) -> Option<&'static str> {
+        match (self.kind, self.syntax) {
+            // Their chunks are converted.
+            (_, Syntax::Html | Syntax::Notebook | Syntax::Extracted | Syntax::Paged) => Some("markdown"),
+            (SourceKind::Document, Syntax::Text | Syntax::None) | (SourceKind::Data, _) => None,
+            _ => Some(self.name),
+        }
     }
 }
 
@@ -113,7 +145,15 @@ const LANGUAGES: &[(&[&str], Language)] = &[
     (&["cc", "cpp", "cxx", "hh", "hpp", "hxx"], code("cpp", Syntax::Cpp)),
     (&["cs"], code("csharp", Syntax::CSharp)),
     (&["md", "markdown", "mdx"], document("markdown", Syntax::Markdown)),
-    (&["rst", "adoc", "txt", "html", "htm"], document("text", Syntax::None)),
+    (&["rst", "rest"], document("restructuredtext", Syntax::ReStructuredText)),
+    (&["adoc", "asciidoc"], document("asciidoc", Syntax::AsciiDoc)),
+    (&["html", "htm", "xhtml"], document("html", Syntax::Html)),
+    (&["ipynb"], document("notebook", Syntax::Notebook)),
+    (&["pdf"], document("pdf", Syntax::Paged)),
+    (&["docx"], document("docx", Syntax::Extracted)),
+    (&["pptx"], document("pptx", Syntax::Paged)),
+    (&["xlsx"], document("xlsx", Syntax::Paged)),
+    (&["txt", "text"], document("text", Syntax::Text)),
     (&["kt", "kts"], code("kotlin", Syntax::None)),
     (&["swift"], code("swift", Syntax::None)),
     (&["rb"], code("ruby", Syntax::None)),

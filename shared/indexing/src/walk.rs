@@ -6,6 +6,11 @@ use std::path::{Path, PathBuf};
 
 use ignore::WalkBuilder;
 
+use contracts::hash::ContentHash;
+
+use crate::document_text::{self, DocumentText, MAX_DOCUMENT_BYTES, NoText};
+use crate::encoding;
+use crate::language::{self, SourceKind};
 use crate::secrets::{self, AllowedSecrets, Finding};
 
 /// Rules for files to skip, in addition to the folder's own ignore files.
@@ -17,11 +22,18 @@ pub struct Rules {
     pub exclude: Vec<String>,
     /// Files to index even if they may hold a secret.
     pub allowed_secrets: AllowedSecrets,
+    /// The program that extracts the text of PDF and Office documents. `None` skips them.
+    pub document_text: Option<DocumentText>,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { max_file_bytes: 1 << 20, exclude: Vec::new(), allowed_secrets: AllowedSecrets::default() }
+        Self {
+            max_file_bytes: 1 << 20,
+            exclude: Vec::new(),
+            allowed_secrets: AllowedSecrets::default(),
+            document_text: None,
+        }
     }
 }
 
@@ -47,10 +59,16 @@ pub enum SkipReason {
     Secret(Finding),
     /// It is empty.
     Empty,
-    /// It is unreadable.
+    /// It is unreadable, or a folder that is.
     Unreadable,
+    /// It is a symbolic link, which may lead out of the folder.
+    SymbolicLink,
+    /// Its name is not UTF-8, which a payload can't hold.
+    NameNotUtf8,
     /// The rules exclude it.
     Excluded,
+    /// It is a document whose text can't be extracted.
+    Document(NoText),
 }
 
 impl SkipReason {
@@ -64,36 +82,68 @@ impl SkipReason {
             Self::Secret(_) => "may hold a secret",
             Self::Empty => "empty",
             Self::Unreadable => "unreadable",
+            Self::SymbolicLink => "symbolic link",
+            Self::NameNotUtf8 => "name is not UTF-8",
             Self::Excluded => "excluded",
+            Self::Document(no_text) => no_text.reason(),
         }
     }
 }
 
-/// Lists every file below the folder that isn't ignored, ordered by path. Hidden files are included, but not the
-/// version control's own.
+/// The entries below a folder.
+#[derive(Debug, Default)]
+pub struct Walk {
+    /// The files, ordered by path.
+    pub files: Vec<SourceFile>,
+    /// The paths of other entries, with the reason to skip each.
+    pub skipped: Vec<(SkipReason, String)>,
+}
+
+/// Lists every entry below the folder that isn't ignored. Hidden files are included, but not the version control's own.
 ///
 /// # Errors
-/// Fails if the folder can't be read.
-pub fn walk(folder: &Path) -> io::Result<Vec<SourceFile>> {
+/// Fails if the folder itself can't be read.
+pub fn walk(folder: &Path) -> io::Result<Walk> {
     // The walk itself would report a missing folder as empty.
     fs::read_dir(folder)?;
-    let mut files = Vec::new();
-    let walk = WalkBuilder::new(folder)
+    let mut found = Walk::default();
+    let entries = WalkBuilder::new(folder)
         .hidden(false)
         .require_git(false)
         .filter_entry(|entry| !matches!(entry.file_name().to_str(), Some(".git" | ".hg" | ".svn")))
         .build();
-    for entry in walk {
-        let entry = entry.map_err(io::Error::other)?;
-        if entry.file_type().is_some_and(|kind| kind.is_file())
-            && let Ok(below) = entry.path().strip_prefix(folder)
-            && let Some(path) = with_slashes(below)
-        {
-            files.push(SourceFile { path, location: entry.path().to_owned() });
+    let below = |path: &Path| path.strip_prefix(folder).unwrap_or(path).to_owned();
+    let shown = |path: &Path| below(path).to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
+    for entry in entries {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                let path = path_of(&error).map_or_else(|| error.to_string(), shown);
+                found.skipped.push((SkipReason::Unreadable, path));
+                continue;
+            }
+        };
+        let (path, Some(kind)) = (entry.path(), entry.file_type()) else { continue };
+        match with_slashes(&below(path)) {
+            _ if kind.is_symlink() => found.skipped.push((SkipReason::SymbolicLink, shown(path))),
+            Some(name) if kind.is_file() => {
+                found.files.push(SourceFile { path: name, location: path.to_owned() });
+            }
+            None if kind.is_file() => found.skipped.push((SkipReason::NameNotUtf8, shown(path))),
+            Some(_) | None => {}
         }
     }
-    files.sort();
-    Ok(files)
+    found.files.sort();
+    Ok(found)
+}
+
+/// Returns the path at which a walk failed.
+fn path_of(error: &ignore::Error) -> Option<&Path> {
+    match error {
+        ignore::Error::WithPath { path, .. } => Some(path),
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => path_of(err),
+        _ => None,
+    }
 }
 
 /// Returns the path with `/`, or `None` if it isn't UTF-8, which a payload can't hold.
@@ -102,11 +152,60 @@ fn with_slashes(path: &Path) -> Option<String> {
     Some(parts?.join("/"))
 }
 
-/// Reads the text of a file to index.
+/// The content of a file to index.
+#[derive(Debug)]
+pub enum Content {
+    /// Text.
+    Text(String),
+    /// The bytes of a document with this extension.
+    Document(&'static str, Vec<u8>),
+}
+
+impl Content {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Document(_, bytes) => bytes,
+        }
+    }
+
+    /// Returns the size in bytes.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        u64::try_from(self.bytes().len()).unwrap_or(u64::MAX)
+    }
+
+    /// Returns the SHA-256.
+    #[must_use]
+    pub fn sha256(&self) -> String {
+        ContentHash::hash_bytes(self.bytes()).to_string()
+    }
+
+    /// Returns the text of this file. That of a document is extracted, which blocks the thread.
+    ///
+    /// # Errors
+    /// Returns the reason to skip the file.
+    pub fn into_text(self, file: &SourceFile, rules: &Rules) -> Result<String, SkipReason> {
+        let text = match (self, &rules.document_text) {
+            (Self::Text(text), _) => return Ok(text),
+            (Self::Document(..), None) => return Err(SkipReason::Document(NoText::NoProgram)),
+            (Self::Document(extension, bytes), Some(program)) => {
+                program.extract(extension, bytes).map_err(SkipReason::Document)?
+            }
+        };
+        let finding = secrets::find_in_text(&file.path, &text);
+        match finding.filter(|_| !rules.allowed_secrets.contains(&file.path)) {
+            Some(finding) => Err(SkipReason::Secret(finding)),
+            None => Ok(text),
+        }
+    }
+}
+
+/// Reads a file to index.
 ///
 /// # Errors
 /// Returns the reason to skip the file.
-pub fn read(file: &SourceFile, rules: &Rules) -> Result<String, SkipReason> {
+pub fn read(file: &SourceFile, rules: &Rules) -> Result<Content, SkipReason> {
     if rules.exclude.contains(&file.path) {
         return Err(SkipReason::Excluded);
     }
@@ -118,15 +217,24 @@ pub fn read(file: &SourceFile, rules: &Rules) -> Result<String, SkipReason> {
     if is_generated_name(&name) {
         return Err(SkipReason::Generated);
     }
-    let bytes = read_bytes(&file.location, rules.max_file_bytes)?;
-    if bytes.contains(&0) {
-        return Err(SkipReason::Binary);
+    if let Some(extension) = document_text::extension(&name) {
+        if rules.document_text.is_none() {
+            return Err(SkipReason::Document(NoText::NoProgram));
+        }
+        let bytes = read_bytes(&file.location, MAX_DOCUMENT_BYTES)?;
+        return if bytes.is_empty() {
+            Err(SkipReason::Empty)
+        } else {
+            Ok(Content::Document(extension, bytes))
+        };
     }
-    let text = String::from_utf8(bytes).map_err(|_| SkipReason::Binary)?;
+    let bytes = read_bytes(&file.location, rules.max_file_bytes)?;
+    let text = encoding::decode(bytes).ok_or(SkipReason::Binary)?;
     if text.trim().is_empty() {
         return Err(SkipReason::Empty);
     }
-    if has_generated_marker(&text) {
+    let is_prose = language::detect(Path::new(&file.path)).kind == SourceKind::Document;
+    if has_generated_marker(&text) || !is_prose && has_generated_line(&text) {
         return Err(SkipReason::Generated);
     }
     if checks_secrets && let Some(finding) = secrets::find_in_text(&file.path, &text) {
@@ -136,7 +244,7 @@ pub fn read(file: &SourceFile, rules: &Rules) -> Result<String, SkipReason> {
     if name.ends_with(".pem") {
         return Err(SkipReason::Binary);
     }
-    Ok(text)
+    Ok(Content::Text(text))
 }
 
 /// Reads a file of at most this size, also if it grows meanwhile.
@@ -154,10 +262,15 @@ fn is_generated_name(name: &str) -> bool {
     locks.contains(&name) || extensions.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Returns true if the first lines have a tool's marker, or if a line is too long to be written by hand.
-fn has_generated_marker(text: &str) -> bool {
+/// Returns true if a line is too long to be written by hand. Prose may have a paragraph per line.
+fn has_generated_line(text: &str) -> bool {
     const LONGEST_LINE: usize = 20_000;
-    let marked = text.lines().take(5).any(|line| {
+    text.lines().any(|line| line.len() > LONGEST_LINE)
+}
+
+/// Returns true if the first lines have a tool's marker.
+fn has_generated_marker(text: &str) -> bool {
+    text.lines().take(5).any(|line| {
         let line = line.to_lowercase();
         // The marker must begin the comment, so that a comment about markers doesn't count.
         let words = line.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '@');
@@ -167,8 +280,7 @@ fn has_generated_marker(text: &str) -> bool {
             || words.starts_with("auto-generated")
             || words.starts_with("this file is generated")
             || words.starts_with("this file was automatically generated")
-    });
-    marked || text.lines().any(|line| line.len() > LONGEST_LINE)
+    })
 }
 
 #[cfg(test)]
@@ -194,19 +306,37 @@ mod tests {
             (".git/config", b"x"),
             ("src/b.rs", b"fn b() {}"),
         ]);
-        let paths: Vec<String> = walk(folder.path()).unwrap().into_iter().map(|file| file.path).collect();
+        let paths: Vec<String> =
+            walk(folder.path()).unwrap().files.into_iter().map(|file| file.path).collect();
         assert_eq!(paths, [".github/ci.yml", ".gitignore", "src/b.rs"]);
         assert!(walk(&folder.path().join("missing")).is_err());
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn links_and_names_that_are_not_text_are_skipped_by_name() {
+        use std::os::unix::ffi::OsStrExt;
+
+        let folder = folder(&[("a.txt", b"a")]);
+        std::os::unix::fs::symlink("a.txt", folder.path().join("link")).unwrap();
+        fs::write(folder.path().join(std::ffi::OsStr::from_bytes(b"caf\xe9.txt")), b"b").unwrap();
+        let mut walk = walk(folder.path()).unwrap();
+        walk.skipped.sort();
+        let expected = [(SkipReason::SymbolicLink, "link"), (SkipReason::NameNotUtf8, "caf\u{fffd}.txt")];
+        assert_eq!(walk.skipped, expected.map(|(reason, path)| (reason, path.to_owned())));
+        assert_eq!(walk.files.len(), 1);
+    }
+
     #[test]
     fn read_reports_the_skip_reason() {
-        let long = "x".repeat(30_000);
-        let files: [(&str, &[u8], Option<SkipReason>); 12] = [
+        let long = "x ".repeat(15_000);
+        let files: [(&str, &[u8], Option<SkipReason>); 14] = [
             ("a.rs", b"fn a() {}", None),
-            ("big.txt", &[b'a'; 200], Some(SkipReason::TooLarge)),
+            ("big.txt", &[b'a'; 40_000], Some(SkipReason::TooLarge)),
             ("image.png", b"\x89PNG\0", Some(SkipReason::Binary)),
-            ("latin.txt", b"caf\xe9", Some(SkipReason::Binary)),
+            ("latin.txt", b"caf\xe9", None),
+            ("essay.txt", long.as_bytes(), None),
+            ("bundle.js", long.as_bytes(), Some(SkipReason::Generated)),
             ("Cargo.lock", b"x", Some(SkipReason::Generated)),
             ("g.go", b"// Code generated by x. DO NOT EDIT.\n", Some(SkipReason::Generated)),
             (".env", b"KEY=1", Some(SkipReason::Secret(Finding::Name("*.env")))),
@@ -217,19 +347,18 @@ mod tests {
             ("not.rs", b"fn not() {}", Some(SkipReason::Excluded)),
         ];
         let folder = folder(&files.map(|(path, bytes, _)| (path, bytes)));
-        let rules = Rules { max_file_bytes: 100, exclude: vec!["not.rs".to_owned()], ..Rules::default() };
+        let rules = Rules { max_file_bytes: 35_000, exclude: vec!["not.rs".to_owned()], ..Rules::default() };
         for (path, _, skip) in files {
             let file = SourceFile { path: path.to_owned(), location: folder.path().join(path) };
             assert_eq!(read(&file, &rules).err(), skip, "{path}");
         }
-        assert!(has_generated_marker(&long));
         assert!(!has_generated_marker("//! How files that say \"code generated\" are told apart.\n"));
     }
 
     #[test]
     fn secrets_are_seen_in_at_most_one_of_200_files_of_this_repository() {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-        let files = walk(Path::new(root)).unwrap();
+        let files = walk(Path::new(root)).unwrap().files;
         let refused: Vec<&str> = files
             .iter()
             .filter(|file| matches!(read(file, &Rules::default()), Err(SkipReason::Secret(_))))

@@ -3,6 +3,7 @@
 //! Pure. Each wire has its own [`Accumulate`]. A reply's text is the concatenation of the emitted deltas, with a blank
 //! line between segments.
 
+use std::borrow::Cow;
 use std::fmt::Debug;
 
 use agent::model::{Chain, Error, Observer, Reply, Request};
@@ -80,8 +81,35 @@ pub(crate) struct ReplyText {
     pub(crate) segments: Vec<((u32, u32), usize)>,
     /// The place of the last delta.
     segment: Option<(u32, u32)>,
-    /// The first half of a character at the end of the last delta.
+    pieces: Pieces,
+    /// The place of the last piece of reasoning.
+    reasoning: Option<(u32, u32)>,
+    reasoning_pieces: Pieces,
+}
+
+/// The pieces of a text, which may cut a character in halves.
+#[derive(Debug, Default)]
+struct Pieces {
+    /// The first half of a character at the end of the last piece.
     open_half: String,
+}
+
+impl Pieces {
+    /// Returns the characters that are whole with this piece.
+    fn join<'a>(&mut self, piece: &'a str) -> Cow<'a, str> {
+        if self.open_half.is_empty() && !json::has_half(piece) {
+            return Cow::Borrowed(piece);
+        }
+        let joined = std::mem::take(&mut self.open_half) + piece;
+        let (piece, open_half) = json::split_open_half(&joined);
+        self.open_half.push_str(open_half);
+        Cow::Owned(json::whole_characters(piece).into_owned())
+    }
+
+    /// Returns the half of a character that is left.
+    fn end(&mut self) -> String {
+        json::whole_characters(&std::mem::take(&mut self.open_half)).into_owned()
+    }
 }
 
 impl ReplyText {
@@ -114,19 +142,28 @@ impl ReplyText {
                 self.emit("\n\n", observer)?;
             }
         }
-        if self.open_half.is_empty() && !json::has_half(delta) {
-            return self.emit(delta, observer);
+        let piece = self.pieces.join(delta);
+        self.emit(&piece, observer)
+    }
+
+    /// Passes on a piece of the reasoning at this place, which is no text of the reply.
+    pub(crate) fn push_reasoning(&mut self, place: (u32, u32), piece: &str, observer: &mut Observer<'_>) {
+        self.mark_piece(piece, observer);
+        if !piece.is_empty() {
+            let starts_part = self.reasoning.replace(place) != Some(place);
+            observer.push_reasoning(starts_part, &self.reasoning_pieces.join(piece));
         }
-        let joined = std::mem::take(&mut self.open_half) + delta;
-        let (piece, open_half) = json::split_open_half(&joined);
-        self.open_half.push_str(open_half);
-        self.emit(&json::whole_characters(piece), observer)
+    }
+
+    /// True if reasoning at this place was passed on.
+    pub(crate) fn has_reasoning(&self, place: (u32, u32)) -> bool {
+        self.reasoning.is_some_and(|last| last >= place)
     }
 
     /// Emits the half of a character that is left at the end of a segment.
     pub(crate) fn end_segment(&mut self, observer: &mut Observer<'_>) -> Result<(), Error> {
-        let open_half = std::mem::take(&mut self.open_half);
-        self.emit(&json::whole_characters(&open_half), observer)
+        let rest = self.pieces.end();
+        self.emit(&rest, observer)
     }
 
     /// Emits a piece of text.

@@ -3,12 +3,10 @@
 //!
 //! Dropping the future of a call drops its connection, which cancels the generation upstream.
 
-use agent::model::{Error, Observer, Reply, Wire};
-use bytes::Bytes;
+use agent::model::{Error, Observer, Reply};
 use contracts::error::causes;
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Response, Url};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
@@ -20,9 +18,11 @@ use crate::config::Config;
 use crate::error_info::ErrorInfo;
 use crate::error_response::ErrorResponse;
 use crate::key::{ApiKey, KeySource};
+use crate::omissions::Omissions;
 use crate::reader::Reader;
 use crate::retry::FailedAttempt;
 use crate::retry_loop::RetryLoop;
+use crate::wire::Body;
 use crate::yield_interval::YieldInterval;
 use crate::{trace, wire, wire_capture};
 
@@ -37,8 +37,7 @@ pub(crate) struct Endpoint<K, W> {
     pub(crate) keys: K,
     pub(crate) config: Config,
     pub(crate) clock: W,
-    /// Set once the provider has refused to be asked for usage, as Mistral's API did.
-    refuses_usage: AtomicBool,
+    pub(crate) omissions: Omissions,
 }
 
 /// The request of a call.
@@ -46,8 +45,10 @@ pub(crate) struct Endpoint<K, W> {
 pub(crate) struct Call {
     /// The address, which has the model's id on some wires.
     pub(crate) url: Url,
+    /// The model.
+    pub(crate) model: String,
     /// The request body.
-    pub(crate) body: Bytes,
+    pub(crate) body: Body,
     /// The conversation state that the request asks for.
     pub(crate) state: StateOptions,
 }
@@ -55,20 +56,13 @@ pub(crate) struct Call {
 impl<K> Endpoint<K, SystemClock> {
     /// Creates an endpoint with the system clock.
     pub(crate) fn new(http: reqwest::Client, keys: K, config: Config) -> Self {
-        Self { http, keys, config, clock: SystemClock, refuses_usage: AtomicBool::new(false) }
+        Self { http, keys, config, clock: SystemClock, omissions: Omissions::default() }
     }
 
     /// Replaces the clock.
     pub(crate) fn with_clock<W>(self, clock: W) -> Endpoint<K, W> {
-        let Self { http, keys, config, clock: SystemClock, refuses_usage } = self;
-        Endpoint { http, keys, config, clock, refuses_usage }
-    }
-}
-
-impl<K, W> Endpoint<K, W> {
-    /// True unless the provider has refused to be asked for usage.
-    pub(crate) fn asks_for_usage(&self) -> bool {
-        !self.refuses_usage.load(Ordering::Relaxed)
+        let Self { http, keys, config, clock: SystemClock, omissions } = self;
+        Endpoint { http, keys, config, clock, omissions }
     }
 }
 
@@ -122,7 +116,7 @@ impl<K: KeySource, W: Clock> Endpoint<K, W> {
             .headers(trace::propagation_headers())
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, wire::media_type(self.config.wire))
-            .body(call.body.clone());
+            .body(call.body.bytes.clone());
         let request = authenticate(request, key, &self.config.key_location).map_err(failed)?;
         observer.meter.send();
         let sent = timeout(self.config.timeouts.first_byte, self.http.execute(request)).await;
@@ -141,8 +135,8 @@ impl<K: KeySource, W: Clock> Endpoint<K, W> {
             observer.meter.refuse();
             let response = ErrorResponse::read(response).await;
             wire_capture::capture_error(observer, response.status, &response.body);
-            if self.config.wire == Wire::ChatCompletions && response.names("stream_options") {
-                self.refuses_usage.store(true, Ordering::Relaxed);
+            if let Some(hint) = response.refused_hint(&call.body.hints) {
+                self.omissions.refuse(&call.model, hint);
             }
             return Err(response.into_attempt(prior_attempts, call.state.chained));
         }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use agent::model::{Error, Model, Observer, Reply, Request};
+use contracts::gen_ai;
 use tokio::time::{Instant, timeout_at};
 use tracing::Instrument;
 
@@ -13,6 +14,7 @@ use crate::breaker::{Breaker, is_outage};
 use crate::call::{Call, Endpoint};
 use crate::clock::{Clock, SystemClock};
 use crate::key::{ApiKey, KeySource};
+use crate::wire::Body;
 use crate::{trace, wire, wire_capture};
 
 /// A client of one provider. Each client has its own connection pool.
@@ -49,15 +51,16 @@ impl<K: KeySource, W: Clock> Model for Client<K, W> {
         observer: &mut Observer<'_>,
     ) -> Result<Reply, Error> {
         let config = &self.endpoint.config;
-        let body = wire::body(config, request, self.endpoint.asks_for_usage())?;
+        let body = self.body(request)?;
         let url = config.endpoint_url(&wire::operation(config.wire, &request.model));
         let url = url.map_err(|_| Error::UNAVAILABLE)?;
         let now = self.endpoint.clock.now();
         let permit = self.breaker.acquire(now)?;
         let deadline_at = now + deadline.min(config.timeouts.total);
         // A timeout says nothing about the provider: the caller may have had too little time left.
-        let span = trace::call_span("chat", &request.model, config, url.host_str());
-        let call = Call { url, body, state: StateOptions::from_request(request) };
+        let span = trace::call_span(gen_ai::CHAT, &request.model, config, url.host_str());
+        let state = StateOptions::from_request(request);
+        let call = Call { url, model: request.model.clone(), body, state };
         let outcome =
             timeout_at(deadline_at, self.call(request, call, deadline_at, observer)).instrument(span.clone());
         let Ok(reply) = outcome.await else {
@@ -71,22 +74,32 @@ impl<K: KeySource, W: Clock> Model for Client<K, W> {
 }
 
 impl<K: KeySource, W: Clock> Client<K, W> {
-    /// Sends the request. If the provider refuses to be asked for usage, sends it once more without.
+    /// Builds the body of a request without what its model refused.
+    fn body(&self, request: &Request) -> Result<Body, Error> {
+        let Endpoint { config, omissions, .. } = &self.endpoint;
+        let body = wire::body(config, request, &omissions.refused(&request.model))?;
+        omissions.log(&request.model, &body.omitted);
+        Ok(body)
+    }
+
+    /// Sends the request. If the model refuses a setting that the request can do without, sends it again without.
     async fn call(
         &self,
         request: &Request,
-        call: Call,
+        mut call: Call,
         deadline: Instant,
         observer: &mut Observer<'_>,
     ) -> Result<Reply, Error> {
-        let asked = self.endpoint.asks_for_usage();
-        let reply = self.send(&call, deadline, observer).await;
-        let is_rejected = matches!(reply, Err(Error::Rejected { .. } | Error::ParameterRejected { .. }));
-        if asked && !self.endpoint.asks_for_usage() && is_rejected {
-            let body = wire::body(&self.endpoint.config, request, false)?;
-            return self.send(&Call { body, ..call }, deadline, observer).await;
+        loop {
+            let reply = self.send(&call, deadline, observer).await;
+            let is_rejected = matches!(reply, Err(Error::Rejected { .. } | Error::ParameterRejected { .. }));
+            let refused = self.endpoint.omissions.refused(&call.model);
+            // Each round leaves out more, so there is an end.
+            if !is_rejected || !refused.iter().any(|hint| call.body.hints.contains(hint)) {
+                return reply;
+            }
+            call.body = self.body(request)?;
         }
-        reply
     }
 
     async fn send(
@@ -95,7 +108,7 @@ impl<K: KeySource, W: Clock> Client<K, W> {
         deadline: Instant,
         observer: &mut Observer<'_>,
     ) -> Result<Reply, Error> {
-        wire_capture::capture_request(observer, &call.body);
+        wire_capture::capture_request(observer, &call.body.bytes);
         self.endpoint.call(call, deadline, observer).await
     }
 }

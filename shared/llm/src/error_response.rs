@@ -10,6 +10,7 @@ use crate::compression::Body;
 use crate::error_info::ErrorInfo;
 use crate::error_object::ErrorObject;
 use crate::failure::{self, FailedResponse};
+use crate::omissions::Hint;
 use crate::retry::FailedAttempt;
 use crate::retry::headers::Advice;
 
@@ -37,9 +38,16 @@ impl ErrorResponse {
         Self { status, body, advice, info }
     }
 
-    /// True if the body names this member of a request.
-    pub(crate) fn names(&self, member: &str) -> bool {
-        memchr::memmem::find(&self.body, member.as_bytes()).is_some()
+    /// Returns the one of these settings that the response refuses.
+    pub(crate) fn refused_hint(&self, sent: &[Hint]) -> Option<Hint> {
+        if !matches!(self.status, 400 | 422) {
+            return None;
+        }
+        let error = ErrorObject::from_body(&self.body);
+        let hint = failure::refused_parameter(&error).and_then(|name| Hint::of_parameter(&name));
+        // Mistral's API names it in a list of faults.
+        let names_usage = || memchr::memmem::find(&self.body, b"stream_options").map(|_| Hint::StreamUsage);
+        hint.or_else(names_usage).filter(|hint| sent.contains(hint))
     }
 
     /// Converts the response into the failed attempt. `chained` is true if the request continued from a stored response.

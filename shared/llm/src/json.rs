@@ -18,8 +18,12 @@ const HALF_BYTE: u8 = 0xF4;
 /// The most levels of nesting that a repair keeps. `serde_json` refuses 128.
 const MAX_DEPTH: usize = 100;
 
+/// The names of members that hold the arguments of a call.
+const ARGUMENTS: [&str; 3] = ["\"arguments\"", "\"input\"", "\"partial_json\""];
+
 /// Parses JSON. If it is invalid, repairs it first: tokens that aren't JSON and too deep values become null; comments,
-/// trailing commas and unescaped control characters are accepted. `None` if it still can't be read.
+/// trailing commas and unescaped control characters are accepted. Invalid arguments of a call become their text, since a
+/// tool must not run with repaired ones. `None` if it still can't be read.
 pub(crate) fn parse(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok().or_else(|| serde_json::from_str(&Repair::run(text)?).ok())
 }
@@ -118,7 +122,7 @@ impl<'a> Repair<'a> {
         let mut repair = Self { rest: text, out: String::with_capacity(text.len()), depth: 0 };
         while let Some(next) = repair.rest.chars().next() {
             match next {
-                '"' => repair.string()?,
+                '"' => repair.member()?,
                 '/' => repair.comment()?,
                 '{' | '[' => repair.open(),
                 '}' | ']' => repair.close(),
@@ -189,6 +193,24 @@ impl<'a> Repair<'a> {
         self.put(if is_valid { token } else { "null" });
     }
 
+    /// Copies a string. If it names invalid arguments of a call, writes them as text.
+    fn member(&mut self) -> Option<()> {
+        let start = self.rest;
+        self.string()?;
+        let name = start.strip_suffix(self.rest)?;
+        let value = self.rest.trim_start().strip_prefix(':').map(str::trim_start);
+        let value = value.filter(|value| ARGUMENTS.contains(&name) && value.starts_with(['{', '[']));
+        if let Some(value) = value.filter(|_| !self.is_too_deep()) {
+            let (arguments, rest) = split_value(value)?;
+            let nested = format!("{}{arguments}{}", "[".repeat(self.depth), "]".repeat(self.depth));
+            let is_valid = serde_json::from_str::<Value>(&nested).is_ok();
+            self.put(":");
+            self.put(&if is_valid { arguments.to_owned() } else { Value::from(arguments).to_string() });
+            self.rest = rest;
+        }
+        Some(())
+    }
+
     fn string(&mut self) -> Option<()> {
         self.take(1);
         self.put("\"");
@@ -254,6 +276,25 @@ impl<'a> Repair<'a> {
     }
 }
 
+/// Splits a text after the object or list that it starts with. `None` if that doesn't end.
+fn split_value(text: &str) -> Option<(&str, &str)> {
+    let (mut depth, mut is_string, mut is_escaped) = (0_usize, false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_string,
+            b'"' => is_string = !is_string,
+            b'{' | b'[' if !is_string => depth += 1,
+            b'}' | b']' if !is_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            return text.split_at_checked(at + 1);
+        }
+    }
+    None
+}
+
 /// Escapes a character if it can't stand in a string by itself.
 fn escaped(character: char) -> String {
     match character {
@@ -286,6 +327,30 @@ mod tests {
         for text in ["", "{", "keep-alive", "{\"a\":\"b", "{\"a\":NaN", "{a:1}", "{\"a\":1}}", "/*"] {
             assert_eq!(parse_object(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn invalid_arguments_are_kept_as_text() {
+        let nested = |levels: usize| format!("{{\"a\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
+        // The second is valid by itself, and too deep within the reply.
+        let (deep, deeper) = (nested(200), nested(124));
+        let half = r#"{"a":"\ud800"}"#.to_owned();
+        for arguments in [
+            deep,
+            deeper,
+            half,
+            r#"{"a":NaN,"b":"\"}"}"#.to_owned(),
+            "{'a':1}".to_owned(),
+            "[1e999]".to_owned(),
+        ] {
+            for name in ["input", "arguments", "partial_json"] {
+                let text = format!("{{\"b\":[{{\"{name}\" : {arguments} ,\"c\":NaN}}]}}");
+                assert_eq!(parse(&text), Some(json!({"b":[{name:arguments,"c":null}]})), "{text}");
+            }
+        }
+        let valid = r#"{"input":{"a":[1]},"b":"input","c":NaN}"#;
+        assert_eq!(parse(valid), Some(json!({"input":{"a":[1]},"b":"input","c":null})));
+        assert_eq!(parse(r#"{"input":{"a":NaN"#), None);
     }
 
     #[test]

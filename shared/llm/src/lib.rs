@@ -35,6 +35,7 @@ pub mod failure;
 mod json;
 pub mod key;
 pub mod model_list;
+mod omissions;
 pub mod probe;
 pub mod prompt;
 pub mod provider_message;

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use agent::model::model_settings::TextFormat;
+use agent::model::model_settings::ModelSettings;
 use agent::model::{Instruction, Message};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use contracts::response::ToolOutcome;
@@ -65,8 +65,11 @@ pub(crate) fn only_brings_results(message: &Message) -> bool {
 
 /// Returns the instruction for a format that the provider needn't enforce. The wires that use it
 /// enforce every format they are given, and accept only schemas that they can enforce.
-pub(crate) fn format_instruction(format: &TextFormat) -> Option<String> {
-    (!format.strict).then(|| {
+pub(crate) fn format_instruction(settings: &ModelSettings) -> Option<String> {
+    if settings.json_object {
+        return Some("Answer with one JSON object alone, without a code fence.".to_owned());
+    }
+    settings.text_format.as_ref().filter(|format| !format.strict).map(|format| {
         let description = format.description.as_deref().map(|text| format!(" {text}")).unwrap_or_default();
         format!(
             "Answer with JSON alone, without a code fence. It conforms to this JSON Schema, named {}.{description}\n\n{}",

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use agent::model::{Error, Request, Wire, model_settings::ModelSettings};
+use agent::model::{Error, Request, Wire};
 use bytes::Bytes;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::accumulator::{Accumulate, StateOptions};
 use crate::config::Config;
+use crate::omissions::Hint;
 use crate::{anthropic_messages, bedrock_converse, chat_completions, responses};
 
 /// The version of Anthropic's API, unless the provider's `Headers` name another.
@@ -56,24 +57,36 @@ pub(crate) fn headers(wire: Wire) -> HeaderMap {
     }
 }
 
-/// Builds the body of a request. `asks_for_usage` matters on a wire where usage comes only if asked for.
+/// The body of a request.
+#[derive(Debug)]
+pub(crate) struct Body {
+    /// The bytes.
+    pub(crate) bytes: Bytes,
+    /// The settings that it has and could do without.
+    pub(crate) hints: Vec<Hint>,
+    /// The names of the settings that it leaves out.
+    pub(crate) omitted: Vec<&'static str>,
+}
+
+/// Builds the body of a request without the settings that its model `refused`.
 ///
 /// # Errors
 ///
 /// [`Error::UnsupportedFeature`] if the wire can't carry the request.
-pub(crate) fn body(config: &Config, request: &Request, asks_for_usage: bool) -> Result<Bytes, Error> {
+pub(crate) fn body(config: &Config, request: &Request, refused: &[Hint]) -> Result<Body, Error> {
     let Config { wire, send_identifiers, .. } = *config;
     if let Some(feature) = wire.unsupported_setting(&request.settings) {
         return Err(Error::UnsupportedFeature { feature });
     }
-    let omits_sampling = omits_sampling(config);
-    let ModelSettings { temperature, top_p, .. } = &request.settings;
-    let sampling = [("Temperature", temperature.is_some()), ("TopP", top_p.is_some())];
-    let sampling = sampling.into_iter().filter(|(_, is_set)| omits_sampling && *is_set).map(|(name, _)| name);
-    for setting in omitted_settings(wire, request).into_iter().chain(sampling) {
-        tracing::warn!(setting, "{}", contracts::log::MODEL_SETTING_OMITTED);
-    }
-    let body = match wire {
+    let lacking: &[Hint] = if omits_sampling(config) { &[Hint::Temperature, Hint::TopP] } else { &[] };
+    let removed: Vec<Hint> =
+        lacking.iter().chain(refused).copied().filter(|hint| hint.is_set(&request.settings)).collect();
+    let request = &*without(request, &removed);
+    let asks_for_usage = wire == Wire::ChatCompletions && !refused.contains(&Hint::StreamUsage);
+    let hints = Hint::all_of(&request.settings).chain(asks_for_usage.then_some(Hint::StreamUsage)).collect();
+    let omitted = omitted_settings(wire, request).into_iter();
+    let omitted = omitted.chain(removed.iter().filter_map(|hint| hint.setting())).collect();
+    let bytes = match wire {
         Wire::Responses => {
             let mut body = responses::builder::build(request);
             if !send_identifiers {
@@ -87,17 +100,24 @@ pub(crate) fn body(config: &Config, request: &Request, asks_for_usage: bool) -> 
             serde_json::to_vec(&body)
         }
         Wire::AnthropicMessages => {
-            let mut body = anthropic_messages::builder::build(request, send_identifiers);
-            if omits_sampling {
-                (body.temperature, body.top_p) = (None, None);
-            }
-            serde_json::to_vec(&body)
+            serde_json::to_vec(&anthropic_messages::builder::build(request, send_identifiers))
         }
         Wire::BedrockConverse => {
             serde_json::to_vec(&bedrock_converse::builder::build(request, send_identifiers))
         }
     };
-    body.map(Bytes::from).map_err(|_| Error::Malformed)
+    let bytes = bytes.map(Bytes::from).map_err(|_| Error::Malformed)?;
+    Ok(Body { bytes, hints, omitted })
+}
+
+/// Returns the request without these settings.
+fn without<'a>(request: &'a Request, removed: &[Hint]) -> Cow<'a, Request> {
+    if removed.is_empty() {
+        return Cow::Borrowed(request);
+    }
+    let mut request = request.clone();
+    removed.iter().for_each(|hint| hint.clear(&mut request.settings));
+    Cow::Owned(request)
 }
 
 /// True if the version of the provider's API has no sampling settings.

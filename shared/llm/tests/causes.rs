@@ -2,33 +2,18 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::{
-    io::Write,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+mod log;
+
+use std::time::Duration;
 
 use agent::model::model_settings::ModelSettings;
 use agent::model::{Chain, Instruction, Message, Model, Observer, Request};
 use llm::{ApiKey, Client, Config, Error, retry::Policy};
+use log::Log;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
 };
-
-/// A shared buffer of log lines.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
 
 /// Calls the provider at `address`. Returns the reply and the log.
 async fn call(address: std::net::SocketAddr) -> (Result<agent::model::Reply, Error>, String) {
@@ -58,8 +43,7 @@ async fn call(address: std::net::SocketAddr) -> (Result<agent::model::Reply, Err
     let logging = tracing::subscriber::set_default(lines);
     let reply = client.reply(&request, Duration::from_secs(20), &mut Observer::new(&mut |_| {})).await;
     drop(logging);
-    let written = log.0.lock().unwrap().clone();
-    (reply, String::from_utf8(written).unwrap())
+    (reply, log.text())
 }
 
 #[tokio::test]

@@ -9,7 +9,9 @@ use agent::model::Identifiers;
 use agent::model::hosted_tools::{
     CodeInterpreter, FileSearch, HostedTool, Mcp, MemoryLimit, SearchContextSize, WebSearch,
 };
-use agent::model::model_settings::{Effort, Guardrail, ModelSettings, ServiceTier, TextFormat, Verbosity};
+use agent::model::model_settings::{
+    Effort, Guardrail, ModelSettings, ReasoningSummary, ServiceTier, TextFormat, Verbosity,
+};
 use agent::model::{
     Attachment, Chain, FunctionCall, HistoryItem, HostedCall, Instruction, Message, Model, Observer,
     Reasoning, Reply, ReplyItem, Request, Tool, ToolOutput,
@@ -45,6 +47,7 @@ fn full() -> Request {
             top_p: Some(0.9),
             max_output_tokens: Some(16),
             reasoning_effort: Some(Effort::Max),
+            reasoning_summary: Some(ReasoningSummary::Detailed),
             verbosity: Some(Verbosity::Low),
             text_format: Some(TextFormat {
                 name: "verdict".to_owned(),
@@ -55,6 +58,10 @@ fn full() -> Request {
             service_tier: Some(ServiceTier::Flex),
             parallel_tool_calls: Some(false),
             unfenced_json: false,
+            requires_tool: false,
+            max_tool_calls: Some(3),
+            stop: vec!["END".to_owned()],
+            json_object: false,
             guardrail: None,
             hosted_tools: vec![
                 HostedTool::WebSearch(WebSearch {
@@ -135,11 +142,11 @@ fn history() -> Vec<HistoryItem> {
         HistoryItem::Reply(vec![
             ReplyItem::Reasoning(reasoning),
             ReplyItem::Hosted(searched),
-            ReplyItem::Text("Let me look.".into()),
+            ReplyItem::text("Let me look."),
             ReplyItem::Call(call),
         ]),
         HistoryItem::Message(Message { tool_outputs: vec![output], ..Message::in_mode("general") }),
-        HistoryItem::Reply(vec![ReplyItem::Text("A compiler.".to_owned())]),
+        HistoryItem::Reply(vec![ReplyItem::text("A compiler.")]),
     ]
 }
 

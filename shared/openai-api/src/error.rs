@@ -1,7 +1,10 @@
 //! Errors in OpenAI's shape: `{"error":{"message","type","param","code"}}`.
 
-use contracts::{Error, ErrorCode, InvokeResult, error::Retry};
+use contracts::{Error, ErrorCode, error::Retry};
+use fronts::client_status;
+use histories::StartError;
 use serde_json::{Value, json};
+use turns::refusal::Refusal;
 
 /// An error of this API.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,6 +42,12 @@ impl ApiError {
     #[must_use]
     pub fn value(param: &str, rule: &str) -> Self {
         Self::invalid(param, "invalid_value", format!("Invalid value: '{param}' {rule}."))
+    }
+
+    /// Creates an error about a member that the service doesn't know.
+    #[must_use]
+    pub fn unknown(param: &str) -> Self {
+        Self::invalid(param, "unknown_parameter", format!("Unknown parameter: '{param}'."))
     }
 
     /// Creates an error about a member that the service can't honour, with the alternative.
@@ -122,13 +131,39 @@ impl ApiError {
             _ => "invalid_request_error",
         }
     }
+}
 
-    /// Translates the errors of an envelope. `None` if the bytes are no envelope with errors.
-    #[must_use]
-    pub fn from_envelope(body: &[u8]) -> Option<Self> {
-        let result: InvokeResult<Value> = serde_json::from_slice(body).ok()?;
-        result.into_outcome().err()?.into_iter().next().map(Self::from)
+impl From<StartError> for ApiError {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::NothingNew => {
+                Self::value("messages", "must end with a user message or results of tools")
+            }
+            StartError::UnknownCall(id) => {
+                let message = format!("No tool call found for function call output with call_id {id}.");
+                Self::invalid("messages", "invalid_value", message)
+            }
+            // The body that the service's own rule is about isn't the client's.
+            StartError::Invalid(error) if error.error_code == ErrorCode::PayloadTooLarge => {
+                let message = "The input is larger than 4 MiB, with its images and files in base64.";
+                Self { status: 413, ..Self::invalid("input", "request_too_large", message) }
+            }
+            StartError::Invalid(error) => (*error).into(),
+            StartError::Refused(refusal) => refused(&refusal),
+            StartError::File(error) => match error.downcast::<Self>() {
+                Ok(error) => *error,
+                Err(_) => Error::from(ErrorCode::Internal).into(),
+            },
+        }
     }
+}
+
+/// Returns the error of a refused request, and logs its cause if the service is at fault.
+#[must_use]
+pub fn refused(refusal: &Refusal) -> ApiError {
+    let error = refusal.error();
+    let _ = runtime::Reply::error_with_cause(refusal, error.clone());
+    error.into()
 }
 
 impl From<Error> for ApiError {
@@ -139,7 +174,7 @@ impl From<Error> for ApiError {
         let (status, code) = match error_code {
             ErrorCode::AgentContextNotFound => (404, "model_not_found"),
             ErrorCode::MemberInvalid if param.as_deref() == Some("model") => (404, "model_not_found"),
-            ErrorCode::SessionContextMismatch => (400, "invalid_value"),
+            ErrorCode::SessionContextMismatch => (client_status(error_code), "invalid_value"),
             ErrorCode::TurnIdConflict | ErrorCode::SessionIdConflict => (409, "idempotency_error"),
             ErrorCode::SessionBusy => (409, "conversation_locked"),
             ErrorCode::TurnInProgress => (409, "response_in_progress"),
@@ -150,7 +185,9 @@ impl From<Error> for ApiError {
             ErrorCode::ModelQuotaExceeded | ErrorCode::BudgetExceeded | ErrorCode::TurnOverBudget => {
                 (429, "insufficient_quota")
             }
-            other => (other.http_status(), other.as_str()),
+            ErrorCode::ModelRejected => (client_status(error_code), "invalid_prompt"),
+            ErrorCode::ModelNotFound => (client_status(error_code), "model_not_found"),
+            other => (client_status(other), other.as_str()),
         };
         let message = match error_code {
             ErrorCode::AgentContextNotFound => {
@@ -188,6 +225,7 @@ fn param(details: &str) -> Option<String> {
         ("SolutionContextText", "instructions"),
         ("AgentContextId", "model"),
         ("Model", "model"),
+        ("Store", "store"),
     ];
     known.iter().find(|(own, _)| *own == name).map(|(_, theirs)| (*theirs).to_owned())
 }
@@ -197,15 +235,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn envelope_translates_to_error() {
-        let busy = Error::from(ErrorCode::SessionBusy);
-        let body = serde_json::to_vec(&InvokeResult::<()>::err(busy)).unwrap();
-        let error = ApiError::from_envelope(&body).unwrap();
+    fn busy_session_is_a_conflict_to_repeat() {
+        let error = ApiError::from(Error::from(ErrorCode::SessionBusy));
         assert_eq!((error.status, error.code.as_deref()), (409, Some("conversation_locked")));
         assert_eq!(error.retry, Some(true));
-        assert_eq!(ApiError::from_envelope(b"{}"), None);
-        let ok = serde_json::to_vec(&InvokeResult::ok(1)).unwrap();
-        assert_eq!(ApiError::from_envelope(&ok), None);
     }
 
     #[test]

@@ -1,43 +1,27 @@
 //! Responses over HTTP, errors included.
 
-use std::convert::Infallible;
-
 use axum::{
-    body::{Body, to_bytes},
+    body::to_bytes,
     extract::{Query, Request, rejection::BytesRejection},
     middleware::Next,
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use futures::{Stream, stream};
+pub use fronts::json;
+use fronts::{bytes, from_envelope};
 use http::{
-    HeaderName, HeaderValue, StatusCode, Uri,
+    HeaderName, HeaderValue, Uri,
     header::{CONTENT_DISPOSITION, CONTENT_TYPE, RETRY_AFTER},
 };
-use runtime::stream::{KeepAlive, TextEvents};
-use serde_json::Value;
 
 use crate::error::ApiError;
 
 /// Tells OpenAI's SDKs if a retry can help, whatever the status.
 const X_SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+/// Parameters that clients of other services send with every request. They have no effect.
+const HINTS: &[&str] = &["api-version"];
 /// The most bytes of an error.
 const MAX_ERROR_BYTES: usize = 1 << 20;
-
-/// Returns a response with a JSON body.
-#[must_use]
-pub fn json(status: u16, body: &Value) -> Response {
-    bytes(status, Bytes::from(body.to_string()))
-}
-
-fn bytes(status: u16, body: Bytes) -> Response {
-    // Of unknown length, since the streaming runner must not send a Content-Length.
-    let body = stream::iter([Ok::<_, Infallible>(body)]);
-    let mut response = Response::new(Body::from_stream(body));
-    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
-}
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
@@ -70,7 +54,7 @@ pub fn attachment(body: Bytes) -> Response {
     response
 }
 
-/// Translates errors of the service that a route didn't.
+/// Translates errors of the service that a route didn't, such as a caller without an org.
 pub async fn translate_errors(request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     if !response.status().is_client_error() && !response.status().is_server_error() {
@@ -78,7 +62,7 @@ pub async fn translate_errors(request: Request, next: Next) -> Response {
     }
     let (parts, body) = response.into_parts();
     let body = to_bytes(body, MAX_ERROR_BYTES).await.unwrap_or_default();
-    match ApiError::from_envelope(&body) {
+    match from_envelope::<ApiError>(&body) {
         Some(error) => error.into_response(),
         None => {
             let mut response = bytes(parts.status.as_u16(), body);
@@ -86,14 +70,6 @@ pub async fn translate_errors(request: Request, next: Next) -> Response {
             response
         }
     }
-}
-
-/// Returns a stream of formatted events.
-pub(crate) fn events<S>(events: S, keep_alive: KeepAlive) -> Response
-where
-    S: Stream<Item = String> + Send + 'static,
-{
-    TextEvents::new(events, keep_alive).into_response()
 }
 
 /// The parameters of a query.
@@ -108,7 +84,8 @@ impl Parameters {
     pub fn read(uri: &Uri, known: &[&str]) -> Result<Self, ApiError> {
         let pairs: Vec<(String, String)> =
             Query::try_from_uri(uri).map(|Query(pairs)| pairs).unwrap_or_default();
-        let unknown = pairs.iter().find(|(name, _)| !known.contains(&name.trim_end_matches("[]")));
+        let is_known = |name: &str| known.contains(&name.trim_end_matches("[]")) || HINTS.contains(&name);
+        let unknown = pairs.iter().find(|(name, _)| !is_known(name));
         match unknown {
             Some((name, _)) => {
                 let message = format!("Unknown parameter: '{name}'.");

@@ -1,120 +1,17 @@
 //! Responses: a turn's outcome as a `response` object.
 
-use contracts::{
-    AgentExecuteResponse, Error, ErrorCode, InvokeResult, Usage, json_bytes,
-    read::StatusReason,
-    response::{TOKEN_LIMIT_REACHED, ToolCall},
-};
+use contracts::{Error, Usage, response::ToolCall};
+pub use fronts::{Outcome, Status};
 use serde_json::{Map, Value, json};
 
+use crate::error::ApiError;
 use crate::id::ResponseId;
 use crate::json_object::set;
 
-/// The outcome of a response.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
-    /// The answer of a completed turn.
-    Answer {
-        /// The text.
-        text: String,
-        /// The token usage of the turn.
-        usage: Option<Usage>,
-        /// True if the model reached its token limit.
-        is_truncated: bool,
-    },
-    /// Calls of the caller's functions.
-    Calls {
-        /// The text beside the calls.
-        text: String,
-        /// The calls.
-        calls: Vec<ToolCall>,
-    },
-    /// The turn failed, or was cancelled.
-    Failed {
-        /// The error.
-        error: Error,
-        /// The text that was written until then.
-        text: String,
-    },
-}
-
-impl Outcome {
-    /// Reads the outcome of a turn.
-    #[must_use]
-    pub fn from_body(body: &[u8]) -> Self {
-        let result = json_bytes::from_slice::<InvokeResult<AgentExecuteResponse>>(body);
-        let internal = || Error::from(ErrorCode::Internal);
-        let outcome = result.map_or_else(|_| Err(vec![internal()]), InvokeResult::into_outcome);
-        match outcome {
-            Ok(AgentExecuteResponse::Final(answer)) => {
-                let is_truncated = answer.user_warnings.iter().any(|warning| warning == TOKEN_LIMIT_REACHED);
-                Self::Answer { text: answer.primary_output_text, usage: answer.usage, is_truncated }
-            }
-            Ok(AgentExecuteResponse::ClientToolContinuation(calls)) => Self::Calls {
-                text: calls.tool_continuation_message.unwrap_or_default(),
-                calls: calls.tool_calls.iter().cloned().collect(),
-            },
-            Err(errors) => {
-                let error = errors.into_iter().next().unwrap_or_else(internal);
-                Self::Failed { error, text: String::new() }
-            }
-        }
-    }
-
-    /// Returns the status of the response.
-    #[must_use]
-    pub fn status(&self) -> Status {
-        match self {
-            Self::Answer { is_truncated: true, .. } => Status::Incomplete,
-            Self::Answer { .. } | Self::Calls { .. } => Status::Completed,
-            Self::Failed { error, .. } => match error.error_code {
-                ErrorCode::TurnCancelled => Status::Cancelled,
-                ErrorCode::ModelReplyIncomplete => Status::Incomplete,
-                _ => Status::Failed,
-            },
-        }
-    }
-}
-
-/// The status of a response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
-    /// The turn runs.
-    InProgress,
-    /// The turn has its answer, or waits for outputs of functions.
-    Completed,
-    /// The model stopped early.
-    Incomplete,
-    /// The turn was cancelled.
-    Cancelled,
-    /// The turn failed.
-    Failed,
-}
-
-impl Status {
-    /// Returns the status as it appears on the wire.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::InProgress => "in_progress",
-            Self::Completed => "completed",
-            Self::Incomplete => "incomplete",
-            Self::Cancelled => "cancelled",
-            Self::Failed => "failed",
-        }
-    }
-
-    /// Returns the status of a response whose turn has this one.
-    #[must_use]
-    pub fn of_turn(reason: StatusReason) -> Self {
-        match reason {
-            StatusReason::Running => Self::InProgress,
-            StatusReason::WaitingForTools | StatusReason::Completed => Self::Completed,
-            StatusReason::Cancelled => Self::Cancelled,
-            _ => Self::Failed,
-        }
-    }
-}
+/// The phase of a message that is the answer.
+pub(crate) const FINAL_ANSWER: &str = "final_answer";
+/// The phase of a message beside calls.
+pub(crate) const COMMENTARY: &str = "commentary";
 
 /// The members of a response besides its outcome.
 #[derive(Debug, Clone)]
@@ -154,18 +51,18 @@ impl Frame {
         let status = outcome.status();
         let mut object = match outcome {
             Outcome::Answer { text, usage, .. } => {
-                let messages = self.messages(text, status.as_str(), 0);
+                let messages = self.messages(text, status.as_str(), Some(FINAL_ANSWER));
                 self.object(status, messages, Some(usage.unwrap_or_default()))
             }
             Outcome::Calls { text, calls } => {
-                let mut output = self.messages(text, "completed", 0);
+                let mut output = self.messages(text, "completed", Some(COMMENTARY));
                 let calls = calls.iter().enumerate();
                 output.extend(calls.map(|(n, call)| self.call(n, call, "completed", &call.arguments_json)));
                 // The usage of a turn counts in its last response.
                 self.object(status, output, Some(Usage::default()))
             }
             Outcome::Failed { error, text } => {
-                let mut object = self.object(status, self.messages(text, "incomplete", 0), None);
+                let mut object = self.object(status, self.messages(text, "incomplete", None), None);
                 if status == Status::Failed {
                     set(&mut object, "error", failure(error));
                 }
@@ -179,19 +76,35 @@ impl Frame {
     }
 
     /// Returns the message with a text as a list; empty without a text.
-    fn messages(&self, text: &str, status: &str, index: u64) -> Vec<Value> {
-        if text.is_empty() { Vec::new() } else { vec![self.message(index, status, vec![part(text)])] }
+    fn messages(&self, text: &str, status: &str, phase: Option<&str>) -> Vec<Value> {
+        if text.is_empty() { Vec::new() } else { vec![self.message(0, status, phase, vec![part(text)])] }
     }
 
     /// Returns a message of the model.
-    pub(crate) fn message(&self, index: u64, status: &str, content: Vec<Value>) -> Value {
-        json!({
+    pub(crate) fn message(
+        &self,
+        index: u64,
+        status: &str,
+        phase: Option<&str>,
+        content: Vec<Value>,
+    ) -> Value {
+        let mut message = json!({
             "id": self.id.message(index),
             "type": "message",
             "status": status,
             "role": "assistant",
             "content": content,
-        })
+        });
+        if let Some(phase) = phase {
+            set(&mut message, "phase", json!(phase));
+        }
+        message
+    }
+
+    /// Returns an item with reasoning. It has no text while it is written.
+    pub(crate) fn reasoning(&self, index: u64, text: Option<&str>) -> Value {
+        let parts: Vec<Value> = text.map(summary).into_iter().collect();
+        json!({"id": self.id.reasoning(index), "type": "reasoning", "summary": parts})
     }
 
     /// Returns a call of a function. The call shares the id of its item, so that a client which sends back the call
@@ -254,14 +167,20 @@ pub(crate) fn part(text: &str) -> Value {
     json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})
 }
 
-/// Returns the error of a failed response.
+/// Returns a part of a summary of reasoning.
+pub(crate) fn summary(text: &str) -> Value {
+    json!({"type": "summary_text", "text": text})
+}
+
+/// Returns the error of a failed response. Clients compact, wait, stop or repeat by its code.
 fn failure(error: &Error) -> Value {
-    let code = match error.error_code {
-        ErrorCode::ModelRateLimited | ErrorCode::ModelQuotaExceeded => "rate_limit_exceeded",
-        code if code.http_status() == 400 => "invalid_prompt",
+    let ApiError { status, message, code, .. } = error.clone().into();
+    let code = match code.as_deref().unwrap_or_default() {
+        known @ ("context_length_exceeded" | "insufficient_quota" | "rate_limit_exceeded") => known,
+        _ if status < 500 => "invalid_prompt",
         _ => "server_error",
     };
-    json!({"code": code, "message": error.message})
+    json!({"code": code, "message": message})
 }
 
 fn usage(usage: Usage) -> Value {

@@ -13,6 +13,10 @@ const SEGMENT_BITS: u32 = 11;
 /// The segment of a turn's stream in which function calls are numbered: after every segment with text.
 const CALLS: u64 = (1 << SEGMENT_BITS) - 1;
 
+/// The segment in which reasoning is numbered. Its offsets hold the segment of the text before it, and count its pieces.
+const REASONING: u64 = CALLS - 1;
+const PIECE_BITS: u32 = 14;
+
 /// The number of `response.created`.
 pub const CREATED: u64 = 0;
 /// The number of `response.in_progress`.
@@ -58,6 +62,27 @@ impl Position {
         Self { index, segment: CALLS, offset: first }
     }
 
+    /// Returns the start of the reasoning with this output index, after a text in this segment of the turn's stream.
+    #[must_use]
+    pub fn of_reasoning(index: u64, text: Option<u64>) -> Self {
+        let text = text.map_or(0, |segment| segment.saturating_add(1));
+        Self { index, segment: REASONING, offset: text << PIECE_BITS }
+    }
+
+    /// Returns the position after another piece of reasoning. `None` after 16,383 pieces.
+    #[must_use]
+    pub fn next_piece(self) -> Option<Self> {
+        let is_last = self.offset & mask(PIECE_BITS) == mask(PIECE_BITS);
+        (!is_last).then_some(Self { offset: self.offset.saturating_add(1), ..self })
+    }
+
+    /// Returns the position after the text before this reasoning, if there is text.
+    #[must_use]
+    pub fn text_before(self) -> Option<Self> {
+        let segment = (self.offset >> PIECE_BITS).checked_sub(1)?;
+        Some(Self { index: self.index, segment, offset: mask(OFFSET_BITS) })
+    }
+
     /// Returns the number of the event at a step of this position.
     #[must_use]
     pub fn number(self, step: Step) -> u64 {
@@ -83,6 +108,12 @@ impl Position {
     #[must_use]
     pub fn is_call(self) -> bool {
         self.segment == CALLS
+    }
+
+    /// True if the position is in reasoning.
+    #[must_use]
+    pub fn is_reasoning(self) -> bool {
+        self.segment == REASONING
     }
 
     /// Returns the id of the turn's event at this position, after which its stream continues.
@@ -115,9 +146,12 @@ mod tests {
             at(0, 0, 5).number(Step::Fourth),
             at(1, 1, 0).number(Step::Third),
             at(1, 256, 3).number(Step::First),
-            Position::of_call(2, 2).number(Step::First),
-            Position::of_call(2, 2).number(Step::Fourth),
-            Position::of_call(3, 2).number(Step::First),
+            Position::of_reasoning(2, Some(256)).number(Step::Third),
+            Position::of_reasoning(2, Some(256)).next_piece().unwrap().number(Step::First),
+            at(3, 0, 0).number(Step::Third),
+            Position::of_call(3, 3).number(Step::First),
+            Position::of_call(3, 3).number(Step::Fourth),
+            Position::of_call(4, 3).number(Step::First),
             LAST,
         ];
         assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
@@ -131,5 +165,10 @@ mod tests {
         let event = position.event(5).unwrap();
         assert_eq!(Position::of_event(event, 3), position);
         assert!(Position::of_call(4, 2).is_call() && !position.is_call());
+        let reasoning = Position::of_reasoning(3, Some(0x712));
+        assert_eq!(Position::of_number(reasoning.number(Step::Third)), reasoning);
+        assert!(reasoning.is_reasoning() && !position.is_reasoning());
+        assert_eq!(reasoning.text_before().map(|text| text.segment), Some(0x712));
+        assert_eq!(Position::of_reasoning(3, None).text_before(), None);
     }
 }

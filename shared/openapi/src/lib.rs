@@ -33,10 +33,11 @@ use contracts::{
 
 /// Schemas of responses that no row names: those of several kinds of responses, of the stream, and of members whose
 /// type is a string.
-const OTHERS: [ContractSchema; 6] = [
+const OTHERS: [ContractSchema; 7] = [
     ContractSchema::of::<stream::Delta>("StreamDelta"),
     ContractSchema::of::<stream::Reset>("StreamReset"),
     ContractSchema::of::<stream::Status>("StreamStatus"),
+    ContractSchema::of::<stream::Reasoning>("StreamReasoning"),
     ContractSchema::of::<ErrorCode>("ErrorCode"),
     ContractSchema::of::<ContentHash>("ContentHash"),
     ContractSchema::of::<FileAddress>("FileAddress"),

@@ -178,10 +178,10 @@ fn no_new_events() -> ResponseBuilder {
 /// A stream, described by the schema of one event; see [`contracts::stream`]. The schema has no type, because OpenAPI
 /// 3.1 can't describe the items of a stream and the example is a whole stream.
 fn event_stream() -> Content {
-    let kinds = ["delta", "reset", "status", "result"];
+    let kinds = ["delta", "reset", "status", "reasoning", "result"];
     let schema = ObjectBuilder::new()
         .schema_type(SchemaType::AnyValue)
-        .property("id", text("Greater than the id of the previous event. Absent for a `status`."))
+        .property("id", text("Greater than the id of the previous event. Absent for `status` and `reasoning`."))
         .property("event", ObjectBuilder::new().schema_type(Type::String).enum_values(Some(kinds)))
         .property("data", text("JSON. Its schema depends on the kind of event."))
         .property("retry", ObjectBuilder::new().schema_type(Type::Integer))
@@ -191,7 +191,8 @@ fn event_stream() -> Content {
         of the answer. `Index` is the offset of the text in UTF-16 code units. The texts since the last \
         `reset` concatenate to the answer.\n- `reset`: a `StreamReset`. Discard the text received so far. \
         `Reason` says why.\n- `status`: a `StreamStatus`, the current phase of the turn. It has no `id` and is \
-        not replayed on reconnection.\n- `result`: an `InvokeResult_AgentExecuteResponse` or an \
+        not replayed on reconnection.\n- `reasoning`: a `StreamReasoning`, more of the model's reasoning, as far as \
+        its provider shows it. It has no `id` and is not replayed on reconnection.\n- `result`: an `InvokeResult_AgentExecuteResponse` or an \
         `InvokeResult_Failure`, equal to the response without `Streaming`, errors included. It comes last. If \
         the turn waited for tool results, its stream continues after the `result`, with the answer or with the \
         error that ended the turn. An error of the request after the stream has begun is a `result` without an \

@@ -34,27 +34,36 @@ fn openapi_file_matches_the_contract() {
 
 #[test]
 fn template_events_match_the_contract() {
-    let event = |route: Route| {
+    let mut is_first = true;
+    let mut event = |route: Route| {
         let (first, rest) = route.id.split_at(1);
         let (name, method) = (first.to_uppercase() + rest, route.method.as_str());
+        // Braces end a plain text in a line of YAML.
+        let path =
+            if route.path.contains('{') { format!("\"{}\"", route.path) } else { route.path.to_owned() };
+        if !std::mem::take(&mut is_first) {
+            return format!(
+                "        {name}: {{Type: Api, Properties: {{<<: *route, Method: {method}, Path: {path}}}}}\n"
+            );
+        }
         format!(
             "        {name}:
           Type: Api
           Properties:
-            RestApiId: !Ref Api
+            <<: &route
+              RestApiId: !Ref Api
+              ResponseTransferMode: RESPONSE_STREAM
+              TimeoutInMillis: 900000
             Method: {method}
-            Path: {}
-            ResponseTransferMode: RESPONSE_STREAM
-            TimeoutInMillis: 900000
-",
-            route.path
+            Path: {path}
+"
         )
     };
     check("template.yaml", |stored| {
         let functions = [Function::Execute, Function::ToolContinuation, Function::SessionRead];
         functions.into_iter().fold(stored.to_owned(), |text, function| {
             let events: String =
-                operations::routes().filter(|route| route.function() == function).map(event).collect();
+                operations::routes().filter(|route| route.function() == function).map(&mut event).collect();
             let comment = format!("Routes of {}, generated from the contract", function.name());
             replace_region(&text, &comment, &format!("      Events:\n{events}"))
         })

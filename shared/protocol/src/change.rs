@@ -6,6 +6,7 @@
 use crate::{
     budget::MeterRef,
     detail::{ModeChange, Participant, RequestDetail, ResultDetail},
+    effect::UnknownEffect,
     id::AttemptId,
     purge::Purge,
     session::Session,
@@ -188,6 +189,8 @@ pub struct Commit {
     pub activity: Option<Participant>,
     /// The mode changes of a completed turn, in order.
     pub mode_changes: Vec<ModeChange>,
+    /// The calls with an unknown outcome of a turn that ends in this transaction.
+    pub unknown_effects: Vec<UnknownEffect>,
     /// The usage of the turns that become terminal, which is added to the org's.
     pub usage: Vec<UsageEntry>,
     /// The purge record of a session that is being deleted, in its initial state.
@@ -233,6 +236,7 @@ impl Commit {
             participant: None,
             activity: None,
             mode_changes: Vec::new(),
+            unknown_effects: Vec::new(),
             usage: Vec::new(),
             purge: None,
         }

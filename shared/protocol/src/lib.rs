@@ -12,6 +12,7 @@ pub mod change;
 pub mod correlation;
 pub mod cost;
 pub mod detail;
+pub mod effect;
 pub mod id;
 pub mod link;
 pub mod payload;

@@ -36,6 +36,10 @@ pub enum Kind {
     Outcome(AttemptId),
     /// The attempt's state after this number of steps.
     Step(AttemptId, u32),
+    /// A round before its calls with effects, under the attempt that sends them.
+    Round(AttemptId, u32),
+    /// The result of such a call: round, and place among the server's calls.
+    EffectResult(AttemptId, u32, u32),
     /// The client's tool results, under the attempt that they resume.
     ToolResults(AttemptId),
     /// An attempt's answer text, Markdown.
@@ -66,6 +70,8 @@ impl Kind {
             Self::Instruction(_) => "instruction.json",
             Self::Outcome(_) => "result.json",
             Self::Step(..) => "step.json",
+            Self::Round(..) => "round.json",
+            Self::EffectResult(..) => "effect.json",
             Self::ToolResults(_) => "tool-results.json",
             Self::Answer(_) => "answer.md",
             Self::PartialAnswer(_) => "partial-answer.md",
@@ -84,6 +90,8 @@ impl Kind {
             Self::Instruction(_)
             | Self::Outcome(_)
             | Self::Step(..)
+            | Self::Round(..)
+            | Self::EffectResult(..)
             | Self::ToolResults(_)
             | Self::ModelRequest(..)
             | Self::ModelResponse(..)

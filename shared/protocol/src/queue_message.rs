@@ -3,7 +3,10 @@
 //! A message is a hint, never a fact: it may be lost, repeated, delayed or forged. The finalizer checks every claim
 //! against the table.
 
-use contracts::id::{OrgId, SessionId, TurnId};
+use contracts::{
+    Fingerprint,
+    id::{OrgId, SessionId, TurnId},
+};
 use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
 
 use crate::correlation::CorrelationId;
@@ -52,6 +55,22 @@ pub enum FinalizeMessage {
     },
     /// Run the sweep: look for overdue turns and for sessions whose retention has ended.
     Sweep,
+}
+
+impl FinalizeMessage {
+    /// Returns the message group, one for each org: SQS delivers the messages of a quiet group before those of a busy one.
+    /// A hash, since ids of orgs have characters that SQS refuses in a group.
+    #[must_use]
+    pub fn group(&self) -> Option<String> {
+        match self {
+            Self::TurnSettled { org, .. }
+            | Self::SessionPurge { org, .. }
+            | Self::SessionIndex { org, .. } => {
+                Some(Fingerprint::hash_bytes(org.as_str().as_bytes()).to_string())
+            }
+            Self::Sweep => None,
+        }
+    }
 }
 
 /// Reads a correlation id, and maps any invalid value to `None`. The id only serves the logs, so an invalid one must

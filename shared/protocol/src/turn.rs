@@ -70,6 +70,8 @@ pub struct Turn {
     pub meters: Vec<MeterRef>,
     /// True if an import brought it. It used nothing here, so its finalization counts no usage.
     pub is_imported: bool,
+    /// True if its content must not be stored. Its session has no other turn, and is purged once the turn is settled.
+    pub is_unstored: bool,
     /// The state.
     pub state: State,
 }
@@ -334,10 +336,13 @@ impl Turn {
             Kind::Instruction(request) => *request == self.stored_request(),
             // Answers, messages and streams that clients received link to it.
             Kind::File { .. } => true,
+            // The evidence of what a target performed. An intent names its attempt, and the head doesn't.
+            Kind::EffectResult(..) => true,
             // A copy of what other objects have.
             Kind::History(_) => false,
             Kind::Outcome(attempt)
             | Kind::Step(attempt, _)
+            | Kind::Round(attempt, _)
             | Kind::ToolResults(attempt)
             | Kind::Answer(attempt)
             | Kind::PartialAnswer(attempt)

@@ -34,10 +34,11 @@ const KEYWORD_KEYS: &[&str] = &[
     key::SOURCE_SHA256,
     key::CONTENT_HASH,
     key::EMBEDDING_MODEL,
+    key::AGENT_CONTEXT_IDS,
 ];
 
 /// The payload keys that hold a number.
-const INTEGER_KEYS: &[&str] = &[key::PART_INDEX, key::PART_TOTAL, key::LINE_START, key::LINE_END];
+const INTEGER_KEYS: &[&str] = &[key::PART_INDEX, key::PART_TOTAL, key::LINE_START, key::LINE_END, key::PAGE];
 
 /// The payload keys that hold text, which conditions search for words.
 pub const TEXT_KEYS: &[&str] = &[key::TITLE, key::TEXT];
@@ -75,6 +76,8 @@ pub fn index_requests(name: &str) -> Vec<CreateFieldIndexCollection> {
 pub struct Layout {
     /// The vector to search by: its name, none for an unnamed vector, and its dimensions.
     pub dense: (Option<String>, u64),
+    /// True if its similarity is the cosine, whose range is known.
+    pub is_cosine: bool,
     /// True if it has the sparse vector of [`crate::sparse_vector`].
     pub has_sparse: bool,
     /// The payload keys, as far as filters depend on them.
@@ -106,13 +109,15 @@ impl Layout {
             strict.enabled == Some(true) && strict.unindexed_filtering_retrieve == Some(false)
         });
         let params = config.params?;
-        let dense = match params.vectors_config?.config? {
-            Config::Params(only) => (None, only.size),
+        let (name, vector) = match params.vectors_config?.config? {
+            Config::Params(only) => (None, only),
             Config::ParamsMap(named) if named.map.len() == 1 => {
-                named.map.into_iter().next().map(|(name, params)| (Some(name), params.size))?
+                named.map.into_iter().next().map(|(name, params)| (Some(name), params))?
             }
-            Config::ParamsMap(named) => (Some(DENSE.to_owned()), named.map.get(DENSE)?.size),
+            Config::ParamsMap(mut named) => (Some(DENSE.to_owned()), named.map.remove(DENSE)?),
         };
+        let is_cosine = vector.distance() == Distance::Cosine;
+        let dense = (name, vector.size);
         let has_sparse = params.sparse_vectors_config.is_some_and(|sparse| sparse.map.contains_key(SPARSE));
         let indexed: BTreeMap<String, PayloadSchemaType> =
             info.payload_schema.into_iter().map(|(key, schema)| (key, schema.data_type())).collect();
@@ -120,7 +125,7 @@ impl Layout {
         let texts = of_text.map(|(key, _)| key.clone());
         let texts = texts.chain(TEXT_KEYS.iter().map(|key| (*key).to_owned())).collect();
         let indexed = is_strict.then_some(indexed);
-        Some(Self { dense, has_sparse, keys: FilterKeys { texts, indexed } })
+        Some(Self { dense, is_cosine, has_sparse, keys: FilterKeys { texts, indexed } })
     }
 }
 
@@ -150,7 +155,7 @@ mod tests {
         info.payload_schema.insert("Notes".to_owned(), notes);
         let texts = ["Notes", "Text", "Title"].map(str::to_owned).into();
         let keys = FilterKeys { texts, indexed: None };
-        let layout = Layout { dense: (Some(DENSE.to_owned()), 384), has_sparse: true, keys };
+        let layout = Layout { dense: (Some(DENSE.to_owned()), 384), is_cosine: true, has_sparse: true, keys };
         assert_eq!(Layout::from_info(info), Some(layout));
     }
 

@@ -182,6 +182,9 @@ pub enum QdrantError {
     /// The database rejected the request, for example for a vector of other dimensions.
     #[error("the vector database rejected the request")]
     Rejected,
+    /// The database has no room for more data.
+    #[error("the vector database's disk is full")]
+    Full,
     /// A message exceeds the size limit of either side.
     #[error("a message to or from the vector database is too large")]
     TooLarge,
@@ -194,6 +197,7 @@ impl From<Status> for QdrantError {
             Code::Unauthenticated | Code::PermissionDenied => Self::Unauthorized,
             Code::InvalidArgument | Code::Unimplemented => Self::Rejected,
             Code::OutOfRange => Self::TooLarge,
+            Code::ResourceExhausted => Self::Full,
             // Our own timeouts end in these codes.
             Code::Cancelled | Code::DeadlineExceeded => Self::TimedOut,
             _ => Self::Unavailable,

@@ -2,19 +2,24 @@
 
 use std::collections::HashMap;
 
-use agent::retrieval::key;
+use agent::retrieval::{Parts, key};
 use contracts::{hash::ContentHash, id::OrgId};
 use qdrant_client::qdrant::{Value, value::Kind};
 
 /// The keys that a search requests. Other keys, such as another indexer's, are not fetched.
-pub const SEARCH_KEYS: [&str; 9] = [
+pub const SEARCH_KEYS: [&str; 14] = [
     key::ORG_ID,
+    key::AGENT_CONTEXT_IDS,
     key::REPO,
     key::PATH,
     key::DOC_ID,
     key::LANGUAGE,
     key::LINE_START,
     key::LINE_END,
+    key::PAGE,
+    key::SECTION_KEY,
+    key::PART_INDEX,
+    key::PART_TOTAL,
     key::CONTENT_HASH,
     key::TEXT,
 ];
@@ -52,6 +57,8 @@ pub struct Payload {
     pub line_start: u32,
     /// Its last line.
     pub line_end: u32,
+    /// Its page, from 1.
+    pub page: Option<u32>,
     /// The symbol that the code declares.
     pub symbol: Option<String>,
     /// The kind of that symbol.
@@ -64,8 +71,38 @@ pub struct Payload {
     pub content_hash: ContentHash,
     /// The model that made its vector.
     pub embedding_model: String,
+    /// The splitter that made the chunk.
+    pub splitter: Option<String>,
+    /// The agents whose turns may have the chunk. `None` means every agent of the org.
+    pub agents: Option<Vec<String>>,
+    /// Other members, which conditions may name.
+    pub attributes: Vec<(String, AttributeValue)>,
     /// The chunk's text.
     pub text: String,
+}
+
+/// The value of a member that is no documented one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AttributeValue {
+    /// A text.
+    Text(String),
+    /// A whole number.
+    Integer(i64),
+    /// A flag.
+    Flag(bool),
+    /// Several values, of which a condition compares each.
+    List(Vec<AttributeValue>),
+}
+
+impl From<AttributeValue> for Value {
+    fn from(value: AttributeValue) -> Self {
+        match value {
+            AttributeValue::Text(text) => text.into(),
+            AttributeValue::Integer(number) => number.into(),
+            AttributeValue::Flag(flag) => flag.into(),
+            AttributeValue::List(values) => values.into_iter().map(Self::from).collect::<Vec<_>>().into(),
+        }
+    }
 }
 
 impl Payload {
@@ -73,7 +110,7 @@ impl Payload {
     #[must_use]
     pub fn into_map(self) -> HashMap<String, Value> {
         let labels = Some(self.label_slugs).filter(|labels| !labels.is_empty());
-        let members: [(&str, Option<Value>); 22] = [
+        let members: [(&str, Option<Value>); 25] = [
             (key::ORG_ID, Some(self.org_id.as_str().into())),
             (key::PROJECT_ID, self.project_id.map(Value::from)),
             (key::DOC_ID, Some(self.doc_id.into())),
@@ -89,20 +126,32 @@ impl Payload {
             (key::PATH, Some(self.path.into())),
             (key::LINE_START, Some(i64::from(self.line_start).into())),
             (key::LINE_END, Some(i64::from(self.line_end).into())),
+            (key::PAGE, self.page.map(|page| i64::from(page).into())),
             (key::SYMBOL, self.symbol.map(Value::from)),
             (key::SYMBOL_TYPE, self.symbol_type.map(Value::from)),
             (key::LABEL_SLUGS, labels.map(Value::from)),
             (key::SOURCE_SHA256, self.source_sha256.map(Value::from)),
             (key::CONTENT_HASH, Some(self.content_hash.to_string().into())),
             (key::EMBEDDING_MODEL, Some(self.embedding_model.into())),
+            (key::SPLITTER, self.splitter.map(Value::from)),
+            (key::AGENT_CONTEXT_IDS, self.agents.map(Value::from)),
             (key::TEXT, Some(self.text.into())),
         ];
-        members.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+        let members = members.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+        // Documented members last, so that no attribute replaces one.
+        self.attributes.into_iter().map(|(key, value)| (key, value.into())).chain(members).collect()
+    }
+
+    /// Returns the position of the chunk in its source, if its indexer recorded one.
+    #[must_use]
+    pub fn parts(&self) -> Option<Parts> {
+        let part = self.part_index;
+        (part < self.part_total).then_some(Parts { first: part, last: part, total: self.part_total })
     }
 
     /// Reads the payload of a point of any indexer. `None` without an org and a text. A member that is missing or of
     /// another type counts as absent: then lines are counted, the hash is computed, and the path is the source's
-    /// name.
+    /// name. Attributes aren't read.
     #[must_use]
     pub fn from_map(mut map: HashMap<String, Value>) -> Option<Self> {
         let mut take = |key: &str| map.remove(key).and_then(|value| value.kind);
@@ -128,12 +177,16 @@ impl Payload {
             path: string(take(key::PATH)).unwrap_or_else(|| doc_id.clone()),
             line_start,
             line_end: number(take(key::LINE_END)).unwrap_or(counted).max(line_start),
+            page: number(take(key::PAGE)),
             symbol: string(take(key::SYMBOL)),
             symbol_type: string(take(key::SYMBOL_TYPE)),
             label_slugs: strings(take(key::LABEL_SLUGS)),
             source_sha256: string(take(key::SOURCE_SHA256)),
             content_hash: hash.unwrap_or_else(|| ContentHash::hash_text(&text)),
             embedding_model: string(take(key::EMBEDDING_MODEL)).unwrap_or_default(),
+            splitter: string(take(key::SPLITTER)),
+            agents: agents(take(key::AGENT_CONTEXT_IDS)),
+            attributes: Vec::new(),
             doc_id,
             text,
         })
@@ -144,6 +197,15 @@ fn string(kind: Option<Kind>) -> Option<String> {
     match kind? {
         Kind::StringValue(value) => Some(value),
         _ => None,
+    }
+}
+
+/// Reads the agents that may have a chunk. A value of another type names none of them.
+fn agents(kind: Option<Kind>) -> Option<Vec<String>> {
+    match kind {
+        None | Some(Kind::NullValue(_)) => None,
+        Some(Kind::ListValue(list)) if list.values.is_empty() => None,
+        kind => Some(strings(kind)),
     }
 }
 
@@ -177,7 +239,7 @@ mod tests {
     use qdrant_client::qdrant::ScoredPoint;
 
     use super::*;
-    use crate::retriever::chunk_from_point;
+    use crate::search::chunk_from_point;
 
     fn full_payload() -> Payload {
         let some = |text: &str| Some(text.to_owned());
@@ -197,12 +259,16 @@ mod tests {
             path: "src/a.rs".to_owned(),
             line_start: 3,
             line_end: 4,
+            page: Some(2),
             symbol: some("main"),
             symbol_type: some("function"),
             label_slugs: vec!["one".to_owned(), "two".to_owned()],
             source_sha256: some("00"),
             content_hash: ContentHash::hash_text("fn main() {}"),
             embedding_model: "m".to_owned(),
+            splitter: some("1:2000"),
+            agents: Some(vec!["support".to_owned()]),
+            attributes: Vec::new(),
             text: "fn main() {}".to_owned(),
         }
     }
@@ -210,7 +276,7 @@ mod tests {
     #[test]
     fn payload_round_trips_with_every_key() {
         let map = full_payload().into_map();
-        assert_eq!(map.len(), 22);
+        assert_eq!(map.len(), 25);
         assert_eq!(Payload::from_map(map), Some(full_payload()));
     }
 
@@ -242,6 +308,31 @@ mod tests {
         let payload = Payload::from_map(map.map(|(key, value)| (key.to_owned(), value)).into()).unwrap();
         assert_eq!((payload.path.as_str(), payload.line_start, payload.line_end), ("readme", 5, 6));
         assert_eq!(payload.content_hash, ContentHash::hash_text("one\ntwo"));
+    }
+
+    #[test]
+    fn attributes_are_members_and_replace_no_documented_one() {
+        let list = AttributeValue::List(vec![AttributeValue::Integer(3), AttributeValue::Flag(true)]);
+        let foreign = AttributeValue::Text("globex".to_owned());
+        let attributes = vec![("Years".to_owned(), list), (key::ORG_ID.to_owned(), foreign)];
+        let map = Payload { attributes, ..full_payload() }.into_map();
+        assert_eq!(map[key::ORG_ID], Value::from("acme"));
+        assert_eq!(map["Years"], Value::from(vec![Value::from(3), Value::from(true)]));
+    }
+
+    #[test]
+    fn agents_of_another_type_are_no_agent() {
+        let empty = Value::from(Vec::<String>::new());
+        for (value, expected) in [
+            (Value::from(vec!["a".to_owned()]), Some(vec!["a".to_owned()])),
+            (Value::from("a"), Some(vec!["a".to_owned()])),
+            (Value::from(3), Some(Vec::new())),
+            (empty, None),
+        ] {
+            let mut map = full_payload().into_map();
+            map.insert(key::AGENT_CONTEXT_IDS.to_owned(), value);
+            assert_eq!(Payload::from_map(map).unwrap().agents, expected);
+        }
     }
 
     #[test]

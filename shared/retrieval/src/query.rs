@@ -7,8 +7,8 @@
 
 use agent::retrieval::{MAX_CHUNKS, Search};
 use qdrant_client::qdrant::{
-    Filter, Fusion, PayloadIncludeSelector, PrefetchQuery, PrefetchQueryBuilder, Query, QueryPoints,
-    QueryPointsBuilder, VectorInput, with_payload_selector::SelectorOptions,
+    Condition, Filter, Fusion, PayloadIncludeSelector, PointId, PrefetchQuery, PrefetchQueryBuilder, Query,
+    QueryPoints, QueryPointsBuilder, VectorInput, with_payload_selector::SelectorOptions,
 };
 
 use crate::collection::{Layout, SPARSE};
@@ -34,8 +34,46 @@ pub(crate) fn candidates(search: &Search<'_>) -> u64 {
 /// Builds the query.
 #[must_use]
 pub fn build(search: &Search<'_>, layout: &Layout, vector: &[f32]) -> QueryPoints {
-    let filters = filters(search.org, search.scope, search.hints, &layout.keys);
+    let filters = filters(search.org, search.agent, search.scope, search.hints, &layout.keys);
     build_page(search, layout, vector, &filters, 0)
+}
+
+/// Builds the query by terms alone, for comparisons.
+#[must_use]
+pub fn build_by_terms(search: &Search<'_>, layout: &Layout) -> QueryPoints {
+    let terms = SparseVector::from_question(search.question);
+    QueryPointsBuilder::new(search.collection)
+        .query(Query::new_nearest(VectorInput::new_sparse(terms.indices, terms.values)))
+        .using(SPARSE)
+        .filter(filters(search.org, search.agent, search.scope, search.hints, &layout.keys).base)
+        .limit(candidates(search))
+        .with_payload(payload_selector(SEARCH_KEYS.map(str::to_owned).to_vec()))
+        .build()
+}
+
+/// Builds the query for the similarity and the payload of these points of the org.
+pub(crate) fn build_lookup(
+    search: &Search<'_>,
+    layout: &Layout,
+    vector: &[f32],
+    ids: Vec<PointId>,
+) -> QueryPoints {
+    let mut filter = filters(search.org, search.agent, &[], &[], &layout.keys).base;
+    let limit = u64::try_from(ids.len()).unwrap_or(u64::MAX);
+    filter.must.push(Condition::has_id(ids));
+    let request = QueryPointsBuilder::new(search.collection)
+        .query(Query::new_nearest(vector.to_vec()))
+        .filter(filter)
+        .limit(limit)
+        .with_payload(payload_selector(SEARCH_KEYS.map(str::to_owned).to_vec()));
+    match &layout.dense.0 {
+        Some(using) => request.using(using.clone()).build(),
+        None => request.build(),
+    }
+}
+
+fn payload_selector(fields: Vec<String>) -> SelectorOptions {
+    SelectorOptions::Include(PayloadIncludeSelector { fields })
 }
 
 /// Builds the query for a page of results. Only a search whose results are filtered further has several.
@@ -60,9 +98,8 @@ pub(crate) fn build_page(
     payload_keys.extend(payload_conditions.iter().map(PayloadCondition::payload_key));
     payload_keys.sort_unstable();
     payload_keys.dedup();
-    let mut request = QueryPointsBuilder::new(search.collection)
-        .limit(limit)
-        .with_payload(SelectorOptions::Include(PayloadIncludeSelector { fields: payload_keys }));
+    let mut request =
+        QueryPointsBuilder::new(search.collection).limit(limit).with_payload(payload_selector(payload_keys));
     if is_paged {
         request = request.offset(page * PAGE_POINTS);
     }
@@ -105,11 +142,25 @@ mod tests {
     use crate::filter::tests::{any_scope, assert_of_tenant};
 
     fn layout(has_sparse: bool) -> Layout {
-        Layout { dense: (Some("dense".to_owned()), 2), has_sparse, keys: FilterKeys::default() }
+        Layout {
+            dense: (Some("dense".to_owned()), 2),
+            is_cosine: true,
+            has_sparse,
+            keys: FilterKeys::default(),
+        }
     }
 
     fn search<'a>(org: &'a OrgId, hints: &'a [Hint]) -> Search<'a> {
-        Search { org, collection: "c", question: "keep the lease", scope: &[], hints, chunks: 8 }
+        Search {
+            org,
+            agent: None,
+            collection: "c",
+            question: "keep the lease",
+            scope: &[],
+            hints,
+            chunks: 8,
+            tokens: 8_000,
+        }
     }
 
     #[test]
@@ -134,11 +185,11 @@ mod tests {
             nearest_queries.iter().map(|(name, conditions)| ((*name).to_owned(), *conditions)).collect()
         };
         let hybrid = build(&search(&org, &[]), &layout(true), &[1.0, 0.0]);
-        assert_eq!(nearest_queries(&hybrid), named(&[("dense", 1), ("terms", 1)]));
+        assert_eq!(nearest_queries(&hybrid), named(&[("dense", 2), ("terms", 2)]));
         let hinted = build(&search(&org, &hints), &layout(false), &[1.0, 0.0]);
-        assert_eq!(nearest_queries(&hinted), named(&[("dense", 1), ("dense", 2)]));
+        assert_eq!(nearest_queries(&hinted), named(&[("dense", 2), ("dense", 3)]));
         let both = build(&search(&org, &hints), &layout(true), &[1.0, 0.0]);
-        assert_eq!(nearest_queries(&both), named(&[("dense", 1), ("terms", 1), ("dense", 2), ("terms", 2)]));
+        assert_eq!(nearest_queries(&both), named(&[("dense", 2), ("terms", 2), ("dense", 3), ("terms", 3)]));
     }
 
     /// Pages differ only in their offset.
@@ -153,7 +204,7 @@ mod tests {
         for (operator, prefetches) in [(RagOperator::Contains, 2), (RagOperator::DoesNotContain, 0)] {
             let scope = [condition(operator)];
             let search = Search { scope: &scope, ..search(&org, &[]) };
-            let filters = filters(&org, &scope, &[], &FilterKeys::default());
+            let filters = filters(&org, None, &scope, &[], &FilterKeys::default());
             let page = build_page(&search, &layout(false), &[1.0, 0.0], &filters, 2);
             assert_eq!((page.limit, page.offset, page.prefetch.len()), (Some(192), Some(384), prefetches));
             assert!(page.prefetch.iter().all(|prefetch| prefetch.limit == Some(1_920)));
@@ -188,10 +239,13 @@ mod tests {
             (org, scope, hints) in any_scope(), question in "\\PC{0,20}", has_sparse: bool, chunks: u32,
         ) {
             let search =
-                Search { org: &org, collection: "c", question: &question, scope: &scope, hints: &hints, chunks };
+                Search {
+                    org: &org, agent: None, collection: "c", question: &question, scope: &scope, hints: &hints, chunks, tokens: 8_000,
+                };
             let request = build(&search, &layout(has_sparse), &[1.0, 0.0]);
             prop_assert!(request.limit.unwrap() <= 192);
-            for filter in leaves(&request) {
+            let lookup = build_lookup(&search, &layout(has_sparse), &[1.0, 0.0], vec![1.into()]);
+            for filter in leaves(&request).into_iter().chain(leaves(&lookup)) {
                 assert_of_tenant(&filter, &org);
             }
         }

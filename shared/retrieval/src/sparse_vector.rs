@@ -5,7 +5,11 @@
 //! requires another name than [`crate::collection::SPARSE`]. The database weighs the rarity of a term by its `idf`
 //! modifier.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use turns::text_search::is_spaced;
+
+use crate::stop_words::is_stop_word;
 
 /// The maximum length of a term; a longer one is cut, since names differ mostly at the beginning.
 const MAX_TERM_CHARS: usize = 64;
@@ -40,10 +44,17 @@ impl SparseVector {
         Self::with_weights(counts, |count| count * (SATURATION + 1.0) / (count + SATURATION * length))
     }
 
-    /// Returns the vector of a question, in which each term has weight 1.
+    /// Returns the vector of a question, in which each term has weight 1. Stop words are left out: they are frequent in
+    /// prose and rare in code, so there their rarity would outweigh the topic. A question of nothing else keeps them.
     #[must_use]
     pub fn from_question(text: &str) -> Self {
-        Self::with_weights(count_terms(text).0, |_| 1.0)
+        let (mut counts, _) = count_terms(text);
+        let topic: BTreeSet<u32> =
+            terms(text).iter().filter(|term| !is_stop_word(term)).map(|term| hash_term(term)).collect();
+        if !topic.is_empty() {
+            counts.retain(|term, _| topic.contains(term));
+        }
+        Self::with_weights(counts, |_| 1.0)
     }
 
     /// Returns true if there is no term to search by.
@@ -56,6 +67,13 @@ impl SparseVector {
         let (indices, values) = counts.into_iter().map(|(term, count)| (term, weight(count))).unzip();
         Self { indices, values }
     }
+}
+
+/// Returns the distinct terms of a text.
+pub(crate) fn terms(text: &str) -> BTreeSet<String> {
+    let mut terms = BTreeSet::new();
+    for_each_term(text, |term| _ = terms.insert(term.to_owned()));
+    terms
 }
 
 /// Returns the count of each term, and the total.
@@ -71,28 +89,45 @@ fn count_terms(text: &str) -> (BTreeMap<u32, f32>, f32) {
     (counts, total)
 }
 
-/// Calls `found` with the terms of a text, in order: words in lower case and singular, the parts of a name, and also
-/// the whole of a name with more than one part. Single letters are skipped. In a script without spaces each
-/// character is a term.
+/// Calls `emit` with the terms of a text, in order: words in lower case and singular, the parts of a name, and also
+/// the whole of a name with more than one part. Single letters are skipped. Of a script without spaces, and of Hangul,
+/// whose words carry particles, each pair of characters is a term, as in the search of sessions.
 fn for_each_term(text: &str, mut emit: impl FnMut(&str)) {
     for name in text.split(|c: char| !(c.is_alphanumeric() || c == '_')) {
-        let parts = split_name(name);
-        for part in &parts {
-            if part.len() > 1 {
-                emit(&singular(part));
+        let chars: Vec<char> = name.chars().collect();
+        for run in chars.chunk_by(|before, after| is_paired(*before) == is_paired(*after)) {
+            match run {
+                [only] if is_paired(*only) => emit(&only.to_string()),
+                [first, ..] if is_paired(*first) => {
+                    run.array_windows().for_each(|pair: &[char; 2]| emit(&pair.iter().collect::<String>()));
+                }
+                name => emit_name(name, &mut emit),
             }
-        }
-        if parts.len() > 1 && !parts.iter().any(|part| part.chars().any(is_unspaced_script)) {
-            emit(&truncate(&parts.concat()));
         }
     }
 }
 
+fn emit_name(name: &[char], emit: &mut impl FnMut(&str)) {
+    let parts = split_name(name);
+    for part in &parts {
+        if part.len() > 1 {
+            emit(&singular(part));
+        }
+    }
+    if parts.len() > 1 {
+        emit(&truncate(&parts.concat()));
+    }
+}
+
+/// Returns true for characters whose pairs are terms.
+fn is_paired(c: char) -> bool {
+    !is_spaced(c) || matches!(c, '\u{AC00}'..='\u{D7A3}')
+}
+
 /// Splits a name: `getHTTPStatus2_code` becomes `get`, `http`, `status2`, `code`.
-fn split_name(name: &str) -> Vec<String> {
+fn split_name(chars: &[char]) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     let mut part = String::new();
-    let chars: Vec<char> = name.chars().collect();
     let mut end = |part: &mut String| {
         if !part.is_empty() {
             parts.push(truncate(&part.to_lowercase()));
@@ -100,7 +135,7 @@ fn split_name(name: &str) -> Vec<String> {
         }
     };
     for (at, c) in chars.iter().copied().enumerate() {
-        if c == '_' || is_unspaced_script(c) {
+        if c == '_' {
             end(&mut part);
         } else if c.is_uppercase() {
             let previous = at.checked_sub(1).and_then(|at| chars.get(at));
@@ -115,18 +150,9 @@ fn split_name(name: &str) -> Vec<String> {
         if c != '_' {
             part.push(c);
         }
-        if is_unspaced_script(c) {
-            end(&mut part);
-        }
     }
     end(&mut part);
     parts
-}
-
-/// Returns true for characters of scripts that are written without spaces.
-fn is_unspaced_script(c: char) -> bool {
-    matches!(c, '\u{0E00}'..='\u{0EFF}' | '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}'
-        | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{2FA1F}')
 }
 
 fn truncate(term: &str) -> String {
@@ -160,7 +186,7 @@ mod tests {
 
     use super::*;
 
-    fn terms(text: &str) -> Vec<String> {
+    fn all_terms(text: &str) -> Vec<String> {
         let mut terms = Vec::new();
         for_each_term(text, |term| terms.push(term.to_owned()));
         terms
@@ -168,11 +194,11 @@ mod tests {
 
     #[test]
     fn names_are_split_and_also_kept_whole() {
-        assert_eq!(terms("keep_lease"), ["keep", "lease", "keeplease"]);
-        assert_eq!(terms("getHTTPStatus2"), ["get", "http", "status2", "gethttpstatus2"]);
-        assert_eq!(terms("self.turns()?.len() + 1"), ["self", "turn", "len"]);
+        assert_eq!(all_terms("keep_lease"), ["keep", "lease", "keeplease"]);
+        assert_eq!(all_terms("getHTTPStatus2"), ["get", "http", "status2", "gethttpstatus2"]);
+        assert_eq!(all_terms("self.turns()?.len() + 1"), ["self", "turn", "len"]);
         assert_eq!(
-            terms("OwnedTurn::keepLease"),
+            all_terms("OwnedTurn::keepLease"),
             ["owned", "turn", "ownedturn", "keep", "lease", "keeplease"]
         );
     }
@@ -180,14 +206,15 @@ mod tests {
     #[test]
     fn plurals_become_singular() {
         assert_eq!(
-            terms("leases retries classes status class bus is as trees"),
+            all_terms("leases retries classes status class bus is as trees"),
             ["lease", "retry", "classe", "status", "class", "bus", "is", "as", "tree"]
         );
     }
 
     #[test]
-    fn unspaced_scripts_have_a_term_per_character() {
-        assert_eq!(terms("会話 Größe"), ["会", "話", "größe"]);
+    fn scripts_without_spaces_and_hangul_have_a_term_per_pair() {
+        assert_eq!(all_terms("会話文 Größe 会"), ["会話", "話文", "größe", "会"]);
+        assert_eq!(all_terms("세션은 API키를"), ["세션", "션은", "api", "키를"]);
     }
 
     #[test]
@@ -196,6 +223,15 @@ mod tests {
         let vector = SparseVector::from_question("keep_lease");
         assert_eq!(vector.indices, [1_056_715_377, 1_323_514_868, 3_925_247_462]);
         assert_eq!(vector.values, [1.0, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn question_leaves_out_stop_words_unless_it_has_no_others() {
+        let vector = SparseVector::from_question("How do I use the lease?");
+        assert_eq!(vector.indices, [hash_term("lease")]);
+        let vector = SparseVector::from_question("who is it");
+        assert_eq!(vector.indices.len(), 3);
+        assert!(SparseVector::from_chunk("who is it").indices.len() == 3, "chunks keep them");
     }
 
     #[test]
@@ -213,7 +249,8 @@ mod tests {
         #[test]
         fn any_text_yields_a_valid_vector(text in "\\PC{0,200}") {
             let (chunk, question) = (SparseVector::from_chunk(&text), SparseVector::from_question(&text));
-            prop_assert_eq!(&chunk.indices, &question.indices);
+            prop_assert!(question.indices.iter().all(|term| chunk.indices.contains(term)));
+            prop_assert_eq!(question.is_empty(), chunk.is_empty());
             prop_assert!(chunk.indices.is_sorted_by(|a, b| a < b));
             prop_assert!(chunk.values.iter().all(|value| value.is_finite() && *value > 0.0));
             prop_assert_eq!(&chunk, &SparseVector::from_chunk(&text));

@@ -18,10 +18,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent::retrieval::{Chunk, EmbeddingModel, Error, Hint, Retrieval, ScopeWarning, Search};
+use agent::retrieval::{Chunk, EmbeddingModel, Error, Hint, Retrieval, ScopeWarning, Search, key};
 use contracts::{
     ContentHash, NonEmpty,
-    id::OrgId,
+    id::{AgentContextId, OrgId},
     request::{RagCondition, RagOperator, RagValue},
 };
 use futures::{StreamExt, stream};
@@ -145,12 +145,16 @@ fn chunk(org: &str, name: &str, towards: f32, more: &[(&str, Value)]) -> PointSt
         path: format!("{org}/{name}"),
         line_start: 1,
         line_end: 1,
+        page: None,
         symbol: None,
         symbol_type: None,
         label_slugs: Vec::new(),
         source_sha256: None,
         content_hash: ContentHash::hash_text(&text),
         embedding_model: "m".to_owned(),
+        splitter: None,
+        agents: None,
+        attributes: Vec::new(),
         text,
     };
     let mut map = payload.into_map();
@@ -245,7 +249,16 @@ async fn search(
     hints: &[Hint],
 ) -> Result<Vec<Chunk>, Error> {
     let org = OrgId::new(org).unwrap();
-    let search = Search { org: &org, collection: COLLECTION, question, scope, hints, chunks: 8 };
+    let search = Search {
+        org: &org,
+        agent: None,
+        collection: COLLECTION,
+        question,
+        scope,
+        hints,
+        chunks: 8,
+        tokens: 8_000,
+    };
     Ok(sources.search(&search, &[1.0, 0.0, 0.0], DEADLINE).await?.chunks)
 }
 
@@ -325,11 +338,13 @@ async fn operators_match_keywords_lists_numbers_flags_and_texts() {
             let hints = [Hint::new("Repo", "site"), Hint::new("Owner", "ada")];
             let search = Search {
                 org: &org,
+                agent: None,
                 collection: STRICT,
                 question: "?",
                 scope: &scope,
                 hints: &hints,
                 chunks: 8,
+                tokens: 8_000,
             };
             let found = strict.search(&search, &[1.0, 0.0, 0.0], DEADLINE).await.unwrap();
             let mut chunks: Vec<char> = names(&found.chunks).chars().collect();
@@ -439,12 +454,60 @@ async fn no_search_returns_a_chunk_of_another_org() {
 }
 
 #[tokio::test]
+async fn chunk_of_some_agents_is_found_by_their_turns_alone() {
+    for engine in engines().await {
+        let sources = index_chunks(&engine).await;
+        let point =
+            |name: &str, agents: Value| chunk("acme corp", name, 0.1, &[(key::AGENT_CONTEXT_IDS, agents)]);
+        let points = vec![
+            point("s", vec!["support".to_owned(), "sales".to_owned()].into()),
+            // Written by another indexer, in a form that names no agent.
+            point("n", 3.into()),
+        ];
+        let connection = Connection::<ApiKey>::new(&engine.url, None, QdrantTimeouts::INDEXER).unwrap();
+        let upsert = UpsertPointsBuilder::new(COLLECTION, points).wait(true).build();
+        let request = connection.call(|qdrant| {
+            let upsert = upsert.clone();
+            async move { qdrant.points().upsert(upsert).await }
+        });
+        request.await.unwrap();
+        let (org, sales, other) = ("acme corp", "sales", "billing");
+        let org = OrgId::new(org).unwrap();
+        for (agent, expected) in [(Some(sales), "abcs"), (Some(other), "abc"), (None, "abc")] {
+            let agent = agent.map(|id| AgentContextId::new(id).unwrap());
+            let search = Search {
+                org: &org,
+                agent: agent.as_ref(),
+                collection: COLLECTION,
+                question: "?",
+                scope: &[],
+                hints: &[],
+                chunks: 8,
+                tokens: 8_000,
+            };
+            let found = sources.search(&search, &[1.0, 0.0, 0.0], DEADLINE).await.unwrap().chunks;
+            let mut found: Vec<char> = names(&found).chars().collect();
+            found.sort_unstable();
+            assert_eq!(String::from_iter(found), expected, "{}: {agent:?}", engine.name);
+        }
+    }
+}
+
+#[tokio::test]
 async fn missing_collection_and_other_dimensions_are_reported() {
     for engine in engines().await {
         let sources = index_chunks(&engine).await;
         let org = OrgId::new("acme corp").unwrap();
-        let missing =
-            Search { org: &org, collection: "missing", question: "?", scope: &[], hints: &[], chunks: 8 };
+        let missing = Search {
+            org: &org,
+            agent: None,
+            collection: "missing",
+            question: "?",
+            scope: &[],
+            hints: &[],
+            chunks: 8,
+            tokens: 8_000,
+        };
         assert_eq!(
             sources.search(&missing, &[1.0, 0.0, 0.0], DEADLINE).await,
             Err(Error::CollectionNotFound)

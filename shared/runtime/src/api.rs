@@ -21,7 +21,8 @@ use crate::{Reply, base_path, buffered, correlation, memory, negotiation, nodela
 pub use crate::deadline::RemainingTime;
 
 /// The response headers that a page of another origin may read.
-pub const EXPOSED_HEADERS: &str = "Retry-After, Location, ETag, X-Request-Id, X-Correlation-ID";
+pub const EXPOSED_HEADERS: &str =
+    "Retry-After, Location, ETag, X-Request-Id, X-Correlation-ID, X-Aptix-Ignored, Mcp-Session-Id";
 
 /// The delivery mode of HTTP responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,9 +96,15 @@ pub fn with_middleware(routes: Router) -> Router {
     Router::new().fallback_service(routes.map_request(base_path::strip))
 }
 
+/// Returns Lambda's id of a request.
+#[must_use]
+pub fn request_id(request: &Request) -> Option<String> {
+    request.lambda_context_ref().map(|context| context.request_id.clone())
+}
+
 /// Adds Lambda's id of the request to the response.
 async fn with_request_id(request: Request, next: Next) -> Response {
-    let request_id = request.lambda_context_ref().map(|context| context.request_id.clone());
+    let request_id = request_id(&request);
     let mut response = next.run(request).await;
     if let Ok(id) = HeaderValue::try_from(request_id.unwrap_or_default()) {
         response.headers_mut().insert("x-request-id", id);

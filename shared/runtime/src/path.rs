@@ -29,6 +29,14 @@ pub struct ContextPath {
     pub version: String,
 }
 
+/// `{KnowledgeId}`, as text.
+#[derive(Debug, Deserialize)]
+pub struct KnowledgePath {
+    /// The id of the document, not validated.
+    #[serde(rename = "KnowledgeId")]
+    pub id: String,
+}
+
 #[derive(Deserialize)]
 struct PathIds {
     #[serde(rename = "SessionId")]
@@ -62,6 +70,15 @@ impl<S: Send + Sync> FromRequestParts<S> for ContextPath {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
         let path = Path::<Self>::from_request_parts(parts, state).await;
         path.map(|Path(ids)| ids).map_err(|_| Reply::error(ErrorCode::RouteNotFound.into()))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for KnowledgePath {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
+        let path = Path::<Self>::from_request_parts(parts, state).await;
+        path.map(|Path(ids)| ids).map_err(|_| Reply::error(ErrorCode::KnowledgeNotFound.into()))
     }
 }
 

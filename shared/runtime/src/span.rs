@@ -18,7 +18,10 @@ use axum::{
     response::Response,
 };
 use bytes::Bytes;
-use contracts::id::{SessionId, TurnId};
+use contracts::{
+    gen_ai,
+    id::{SessionId, TurnId},
+};
 use futures::{StreamExt, future, stream};
 use http::StatusCode;
 use http_body::{Frame, SizeHint};
@@ -79,8 +82,8 @@ fn request_span(request: &Request) -> Span {
         session = Empty,
         turn = Empty,
         attempt = Empty,
-        gen_ai.conversation.id = Empty,
-        gen_ai.agent.id = Empty,
+        { gen_ai::CONVERSATION_ID } = Empty,
+        { gen_ai::AGENT_ID } = Empty,
     );
     traces::join(&span, traces::parent_context(request.headers()));
     span.set_attribute("http.request.method", request.method().to_string());
@@ -102,7 +105,7 @@ pub(crate) fn record_caller(caller: &Caller) {
 
 /// Records the session on the current span.
 pub(crate) fn record_session(session: &SessionId) {
-    Span::current().record("session", session.as_str()).record("gen_ai.conversation.id", session.as_str());
+    Span::current().record("session", session.as_str()).record(gen_ai::CONVERSATION_ID, session.as_str());
 }
 
 /// Records the turn on the current span, for a request that names it in a form of its own.

@@ -11,27 +11,32 @@ use agent::{
 };
 use axum::extract::FromRef;
 use contracts::{id::SessionId, request::SessionVisibility};
+use knowledge::requests::Stores;
 use protocol::{Caller, chain::ConversationStatePolicy};
-use runtime::{ClaimNames, Reply, api::ResponseMode, id_key::IdKeys, stream::KeepAlive};
+use runtime::{
+    ClaimNames, Reply, api::ResponseMode, id_key::IdKeys, page_token::PageTokens, stream::KeepAlive,
+};
 use settings::Env;
-use storage::{Clients, Objects, Queue, Table, Uploads};
+use storage::{Clients, ConnectionSecretStore, KnowledgeQueue, Objects, Queue, Table, Uploads};
 use turns::{
     flow::{
         Executor, Precondition, SessionOperation, SessionPolicy, SessionReader, WithWarnings,
         change_session_if,
     },
-    ports::{Adapters, AgentAdapters},
-    refusal::Refusal,
+    ports::{Adapters, AgentAdapters, Deps},
     system::System,
 };
 
 use crate::{
+    connections::{self, RemoteTools},
     diagnostics,
     model_clients::{self, ModelClients},
     providers,
+    session_index::{self, SessionIndex, SessionIndexTimeouts},
     sources::{self, Sources},
 };
 
+pub use crate::handlers::error_reply;
 pub use turns::flow::{
     IdPolicy, Invocation, abandon_turn, cancel_turn, fork_session, import_sessions, settle_turn,
     submit_feedback,
@@ -39,7 +44,7 @@ pub use turns::flow::{
 
 /// The production adapters, shared by the flows.
 pub type SharedAdapters =
-    Arc<AgentAdapters<Adapters<Table, Objects, System>, Queue, ModelClients, Option<Sources>>>;
+    Arc<AgentAdapters<Adapters<Table, Objects, System>, Queue, ModelClients, Option<Sources>, RemoteTools>>;
 
 /// The executor of turns, with the production adapters.
 pub type Turns = Executor<SharedAdapters>;
@@ -55,8 +60,12 @@ pub struct App {
     pub session_policy: SessionPolicy,
     /// The reader of sessions and turns.
     pub reader: Arc<SessionReader<Table, Objects>>,
+    /// The secrets of connections.
+    pub connection_secrets: ConnectionSecretStore,
     /// The files that users uploaded.
     pub uploads: Uploads,
+    /// The queue of documents to index, if the deployment indexes them.
+    pub knowledge: Option<KnowledgeQueue>,
     /// The keep-alive intervals.
     pub keep_alive: KeepAlive,
     /// The response mode of the function.
@@ -65,6 +74,10 @@ pub struct App {
     pub serves_openai_api: bool,
     /// The keys of ids that follow from requests.
     pub id_keys: IdKeys,
+    /// The keys of page tokens.
+    pub page_tokens: PageTokens,
+    /// The session index, if configured.
+    pub index: Option<SessionIndex>,
     claims: Arc<ClaimNames>,
 }
 
@@ -76,56 +89,80 @@ impl App {
     pub async fn start() -> Result<Self, lambda_http::Error> {
         let mut env = Env::from_process();
         let storage = storage::Settings::read(&mut env);
+        let loaded = providers::load_stored(&mut env, &storage).await?;
         let timing = runtime::timing(&mut env);
         let model_providers = providers::Settings::read(&mut env);
         let sources = sources::Settings::read(&mut env);
-        let index = env.read(&settings::QDRANT_SESSIONS_COLLECTION);
+        let connections = connections::Settings::read(&mut env);
+        let index = session_index::Settings::read(&mut env);
         let is_indexed = sources.is_some() && index.is_some();
         let model = env.read(&settings::OPENAI_MODEL);
         let chain = env.read(&settings::CONVERSATION_STATE).parse().unwrap_or_default();
         let visibility = read_visibility(&mut env);
         let with_diagnostics = env.read(&settings::DIAGNOSTIC_TOOLS);
+        let store_raw_payloads = env.read(&settings::STORE_RAW_PAYLOADS);
         let keep_alive = KeepAlive::read(&mut env);
         let claims = Arc::new(ClaimNames::read(&mut env));
         let response_mode = ResponseMode::read(&mut env);
         let serves_openai_api = env.read(&settings::OPENAI_COMPATIBLE_API);
         let id_keys = IdKeys::read(&mut env);
+        let page_tokens = PageTokens::read(&mut env);
+        let knowledge = env.read(&settings::KNOWLEDGE_QUEUE_URL);
         env.finish()?;
 
-        let Clients { table, objects, queue, secrets } = Clients::load(&storage).await;
+        let Clients { table, objects, queue, secrets } = match loaded {
+            Some(clients) => clients,
+            None => Clients::load(&storage).await,
+        };
+        let (connection_secrets, remote_tools) = connections.connect(&secrets)?;
         let model_providers = model_providers.with_keys(&secrets);
         let (configured, retrieval) = match (sources, model_providers.default_provider()) {
             (Some(sources), Some((config, key))) => Some(sources.sources(config, key, &secrets)?).unzip(),
             _ => (None, None),
         };
+        let index = index.map(|index| index.index(&secrets, SessionIndexTimeouts::SEARCH)).transpose()?;
         model_providers.prefetch_keys();
         let (ids, model_providers) = model_clients::connect(model_providers)?;
         let reader = SessionReader::new(table.clone(), objects.clone());
         let uploads = Uploads::new(objects.clone());
-        let config = Arc::new(config(model, ids, chain, configured, visibility, with_diagnostics)?);
+        let knowledge = knowledge.map(|url| KnowledgeQueue::new(&queue, url));
+        let config = config(model, ids, chain, configured, visibility, with_diagnostics)?;
+        let config = Arc::new(AgentConfig { store_raw_payloads, ..config });
         let adapters = Arc::new(AgentAdapters {
             base: Adapters { store: table, payloads: objects, host: System::new(), timing },
             queue,
             config,
             model: model_providers,
             retrieval,
+            remote_tools,
         });
         Ok(Self {
             turns: Arc::new(Executor::new(Arc::clone(&adapters))),
             session_policy: SessionPolicy { is_indexed, default_visibility: visibility },
             adapters,
             reader: Arc::new(reader),
+            connection_secrets,
             uploads,
+            knowledge,
             keep_alive,
             response_mode,
             serves_openai_api,
             id_keys,
+            page_tokens,
+            index,
             claims,
         })
     }
 }
 
 impl App {
+    /// Returns the stores that a change of a document for agents needs.
+    #[must_use]
+    pub fn knowledge_stores(&self) -> Stores<'_, Table, Objects, KnowledgeQueue> {
+        let (records, contents) = (self.adapters.store(), self.adapters.payloads());
+        Stores { records, contents, announcements: self.knowledge.as_ref() }
+    }
+
     /// Changes a session under the condition of the request.
     ///
     /// # Errors
@@ -193,11 +230,6 @@ fn config(
         retrieval,
         visibility,
         always_on_tools: always,
+        store_raw_payloads: false,
     })
-}
-
-/// Returns the error reply of a refused request.
-#[must_use]
-pub fn error_reply(refusal: Refusal) -> Reply {
-    Reply::errors_with_cause(&refusal, refusal.errors())
 }

@@ -5,7 +5,9 @@
 //! responses, [`titles`] and [`session_index`]. Routes and decisions about turns are out of scope.
 
 pub mod app;
+pub mod connections;
 mod diagnostics;
+pub mod handlers;
 mod model_clients;
 pub mod providers;
 pub mod respond;

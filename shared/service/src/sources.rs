@@ -11,7 +11,7 @@ use llm::{
 };
 use retrieval::{Connection, Retriever, connection, retriever::BREAKER_POLICY};
 use settings::Env;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 use storage::Secrets;
 
 use crate::providers::{CachedKey, KeyConfig};
@@ -21,7 +21,7 @@ pub type Sources = Retriever<CachedKey, CachedKey>;
 
 /// The retrieval settings.
 #[derive(Debug)]
-pub(crate) struct Settings {
+pub struct Settings {
     url: String,
     key: Option<KeyConfig>,
     /// The provider of embeddings, if it differs from the model's.
@@ -31,7 +31,7 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Reads the settings. Returns `None` if nothing is indexed. Invalid settings are reported when `env` finishes.
-    pub(crate) fn read(env: &mut Env) -> Option<Self> {
+    pub fn read(env: &mut Env) -> Option<Self> {
         let url = env.read(&settings::QDRANT_URL)?;
         let provider = env.read(&settings::EMBEDDING_BASE_URL).map(|base_url| {
             // The model's key must not be sent to another host.
@@ -58,6 +58,36 @@ impl Settings {
         })
     }
 
+    /// Returns what an indexer needs. The model's provider computes the embeddings, unless another one is configured.
+    ///
+    /// # Errors
+    /// If a URL is invalid.
+    pub fn index_target(
+        self,
+        model: &Config,
+        model_key: &CachedKey,
+        secrets: &Secrets,
+    ) -> Result<IndexTarget<CachedKey>, lambda_http::Error> {
+        let (config, key) = self.provider(model, model_key, secrets);
+        let key_of_database = self.key.map(|key| CachedKey::new(key, secrets.clone()));
+        Ok(IndexTarget {
+            embeddings: Arc::new(Embeddings::new(config, Limits::default(), key)?),
+            connection: Connection::new(&self.url, key_of_database, connection::QdrantTimeouts::INDEXER)?,
+            configured: self.configured,
+        })
+    }
+
+    /// Returns the provider that computes the embeddings.
+    fn provider(&self, model: &Config, model_key: &CachedKey, secrets: &Secrets) -> (Config, CachedKey) {
+        match &self.provider {
+            Some((base_url, key)) => {
+                let config = Config { base_url: base_url.clone(), ..Config::default() };
+                (config, CachedKey::new(key.clone(), secrets.clone()))
+            }
+            None => (model.clone(), model_key.clone()),
+        }
+    }
+
     /// Creates the retriever. The model's provider computes the embeddings, unless another one is configured.
     pub(crate) fn sources(
         self,
@@ -65,18 +95,24 @@ impl Settings {
         model_key: &CachedKey,
         secrets: &Secrets,
     ) -> Result<(DefaultSources, Sources), lambda_http::Error> {
-        let (config, key) = match self.provider {
-            Some((base_url, key)) => {
-                (Config { base_url, ..Config::default() }, CachedKey::new(key, secrets.clone()))
-            }
-            None => (model.clone(), model_key.clone()),
-        };
+        let (config, key) = self.provider(model, model_key, secrets);
         let embeddings = Embeddings::new(with_retrieval_limits(config), Limits::default(), key)?;
         let key = self.key.map(|key| CachedKey::new(key, secrets.clone()));
         let connection = Connection::new(&self.url, key, connection::QdrantTimeouts::TURN)?;
         let collection = self.configured.collection.clone();
         Ok((self.configured, Retriever::new(embeddings, connection, collection, BREAKER_POLICY)))
     }
+}
+
+/// The vector database and the embedding provider of an indexer.
+#[derive(Debug)]
+pub struct IndexTarget<K> {
+    /// The collection and the model.
+    pub configured: DefaultSources,
+    /// The vector database.
+    pub connection: Connection<K>,
+    /// The embedding provider.
+    pub embeddings: Arc<Embeddings<K>>,
 }
 
 /// Shortens timeouts and backoff: a turn waits at most two seconds for retrieval, so retries must follow at once.

@@ -63,6 +63,11 @@ impl Env {
         presence.resolve(parsed, |default| kind.parse(default))
     }
 
+    /// Replaces the value of a setting by one from another source.
+    pub fn replace<K: Kind, A: Presence>(&mut self, setting: &Setting<K, A>, value: String) {
+        self.variables.insert(setting.name.to_owned(), value);
+    }
+
     /// The value of a variable whose name comes from another setting.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str)

@@ -9,12 +9,22 @@ const EXECUTE: &str = "execute";
 const TOOL_CONTINUATION: &str = "tool-continuation";
 const SESSION_READ: &str = "session-read";
 const TURN_FINALIZER: &str = "turn-finalizer";
+const KNOWLEDGE_INDEXER: &str = "knowledge-indexer";
 const AUTHORIZER: &str = "authorizer";
 
 /// All functions.
-pub const FUNCTIONS: &[&str] = &[EXECUTE, TOOL_CONTINUATION, SESSION_READ, TURN_FINALIZER, AUTHORIZER];
+pub const FUNCTIONS: &[&str] =
+    &[EXECUTE, TOOL_CONTINUATION, SESSION_READ, TURN_FINALIZER, KNOWLEDGE_INDEXER, AUTHORIZER];
 /// The functions that read or write sessions and turns.
 const TURNS: &[&str] = &[EXECUTE, TOOL_CONTINUATION, SESSION_READ, TURN_FINALIZER];
+/// The functions that read or write objects.
+const STORES: &[&str] = &[EXECUTE, TOOL_CONTINUATION, SESSION_READ, TURN_FINALIZER, KNOWLEDGE_INDEXER];
+/// The functions that search or index sources.
+const SOURCES: &[&str] = &[EXECUTE, TOOL_CONTINUATION, KNOWLEDGE_INDEXER];
+/// The functions that reach the vector database.
+const VECTORS: &[&str] = STORES;
+/// The function that indexes documents.
+const INDEXERS: &[&str] = &[KNOWLEDGE_INDEXER];
 /// The functions that answer HTTP requests.
 const HTTP_HANDLERS: &[&str] = &[EXECUTE, TOOL_CONTINUATION, SESSION_READ];
 /// The functions that read the caller's identity.
@@ -27,7 +37,7 @@ const MODEL_CALLERS: &[&str] = &[EXECUTE, TOOL_CONTINUATION];
 const TITLE_WRITERS: &[&str] = &[TURN_FINALIZER];
 /// The functions that reach model providers. `turn-finalizer` deletes the responses that they store, and asks for
 /// titles.
-const PROVIDERS: &[&str] = &[EXECUTE, TOOL_CONTINUATION, TURN_FINALIZER];
+const PROVIDERS: &[&str] = &[EXECUTE, TOOL_CONTINUATION, TURN_FINALIZER, KNOWLEDGE_INDEXER];
 
 /// Declares the settings: a constant for each, and `ALL` with their headings.
 macro_rules! settings {
@@ -62,26 +72,34 @@ settings! {
         );
         PAYLOAD_BUCKET: Text, Required = (
             "S3 bucket that stores payloads",
-            Text, Required, TURNS, SetBy::Template,
+            Text, Required, STORES, SetBy::Template,
         );
         FINALIZE_QUEUE_URL: Url, Required = (
             "SQS queue that triggers `turn-finalizer`",
-            Url, Required, TURNS, SetBy::Template,
+            Url, Required, STORES, SetBy::Template,
+        );
+        KNOWLEDGE_QUEUE_URL: Url, Optional = (
+            "SQS queue that triggers `knowledge-indexer`",
+            Url, Optional("not set: no documents can be uploaded"), MODEL_CALLERS, SetBy::Template,
+        );
+        DOCUMENT_TEXT_PROGRAM: Text, Optional = (
+            "Path of the program `document-text`, which reads PDF and Office documents",
+            Text, Optional("not set: the program in the function's folder, if there is one"), INDEXERS, SetBy::Anyone,
         );
         PAYLOAD_PATH_STYLE: Flag, DefaultsTo = (
             "Use path-style S3 URLs (`/bucket/key`), as many S3-compatible servers require",
-            Flag, DefaultsTo("false"), TURNS, SetBy::Anyone,
+            Flag, DefaultsTo("false"), STORES, SetBy::Anyone,
         );
         SHARDED_SESSION_LISTS: Flag, DefaultsTo = (
             "Spread the session list of each org over 16 shards, for orgs with more than some 200 turns a second",
-            Flag, DefaultsTo("false"), TURNS, SetBy::Template,
+            Flag, DefaultsTo("false"), STORES, SetBy::Template,
         );
         AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH: Flag, DefaultsTo = (
             "Remove the gateway's stage from request paths before routing",
             Flag, DefaultsTo("false"), HTTP_HANDLERS, SetBy::Template,
         );
         OPENAI_COMPATIBLE_API: Flag, DefaultsTo = (
-            "Serve the OpenAI-compatible API under `/v1`",
+            "Serve the APIs for OpenAI, Anthropic, AG-UI and MCP clients under `/v1`",
             Flag, DefaultsTo("true"), HTTP_HANDLERS, SetBy::Template,
         );
         PAGE_TOKEN_KEY: Text, Required = (
@@ -223,8 +241,13 @@ settings! {
             "Show the provider's address and message of a failed model call in the log and in the error",
             Flag, DefaultsTo("false"), MODEL_CALLERS, SetBy::Developer,
         );
+        STORE_RAW_PAYLOADS: Flag, DefaultsTo = (
+            "Store the raw model requests and responses of every turn for operators, as `StoreRawPayloads` of a context does",
+            Flag, DefaultsTo("false"), MODEL_CALLERS, SetBy::Developer,
+        );
         MODEL_PROVIDERS: Text, Optional = (
-            "Additional model providers, a JSON list ([Model providers](../guides/providers.md))",
+            "Additional model providers: a JSON list, or `table` for the list in the table \
+            ([Model providers](../guides/providers.md))",
             Text, Optional("not set: no additional providers"), PROVIDERS, SetBy::Template,
         );
         MODEL_PROVIDER: Text, Optional = (
@@ -261,22 +284,36 @@ settings! {
             Seconds(MIN_TIMEOUT_SECONDS..=600.0), DefaultsTo("10"), MODEL_CALLERS, SetBy::Template,
         );
     }
+    "Connections" {
+        CONNECTION_SECRET_PREFIX: Text, DefaultsTo = (
+            "Beginning of the names that the secrets of connections have in Secrets Manager",
+            Text, DefaultsTo("aptix/connections/"), MODEL_CALLERS, SetBy::Template,
+        );
+        CONNECTION_HOSTS: Names, Optional = (
+            "Hosts of private networks that connections may name, `HOST` or `HOST:PORT`",
+            Names, Optional("not set: connections reach public addresses only"), MODEL_CALLERS, SetBy::Template,
+        );
+        CONNECTION_OWN_PORTS: Names, Optional = (
+            "Ports of a local cloud. Connections reach every other port of the machine",
+            Names, Optional("not set: connections don't reach the machine itself"), MODEL_CALLERS, SetBy::Developer,
+        );
+    }
     "Retrieval" {
         QDRANT_URL: Url, Optional = (
             "URL of the Qdrant gRPC endpoint",
-            Url, Optional("not set: nothing is retrieved, and sessions are searched one by one"), TURNS, SetBy::Template,
+            Url, Optional("not set: nothing is retrieved, and sessions are searched one by one"), VECTORS, SetBy::Template,
         );
         QDRANT_API_KEY_SECRET_ARN: Text, Optional = (
             "Secret that holds the Qdrant API key",
-            Text, Optional("not set: no key is sent"), TURNS, SetBy::Template,
+            Text, Optional("not set: no key is sent"), VECTORS, SetBy::Template,
         );
         QDRANT_API_KEY: Text, Optional = (
             "The Qdrant API key in plain text",
-            Text, Optional("not set: the key in `QDRANT_API_KEY_SECRET_ARN` is used"), TURNS, SetBy::Developer,
+            Text, Optional("not set: the key in `QDRANT_API_KEY_SECRET_ARN` is used"), VECTORS, SetBy::Developer,
         );
         QDRANT_COLLECTION: Text, DefaultsTo = (
             "Collection for contexts that name none",
-            Text, DefaultsTo("sources"), MODEL_CALLERS, SetBy::Template,
+            Text, DefaultsTo("sources"), SOURCES, SetBy::Template,
         );
         QDRANT_SESSIONS_COLLECTION: Text, Optional = (
             "Collection that indexes sessions for search",
@@ -284,29 +321,29 @@ settings! {
         );
         EMBEDDING_MODEL: Text, DefaultsTo = (
             "Embedding model for contexts that name none",
-            Text, DefaultsTo("text-embedding-3-small"), MODEL_CALLERS, SetBy::Template,
+            Text, DefaultsTo("text-embedding-3-small"), SOURCES, SetBy::Template,
         );
         EMBEDDING_DIMENSIONS: Count, Optional = (
             "Vector length, for embedding models that support several",
-            Count { bounds: 1..=8_192, unit: "dimensions" }, Optional("not set: the model's default"), MODEL_CALLERS, SetBy::Anyone,
+            Count { bounds: 1..=8_192, unit: "dimensions" }, Optional("not set: the model's default"), SOURCES, SetBy::Anyone,
         );
         EMBEDDING_BASE_URL: Url, Optional = (
             "Base URL of the embedding provider. `/embeddings` is appended to the path",
-            Url, Optional("not set: the default model provider and its key"), MODEL_CALLERS, SetBy::Anyone,
+            Url, Optional("not set: the default model provider and its key"), SOURCES, SetBy::Anyone,
         );
         EMBEDDING_API_KEY_SECRET_ARN: Text, Optional = (
             "Secret that holds the embedding provider's API key. Required with `EMBEDDING_BASE_URL`",
-            Text, Optional("not set: the key of the default model provider is used"), MODEL_CALLERS, SetBy::Anyone,
+            Text, Optional("not set: the key of the default model provider is used"), SOURCES, SetBy::Anyone,
         );
         EMBEDDING_API_KEY: Text, Optional = (
             "The embedding provider's API key in plain text",
-            Text, Optional("not set: the key in `EMBEDDING_API_KEY_SECRET_ARN` is used"), MODEL_CALLERS, SetBy::Developer,
+            Text, Optional("not set: the key in `EMBEDDING_API_KEY_SECRET_ARN` is used"), SOURCES, SetBy::Developer,
         );
     }
     "Timing" {
         LEASE_SECONDS: Seconds, DefaultsTo = (
-            "Duration of a lease on a turn; an attempt renews it while it runs",
-            Seconds(0.05..=3_600.0), DefaultsTo("30"), TURNS, SetBy::Anyone,
+            "Duration of a lease on a turn or a document; an attempt renews it while it runs",
+            Seconds(0.05..=3_600.0), DefaultsTo("30"), STORES, SetBy::Anyone,
         );
         ABANDON_GRACE_SECONDS: Seconds, DefaultsTo = (
             "Grace period after a lease expires before the sweep abandons the turn",

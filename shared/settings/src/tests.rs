@@ -95,6 +95,7 @@ fn developer_settings_refused_on_aws() {
     let mut env = Env::from_vars(of_developers.iter().map(|name| (*name, "true")).chain([ON_LAMBDA]));
     let read: BTreeSet<_> = [
         read(&mut env, &BUFFERED_RESPONSES),
+        read(&mut env, &CONNECTION_OWN_PORTS),
         read(&mut env, &DEVELOPMENT_CLAIMS),
         read(&mut env, &DIAGNOSTIC_TOOLS),
         read(&mut env, &EMBEDDING_API_KEY),
@@ -102,6 +103,7 @@ fn developer_settings_refused_on_aws() {
         read(&mut env, &PROVIDER_CREDENTIALS_URL),
         read(&mut env, &PROVIDER_MESSAGES),
         read(&mut env, &QDRANT_API_KEY),
+        read(&mut env, &STORE_RAW_PAYLOADS),
     ]
     .into_iter()
     .flatten()

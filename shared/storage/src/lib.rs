@@ -5,11 +5,13 @@
 //! flows know which calls are safe to retry.
 
 pub mod clients;
+mod connection_secrets;
 pub mod credentials;
 mod failure;
 mod http;
 mod item;
 pub mod key;
+mod knowledge_contents;
 mod objects;
 mod prewarm;
 mod queue;
@@ -19,11 +21,12 @@ mod table;
 mod uploads;
 
 pub use clients::{Clients, Settings, load_table};
+pub use connection_secrets::ConnectionSecretStore;
 pub use http::loopback_client;
 pub use item::is_unreadable;
 pub use objects::{ObjectEntry, Objects};
 pub use prewarm::Prewarmed;
-pub use queue::Queue;
+pub use queue::{KnowledgeQueue, Queue};
 pub use sdk_config::load_sdk_config;
 pub use secrets::Secrets;
 pub use table::Table;

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use aws_sdk_sqs::{Client, types::MessageAttributeValue};
-use contracts::error::JsonError;
+use contracts::{Fingerprint, error::JsonError};
+use knowledge::ports::{Announcements, Message};
 use opentelemetry::global;
 use protocol::queue_message::FinalizeMessage;
 use tracing::Span;
@@ -53,6 +54,7 @@ impl FinalizeQueue for Queue {
             .queue_url(&self.url)
             .delay_seconds(DELAY_SECONDS)
             .message_body(body)
+            .set_message_group_id(message.group())
             .set_message_attributes(trace_attributes())
             .send()
             .await
@@ -70,4 +72,31 @@ fn trace_attributes() -> Option<HashMap<String, MessageAttributeValue>> {
     let attribute = |value| MessageAttributeValue::builder().data_type("String").string_value(value).build();
     let value = attribute(carrier.remove("traceparent")?).ok()?;
     Some(HashMap::from([("traceparent".to_owned(), value)]))
+}
+
+/// The queue that triggers `knowledge-indexer`.
+#[derive(Debug, Clone)]
+pub struct KnowledgeQueue(Queue);
+
+impl KnowledgeQueue {
+    /// Creates an adapter for the queue at this URL, with the client of the finalize queue.
+    #[must_use]
+    pub fn new(queue: &Queue, url: String) -> Self {
+        Self(Queue { client: queue.client.clone(), url })
+    }
+}
+
+impl Announcements for KnowledgeQueue {
+    async fn announce(&self, message: &Message) -> Result<(), Unavailable> {
+        const RESOURCE: &str = "the knowledge queue";
+        let body = serde_json::to_string(message)
+            .map_err(|error| Unavailable { what: RESOURCE, source: JsonError::from(&error).into() })?;
+        let Queue { client, url } = &self.0;
+        let send = client.send_message().queue_url(url).message_body(body);
+        // Each org gets its share of a busy indexer.
+        let send = send
+            .message_group_id(Fingerprint::hash_bytes(message.org.as_str().as_bytes()).to_string())
+            .set_message_attributes(trace_attributes());
+        send.send().await.map(|_| ()).map_err(|error| failure::unavailable(RESOURCE, error))
+    }
 }

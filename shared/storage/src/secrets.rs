@@ -7,7 +7,7 @@ use aws_credential_types::{
 use aws_sdk_secretsmanager::Client;
 use turns::ports::Unavailable;
 
-use crate::{Prewarmed, failure};
+use crate::{ConnectionSecretStore, Prewarmed, failure};
 
 /// The secrets in Secrets Manager, and the AWS credentials for requests that the SDK doesn't send.
 #[derive(Debug, Clone)]
@@ -27,6 +27,12 @@ impl Secrets {
     #[must_use]
     pub fn with_credentials(self, credentials: Option<SharedCredentialsProvider>) -> Self {
         Self { credentials, ..self }
+    }
+
+    /// Returns the secrets of connections, whose names begin with the prefix.
+    #[must_use]
+    pub fn of_connections(&self, prefix: String) -> ConnectionSecretStore {
+        ConnectionSecretStore::new(self.client.clone(), prefix)
     }
 
     /// Returns the current AWS credentials, from the function's role or a developer's profile.

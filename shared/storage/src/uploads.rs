@@ -70,9 +70,22 @@ impl Uploads {
     /// # Errors
     /// If the bucket can't be reached.
     pub async fn list(&self, org: &OrgId, user: &UserId) -> Result<Vec<Upload>, Unavailable> {
+        self.list_under(org, user, "").await
+    }
+
+    /// Lists the files of a user whose ids begin with this text, in no particular order. Returns at most 1,000.
+    ///
+    /// # Errors
+    /// If the bucket can't be reached.
+    pub async fn list_under(
+        &self,
+        org: &OrgId,
+        user: &UserId,
+        start: &str,
+    ) -> Result<Vec<Upload>, Unavailable> {
         let Objects { client, bucket } = &self.0;
         let prefix = upload_prefix(org, user);
-        let list = client.list_objects_v2().bucket(bucket).prefix(&prefix).send().await;
+        let list = client.list_objects_v2().bucket(bucket).prefix(format!("{prefix}{start}")).send().await;
         let list = list.map_err(|error| unavailable(failure::cause(error)))?;
         let uploads = list.contents.unwrap_or_default().into_iter().filter_map(|object| {
             let id = object.key?.strip_prefix(&prefix)?.to_owned();

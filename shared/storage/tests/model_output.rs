@@ -13,6 +13,7 @@ use std::{
 use agent::{
     model::{Error, FunctionCall, Model, Observer, Reply, Request},
     retrieval::NoSources,
+    tool::remote::NoRemoteTools,
 };
 use contracts::request::limits::MAX_TOOL_CALL_ID_CHARS;
 use futures::FutureExt;
@@ -149,6 +150,7 @@ fn run(replies: Vec<Reply>, sent: &ClientRequest) -> (Value, Table, Objects) {
         queue: Queue::new(clock, QueueFaults::RELIABLE),
         model: Anything(Mutex::new(replies.into())),
         retrieval: NoSources,
+        remote_tools: NoRemoteTools,
         config: build::config(),
     });
     let invocation = Invocation::with_budget(MINUTES);
@@ -163,7 +165,7 @@ fn run(replies: Vec<Reply>, sent: &ClientRequest) -> (Value, Table, Objects) {
         let next = poll_to_end(executor.resume(&sent.caller, &results, &invocation, &Writer::silent()));
         body = next.unwrap().to_bytes();
     }
-    assert!(poll_to_end(finalize_turn(&base(), &NoProviders, &sent.turn())).unwrap());
+    assert!(poll_to_end(finalize_turn(&base(), &NoProviders, &sent.turn())).unwrap().is_done());
     (serde_json::from_slice(&body).unwrap(), table, objects)
 }
 

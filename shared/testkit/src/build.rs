@@ -13,7 +13,10 @@ use agent::{
     mode::Catalog,
     model::providers::Providers,
     retrieval::{DefaultSources, EmbeddingModel},
-    tool::{self, Registry},
+    tool::{
+        self, Definition, ExecutedBy, Registry,
+        remote::{EffectClass, RemoteTool},
+    },
 };
 use contracts::{
     AgentExecuteRequest, Timestamp, UserTurn,
@@ -153,6 +156,7 @@ fn build_config(retrieval: Option<DefaultSources>) -> AgentConfig {
     // Sessions that name no context have client tools here, so that every test can suspend a turn.
     defaults.conversation.client_tools =
         defaults.named_agents.iter().flat_map(|agent| agent.client_tools.clone()).collect();
+    defaults.remote_tools = remote_tools();
     let mut always_on_tools = ["code_hash_normalized", "publish_file"].map(str::to_owned).to_vec();
     always_on_tools.extend(retrieval.iter().map(|_| tool::SEARCH_CONTEXT.to_owned()));
     AgentConfig {
@@ -165,7 +169,36 @@ fn build_config(retrieval: Option<DefaultSources>) -> AgentConfig {
         retrieval,
         visibility: SessionVisibility::default(),
         always_on_tools,
+        store_raw_payloads: false,
     }
+}
+
+/// The remote tools of all test turns, one of each class. Their names are those of their classes.
+#[must_use]
+pub fn remote_tools() -> Vec<RemoteTool> {
+    let classes = [
+        ("remote_read", EffectClass::Read),
+        ("remote_repeatable", EffectClass::Repeatable),
+        ("remote_keyed", EffectClass::Keyed),
+        ("remote_effect", EffectClass::Effect),
+    ];
+    let tool = |(name, class): (&str, EffectClass)| RemoteTool {
+        definition: Definition {
+            name: name.to_owned(),
+            description: "Calls the target.".to_owned(),
+            parameters: serde_json::json!({
+                "type": "object", "properties": { "order": { "type": "string" } }, "required": ["order"],
+            }),
+            usage: None,
+            executed_by: ExecutedBy::Server,
+            strict: false,
+        },
+        connection: "shop".to_owned(),
+        revision: 1,
+        class,
+        target: serde_json::Value::Null,
+    };
+    classes.map(tool).into()
 }
 
 /// The contexts that an operator has written for [`ORG`].
@@ -245,6 +278,7 @@ pub fn submission(caller: &Caller, request: &UserTurn) -> Submission {
             is_truncated: false,
         },
         streamed: request.streaming,
+        unstored: false,
         solution: SolutionChange::default(),
     }
 }
@@ -258,7 +292,7 @@ pub fn setup() -> Setup {
         initial_mode: "general".to_owned(),
         target: target(),
         files: Vec::new(),
-        rerun: None,
+        basis: None,
         lost_ancestor: None,
     }
 }

@@ -244,7 +244,7 @@ impl Clock {
     /// Sleeps in a process until a time.
     pub(crate) async fn sleep_until(&self, process: ProcessId, at: Duration) {
         let mut is_scheduled = false;
-        std::future::poll_fn(|_| {
+        std::future::poll_fn(|context| {
             if self.monotonic() >= at {
                 return Poll::Ready(());
             }
@@ -252,6 +252,8 @@ impl Clock {
                 is_scheduled = true;
                 self.wake_at(at, Wake::Task(process));
             }
+            // A set of futures polls only those that were woken, and time wakes the whole process.
+            context.waker().wake_by_ref();
             Poll::Pending
         })
         .await;

@@ -21,6 +21,10 @@ pub enum Effect {
     ReadMeter,
     WriteMeter,
     ReadCheckpoints,
+    ReadIntent,
+    WriteIntent,
+    ReadUnknown,
+    WriteUnknown,
     Due,
     PutPayload,
     RemovePayload,
@@ -39,6 +43,7 @@ pub enum Effect {
     RemoveFromIndex,
     Announce,
     CallModel,
+    CallTarget,
 }
 
 /// A fault at an effect.

@@ -5,11 +5,15 @@ use std::{
     time::Duration,
 };
 
-use agent::model::{Chain, FunctionCall, HistoryItem, Instruction, ReplyItem, Request, ToolOutput};
+use agent::{
+    model::{Chain, FunctionCall, HistoryItem, Instruction, ReplyItem, Request, ToolOutput},
+    tool::remote::EffectClass,
+};
 use bytes::Bytes;
 use contracts::{Fingerprint, Timestamp};
 use protocol::{
     detail::ResultDetail,
+    effect::{Intent, UnknownEffect},
     id::{AttemptId, SessionKey, TurnKey},
     payload::Payload,
     session::Session,
@@ -48,6 +52,12 @@ pub enum Event {
     Chained { turn: TurnKey, calls: Vec<FunctionCall>, outputs: Vec<ToolOutput> },
     /// A model request continues a chain that another model (`wrote`) wrote.
     ChainedAcrossModels { turn: TurnKey, wrote: String, model: String },
+    /// An intent was written.
+    Intended(Intent),
+    /// A call was stored as one with an unknown outcome.
+    Unknown(UnknownEffect),
+    /// The target of remote tools performed a call.
+    Performed { turn: TurnKey, call: PerformedCall },
     /// A client got a response to a user turn.
     Answered { turn: TurnKey, request: Fingerprint, body: Vec<u8> },
     /// A client got a response to tool results.
@@ -58,6 +68,17 @@ pub enum Event {
     ImportAcknowledged(SessionKey),
     /// A message left the queue because its turn became terminal.
     FinalizeAcknowledged(TurnKey),
+}
+
+/// A call that the target of remote tools performed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PerformedCall {
+    /// Its key.
+    pub key: String,
+    /// The class of its tool.
+    pub class: EffectClass,
+    /// Its argument. The model gives each call of a run another one, except those that are equal on purpose.
+    pub order: String,
 }
 
 /// A request to the model, reduced to its conversation state.
@@ -108,7 +129,7 @@ fn turns(history: &[HistoryItem]) -> Vec<(String, String)> {
                 let calls = items.iter().any(|item| matches!(item, ReplyItem::Call(_)));
                 let Some((_, answer)) = turns.last_mut().filter(|_| !calls) else { continue };
                 *answer = items.iter().find_map(|item| match item {
-                    ReplyItem::Text(text) => Some(text.clone()),
+                    ReplyItem::Text { text, .. } => Some(text.clone()),
                     ReplyItem::Reasoning(_) | ReplyItem::Hosted(_) | ReplyItem::Call(_) => None,
                 });
             }

@@ -36,4 +36,5 @@ pub mod model;
 pub mod planted_bugs;
 pub mod schedule;
 pub mod simulation;
+pub mod target;
 pub mod trace;

@@ -96,7 +96,8 @@ pub(crate) fn begins_word(before: Option<char>, char: char) -> bool {
 }
 
 /// True if a character's script separates words by spaces. A match in another script may begin anywhere.
-pub(crate) fn is_spaced(char: char) -> bool {
+#[must_use]
+pub fn is_spaced(char: char) -> bool {
     Class::of(char) != Class::Unspaced
 }
 

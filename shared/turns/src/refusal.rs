@@ -78,6 +78,13 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// The org stores every turn.
+    #[must_use]
+    pub fn storage_required() -> Self {
+        let message = "The org stores every turn. Omit `store`, or send true.";
+        Error::new(ErrorCode::MemberInvalid, message).with_details("Store").into()
+    }
+
     /// Returns the time to wait before a retry. `None` if a retry is pointless.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
@@ -141,7 +148,8 @@ impl Refusal {
     }
 
     /// Refuses a continuation token that no page ended with.
-    pub(crate) fn invalid_continuation_token() -> Self {
+    #[must_use]
+    pub fn invalid_continuation_token() -> Self {
         let message =
             "continuationToken must be a token from the previous page. Omit it to start from the first page.";
         Error::new(ErrorCode::ParameterInvalid, message).with_details("continuationToken").into()
@@ -169,6 +177,7 @@ impl Refusal {
             ContextId::Agent(id) => (ErrorCode::AgentContextNotFound, id.as_str()),
             ContextId::Conversation(id) => (ErrorCode::ConversationContextNotFound, id.as_str()),
             ContextId::Mode(key) => (ErrorCode::ModeNotFound, key.as_str()),
+            ContextId::Connection(id) => (ErrorCode::ConnectionNotFound, id.as_str()),
         };
         Error::from(code).with_details(id).into()
     }
@@ -179,8 +188,14 @@ impl Refusal {
             ContextKind::Agent => ErrorCode::AgentContextNotFound,
             ContextKind::Conversation => ErrorCode::ConversationContextNotFound,
             ContextKind::Mode => ErrorCode::ModeNotFound,
+            ContextKind::Connection => ErrorCode::ConnectionNotFound,
         };
         Error::from(code).into()
+    }
+
+    /// Refuses a member of a request about a connection. `rule` states the rule that it breaks, and the fix.
+    pub(crate) fn invalid_member(at: &str, rule: &str) -> Self {
+        Error::new(ErrorCode::MemberInvalid, format!("{at} {rule}")).with_details(at).into()
     }
 
     pub(crate) fn context_version_not_found(version: String) -> Self {

@@ -19,7 +19,8 @@ use contracts::{
     request::limits::{MAX_QUERY_CHARS, MAX_QUERY_WORDS},
 };
 
-use crate::folded_text::{FoldedText, begins_word, is_spaced, segments};
+pub use crate::folded_text::is_spaced;
+use crate::folded_text::{FoldedText, begins_word, segments};
 
 /// The length of a snippet, in characters.
 const SNIPPET_CHARS: usize = 240;

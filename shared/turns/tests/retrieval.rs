@@ -13,6 +13,7 @@ use agent::{
     context::Document,
     model::{Chain, Error, FunctionCall, HistoryItem, Message, Model, Observer, Reply, Request},
     retrieval::{self, Chunk, EmbeddingModel, Hint, Retrieval, SEARCH_SKIPPED, Search, SearchResult},
+    tool::remote::NoRemoteTools,
 };
 use contracts::{
     ContentHash, NonEmpty,
@@ -123,6 +124,9 @@ fn chunk(question: &str) -> Chunk {
         end_line: 5,
         content_hash: ContentHash::hash_text(question),
         score: 0.5,
+        section: None,
+        page: None,
+        parts: None,
         text: format!("// {question}"),
     }
 }
@@ -136,7 +140,7 @@ type Ports = Adapters<Table, Objects, Process>;
 
 /// An in-memory deployment.
 struct World {
-    executor: Executor<AgentAdapters<Ports, Queue, ScriptedModel, Sources>>,
+    executor: Executor<AgentAdapters<Ports, Queue, ScriptedModel, Sources, NoRemoteTools>>,
     ports: Ports,
     table: Table,
     model: ScriptedModel,
@@ -165,6 +169,7 @@ impl World {
             queue: Queue::new(clock, QueueFaults::RELIABLE),
             model: model.clone(),
             retrieval: sources.clone(),
+            remote_tools: NoRemoteTools,
             config: build::config_with_retrieval(),
         });
         Self { executor, ports: base(), table, model, sources }

@@ -126,3 +126,17 @@ check("delete", true);
 const models = [];
 for await (const model of client.models.list()) models.push(model.id);
 check("models", models.includes("agent/default"), models);
+
+for (const [failure, status, code] of [
+  ["status 400 code x", 400, "invalid_prompt"],
+  ["status 401", 403, "ModelMisconfigured"],
+  ["status 429 code insufficient_quota", 429, "insufficient_quota"],
+]) {
+  const chat = { model: "scripted", messages: [{ role: "user", content: `Hi [[script: ${failure}]]` }] };
+  const failed = (error) => error.code === code && (error.status === status || error.status === undefined);
+  await assert.rejects(client.chat.completions.create(chat), failed);
+  await assert.rejects(async () => {
+    for await (const _ of await client.chat.completions.create({ ...chat, stream: true }));
+  }, failed);
+  check(`failure ${code}`, true);
+}

@@ -5,7 +5,7 @@ import os
 import threading
 import time
 
-from openai import APIStatusError, OpenAI
+from openai import APIError, APIStatusError, BadRequestError, OpenAI, PermissionDeniedError, RateLimitError
 
 client = OpenAI(base_url=os.environ["OPENAI_BASE"], api_key=os.environ["OPENAI_KEY"])
 PNG = "data:image/png;base64," + base64.b64encode(bytes.fromhex(
@@ -118,3 +118,26 @@ except APIStatusError as error:
     check("delete", error.status_code == 404, error)
 
 check("models", "agent/default" in [model.id for model in client.models.list()])
+
+for failure, kind, code in [
+    ("status 400 code x", BadRequestError, "invalid_prompt"),
+    ("status 401", PermissionDeniedError, "ModelMisconfigured"),
+    ("status 429 code insufficient_quota", RateLimitError, "insufficient_quota"),
+]:
+    script = f"Hi [[script: {failure}]]"
+    messages = [{"role": "user", "content": script}]
+    for create in [
+        lambda: client.responses.create(model="scripted", input=script),
+        lambda: client.chat.completions.create(model="scripted", messages=messages),
+        lambda: list(client.chat.completions.create(model="scripted", messages=messages, stream=True)),
+    ]:
+        try:
+            create()
+            check(f"failure {code}", False)
+        except APIError as error:
+            # A stream's failure has a code, and no status.
+            is_kind = isinstance(error, kind) or not isinstance(error, APIStatusError)
+            check(f"failure {code}", is_kind and error.code == code, error)
+    events = list(client.responses.create(model="scripted", input=script, stream=True))
+    expected = code if code == "insufficient_quota" else "invalid_prompt"
+    check(f"failed stream {code}", events[-1].response.error.code == expected, events[-1])

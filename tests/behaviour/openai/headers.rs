@@ -27,7 +27,7 @@ async fn every_response_has_a_request_id() {
     let response = created(&ada, &request("Hi")).await;
     for answer in [
         create(&ada, &request("Hi")).await,
-        create(&ada, &with(request("Hi"), &json!({"store": false}))).await,
+        create(&ada, &with(request("Hi"), &json!({"prompt": {"id": "p"}}))).await,
         create(&ada, &with(request("Hi"), &json!({"stream": true}))).await,
         ada.get(&super::path(&response)).await,
         ada.get("/v1/models").await,
@@ -63,6 +63,9 @@ async fn rate_limit_headers_count_down_to_a_refusal() {
             create(&client, &with(request("Hi"), &json!({"stream": true}))).await,
             client.post("/v1/chat/completions", chat.to_string()).await,
         ];
+        let other = system.client("acme", &format!("{user}-2"));
+        let message = with(chat.clone(), &json!({"max_tokens": 9}));
+        let message = other.post("/v1/messages", message.to_string()).await;
         if minute() != began {
             continue;
         }
@@ -78,6 +81,14 @@ async fn rate_limit_headers_count_down_to_a_refusal() {
         let tokens: u64 = of("x-ratelimit-remaining-tokens")[0].parse().unwrap();
         assert!(tokens <= 990_000, "the turn has reserved a hundredth: {tokens}");
         assert_eq!(error(&answers[2]).2, "insufficient_quota");
+        let of = |name: &str| header(&message, &format!("anthropic-ratelimit-{name}")).unwrap_or_default();
+        let (limits, rests) = (["requests-limit", "tokens-limit"], ["requests-remaining"]);
+        assert_eq!((limits.map(of), rests.map(of)), (["2", "1000000"], ["1"]));
+        assert!(
+            of("requests-reset").ends_with(":00.000Z"),
+            "the end of the minute: {}",
+            of("requests-reset")
+        );
         return;
     }
     panic!("every try lasted beyond its minute");

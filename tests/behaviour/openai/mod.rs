@@ -1,15 +1,21 @@
 //! The OpenAI-compatible API under `/v1`.
 
 mod chat;
+mod continued;
+mod conversations;
 mod derived_ids;
+mod errors;
 mod files;
 mod headers;
+pub(crate) mod histories;
 mod manage;
+mod members;
 mod provider_failures;
 mod requests;
 mod retries;
 mod streams;
 mod tools;
+mod unstored;
 
 use std::{
     path::{Path, PathBuf},
@@ -166,6 +172,7 @@ async fn openai_clients_work_unmodified() {
             "openai-javascript" => ("node", Some("javascript"), "openai-client.mjs"),
             "ai-sdk" => ("node", Some("javascript"), "ai-sdk-client.mjs"),
             "open-responses" => ("node", Some("javascript"), "open-responses.mjs"),
+            "openai-browsers" => ("node", Some("browsers"), "openai-browsers.mjs"),
             "librechat" => ("node", Some("librechat"), "librechat-client.mjs"),
             "open-webui" => ("open-webui/bin/python", None, "open_webui_client.py"),
             "async-openai" => ("rust/target/debug/async-openai-client", None, "async-openai"),

@@ -4,9 +4,10 @@ use local::Options;
 use serde_json::{Value, json};
 
 use super::{RESPONSES, request, with};
-use crate::support::{Client, NamedProvider, System, options};
+use crate::support::{Answer, Client, NamedProvider, System, options};
 
 const CHAT: &str = "/v1/chat/completions";
+const MESSAGES: &str = "/v1/messages";
 
 /// The provider's text in each failure. No client may read it in a deployment.
 const SECRET: &str = "Xanadu";
@@ -99,6 +100,103 @@ async fn failure_of_no_kind_shows_the_providers_text_or_address() {
         for body in bodies(&ada, &format!("[[script: {failure}]]")).await {
             assert!(!body.contains(SECRET) && !body.contains(host), "{failure}: {body}");
         }
+    }
+}
+
+/// A failure, and how clients learn of it: the status, type and code over Chat Completions and Responses, the code of a failed
+/// response, and status and type over Messages.
+type Class = (&'static str, (u16, &'static str, &'static str), &'static str, (u16, &'static str));
+
+const INVALID: &str = "invalid_request_error";
+const CLASSES: [Class; 9] = [
+    ("status 400 code x", (400, INVALID, "invalid_prompt"), "invalid_prompt", (400, INVALID)),
+    (
+        "status 400 code context_length_exceeded",
+        (400, INVALID, "context_length_exceeded"),
+        "context_length_exceeded",
+        (400, INVALID),
+    ),
+    (
+        "status 400 param input.0.content.0.image_url",
+        (400, INVALID, "ModelAttachmentRefused"),
+        "invalid_prompt",
+        (400, INVALID),
+    ),
+    (
+        "status 404 code model_not_found",
+        (404, INVALID, "model_not_found"),
+        "invalid_prompt",
+        (404, "not_found_error"),
+    ),
+    (
+        "status 401",
+        (403, "permission_error", "ModelMisconfigured"),
+        "invalid_prompt",
+        (403, "permission_error"),
+    ),
+    (
+        "status 429",
+        (429, "rate_limit_error", "rate_limit_exceeded"),
+        "rate_limit_exceeded",
+        (429, "rate_limit_error"),
+    ),
+    (
+        "status 429 code insufficient_quota",
+        (429, "rate_limit_error", "insufficient_quota"),
+        "insufficient_quota",
+        (402, "billing_error"),
+    ),
+    ("status 503", (503, "server_error", "ModelUnavailable"), "server_error", (503, "overloaded_error")),
+    ("malformed", (502, "server_error", "ModelReplyMalformed"), "server_error", (502, "api_error")),
+];
+
+/// SDKs and agents repeat a request, compact it or stop by status, type and code, whether they asked for a stream or not.
+#[tokio::test]
+async fn failure_tells_clients_whether_to_repeat() {
+    let system = System::with(with_settings(false, &[])).await;
+    let ada = system.client("acme", "ada");
+    let last = |answer: &Answer| -> Value {
+        let data = answer.text.lines().filter_map(|line| line.strip_prefix("data: ")).next_back();
+        serde_json::from_str(data.unwrap_or_else(|| panic!("{}", answer.text))).unwrap()
+    };
+    for (failure, (status, kind, code), failed, (messages_status, messages_kind)) in CLASSES {
+        let input = format!("Hi [[script: {failure}]]");
+        let chat =
+            json!({"model": "scripted", "max_tokens": 9, "messages": [{"role": "user", "content": input}]});
+        let streamed = json!({"stream": true});
+        for (path, body) in [(RESPONSES, request(&input)), (CHAT, chat.clone())] {
+            let answer = ada.post(path, body.to_string()).await;
+            let error = &answer.json()["error"];
+            assert_eq!(
+                (answer.status, &error["type"], &error["code"]),
+                (status, &json!(kind), &json!(code)),
+                "{path}: {failure}"
+            );
+            assert_eq!(
+                answer.header("x-should-retry"),
+                Some("false"),
+                "a repetition gets the same failure: {failure}"
+            );
+        }
+        let chunk = last(&ada.post(CHAT, with(chat.clone(), &streamed).to_string()).await);
+        let error = &chunk["error"];
+        assert_eq!((&error["type"], &error["code"]), (&json!(kind), &json!(code)), "{failure}");
+        let event = last(&ada.post(RESPONSES, with(request(&input), &streamed).to_string()).await);
+        let response = &event["response"];
+        assert_eq!(
+            (&event["type"], &response["error"]["code"]),
+            (&json!("response.failed"), &json!(failed)),
+            "{failure}"
+        );
+        let answer = ada.post(MESSAGES, chat.to_string()).await;
+        let error = answer.json()["error"].clone();
+        assert_eq!((answer.status, &error["type"]), (messages_status, &json!(messages_kind)), "{failure}");
+        let event = last(&ada.post(MESSAGES, with(chat, &streamed).to_string()).await);
+        assert_eq!(
+            (&event["type"], &event["error"]["type"]),
+            (&json!("error"), &json!(messages_kind)),
+            "{failure}"
+        );
     }
 }
 

@@ -113,12 +113,12 @@ async fn previous_response_continues_or_forks() {
     assert_eq!(turns, [1, 2], "an earlier response forks its session");
     assert_ne!((id(&second), text(&third).as_str()), (id(&third), "Two."));
     let from_items = json!({"model": "scripted", "input": [
-        {"role": "user", "content": "ignored, since it is stored"}, second["output"][0],
+        {"role": "user", "content": "Other words than those of the turn"}, second["output"][0],
         {"role": "user", "content": "Fourth [[script: say \"Four.\"]]"},
     ]});
     let fourth = created(&ada, &from_items).await;
-    assert_eq!((&fourth["previous_response_id"], text(&fourth).as_str()), (&second["id"], "Four."));
-    assert!(!said(&system.model_calls()[3]).contains("ignored"));
+    assert_eq!((&fourth["previous_response_id"], text(&fourth).as_str()), (&json!(null), "Four."));
+    assert!(system.model_calls()[3].to_string().contains("Other words"), "the client's content counts");
     let conversation = created(&ada, &with(request("a"), &json!({"conversation": "conv_c1"}))).await;
     assert_eq!(conversation["conversation"], json!({"id": "conv_c1"}));
     created(&ada, &with(request("b"), &json!({"conversation": {"id": "conv_c1"}}))).await;
@@ -145,8 +145,8 @@ async fn refusals_have_the_shape_of_openai() {
     let previous = |id: &str| with(request("x"), &json!({"previous_response_id": id}));
     for (sent, status, param, code) in [
         (json!({"input": "Hi"}), 400, "model", "missing_required_parameter"),
-        (with(request("x"), &json!({"store": false})), 400, "store", "unsupported_parameter"),
-        (with(request("x"), &json!({"colour": "red"})), 400, "colour", "unknown_parameter"),
+        (with(request("x"), &json!({"prompt": {"id": "p"}})), 400, "prompt", "unsupported_parameter"),
+        (with(request("x"), &json!({"thread": "red"})), 400, "thread", "unsupported_parameter"),
         (with(request("x"), &json!({"model": "gpt-unknown"})), 404, "model", "model_not_found"),
         (with(request("x"), &json!({"model": "agent/nobody"})), 404, "model", "model_not_found"),
         (previous("resp_unknown"), 400, "previous_response_id", "previous_response_not_found"),
@@ -189,8 +189,19 @@ async fn agents_and_models_are_listed() {
     let agent = |id: &str| json!({"Kind": "agent", "Id": id, "Name": "An agent"});
     system.put_contexts("acme", &json!([agent("engineer"), agent("workspace")])).await;
     for (client, expected) in [
-        (&ada, vec!["agent/default", "agent/engineer", "agent/workspace", "scripted"]),
-        (&eve, vec!["agent/default", "agent/workspace", "scripted"]),
+        (
+            &ada,
+            vec![
+                "agent/default",
+                "agent/engineer",
+                "agent/workspace",
+                "default",
+                "engineer",
+                "workspace",
+                "scripted",
+            ],
+        ),
+        (&eve, vec!["agent/default", "agent/workspace", "default", "workspace", "scripted"]),
     ] {
         let models = client.get("/v1/models").await.json();
         let ids: Vec<&str> =

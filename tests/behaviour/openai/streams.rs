@@ -103,13 +103,23 @@ async fn stream_continues_after_every_number() {
 async fn broken_stream_of_a_running_response_is_taken_up() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let sent = with(streaming("Write [[script: pace 50ms; words 60]]"), &json!({"background": true}));
-    let whole = (1..=60).map(|n| format!("word{n}")).collect::<Vec<_>>().join(" ");
+    let sent = with(streaming("Write [[script: words 5; hang 60s; words 30]]"), &json!({"background": true}));
+    let words = |count| (1..=count).map(|n| format!("word{n}")).collect::<Vec<_>>().join(" ");
+    let whole = words(5) + &words(30);
     let seen = events(&read_until(&ada, &sent, "word3").await);
     let response = &seen[0]["response"];
     assert_eq!(ada.get(&path(response)).await.json()["status"], "in_progress");
     let after = number(seen.last().unwrap());
-    let rest = events(&ada.get(&format!("{}?stream=true&starting_after={after}", path(response))).await.text);
+    let follow = format!("{}?stream=true&starting_after={after}", path(response));
+    let mut following = ada.request(Method::GET, &follow, &[], Vec::new()).send().await.unwrap();
+    let mut rest = Vec::new();
+    while let Some(piece) = following.chunk().await.unwrap() {
+        rest.extend_from_slice(&piece);
+        if String::from_utf8_lossy(&rest).contains("word5") {
+            system.cloud.model().unwrap().end_pauses();
+        }
+    }
+    let rest = events(std::str::from_utf8(&rest).unwrap());
     assert_eq!(streamed(&seen, 0) + &streamed(&rest, 0), whole);
     assert_eq!(kinds(&rest).last(), Some(&"completed"));
     assert_eq!(text(&ada.get(&path(response)).await.json()), whole);
@@ -131,4 +141,46 @@ async fn failed_response_ends_its_stream() {
         assert_eq!(response["status"], status);
         assert_eq!(ada.get(&format!("{RESPONSES}/{}", id(response))).await.json()["status"], status);
     }
+}
+
+#[tokio::test]
+async fn reasoning_is_streamed_as_an_item_that_a_client_may_send_back() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let summary = json!({"reasoning": {"summary": "auto"}});
+    let sent = with(streaming("Hi [[script: think \"Let me look.\"; say \"Hello there.\"]]"), &summary);
+    let all = events(&create(&ada, &sent).await.text);
+    let mut names = kinds(&all);
+    names.dedup();
+    assert_eq!(
+        names[2..10],
+        [
+            "output_item.added",
+            "reasoning_summary_part.added",
+            "reasoning_summary_text.delta",
+            "reasoning_summary_text.done",
+            "reasoning_summary_part.done",
+            "output_item.done",
+            "output_item.added",
+            "content_part.added",
+        ]
+    );
+    assert!(all.windows(2).all(|pair| number(&pair[0]) < number(&pair[1])), "{all:?}");
+    assert_eq!(streamed(&all, 1), "Hello there.");
+    let response = &all.last().unwrap()["response"];
+    assert_eq!(response["reasoning"]["summary"], "auto");
+    assert_eq!(text(response), "Hello there.");
+    let call = system.model_calls().pop().unwrap();
+    assert_eq!(call["reasoning"], json!({"summary": "auto"}));
+
+    let items =
+        all.iter().filter(|event| event["type"] == "response.output_item.done").map(|event| &event["item"]);
+    let mut input: Vec<Value> = items.cloned().collect();
+    assert_eq!(
+        (&input[0]["summary"][0]["text"], &input[1]["phase"]),
+        (&json!("Let me look."), &json!("final_answer"))
+    );
+    input.push(json!({"role": "user", "content": "Next [[script: say \"Yes.\"]]"}));
+    let next = create(&ada, &with(request("x"), &json!({"input": input}))).await;
+    assert_eq!(text(&next.json()), "Yes.", "{}", next.text);
 }

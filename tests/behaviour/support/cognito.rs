@@ -33,6 +33,12 @@ const PRIVATE: &[u8] = b"a private value of the server, for every sign-in";
 const SECRET_BLOCK: &[u8] = b"a secret block";
 const SESSION: &str = "session-1";
 const REFRESH_TOKEN: &str = "refresh-1";
+/// Session of a setup after each of its two requests.
+const ASSOCIATED: &str = "session-2";
+const VERIFIED: &str = "session-3";
+/// Key of an authenticator app, and the code that the app shows.
+pub const APP_KEY: &str = "JBSWY3DPEHPK3PXP";
+pub const APP_CODE: &str = "123456";
 /// The group's prime (RFC 3526, group 15).
 const PRIME: &str = concat!(
     "FFFFFFFFFFFFFFFFC90FDAA22168C234C4C6628B80DC1CD129024E088A67CC74020BBEA63B139B22514A08798E3404DD",
@@ -55,6 +61,8 @@ struct Inner {
     password: Mutex<String>,
     /// True until the user chooses a password.
     is_temporary: Mutex<bool>,
+    /// True until the user sets up an authenticator app.
+    needs_app: Mutex<bool>,
     /// The tokens to issue, in this order. The last one is issued again and again.
     tokens: Mutex<VecDeque<String>>,
     is_revoked: Mutex<bool>,
@@ -70,6 +78,7 @@ impl UserPool {
         let inner = Arc::new(Inner {
             password: Mutex::new(password.to_owned()),
             is_temporary: Mutex::new(false),
+            needs_app: Mutex::new(false),
             tokens: Mutex::new(tokens.iter().map(|token| (*token).to_owned()).collect()),
             is_revoked: Mutex::new(false),
             client_public: Mutex::new(BigUint::ZERO),
@@ -83,6 +92,11 @@ impl UserPool {
     /// Makes the password a temporary one.
     pub fn require_new_password(&self) {
         *self.inner.is_temporary.lock().unwrap() = true;
+    }
+
+    /// Requires a second factor, which the user has not set up.
+    pub fn require_second_factor(&self) {
+        *self.inner.needs_app.lock().unwrap() = true;
     }
 
     /// Deploys the stack with these outputs.
@@ -121,8 +135,11 @@ async fn answer(State(pool): State<Arc<Inner>>, headers: HeaderMap, body: Bytes)
         }
         return (StatusCode::OK, "{}".to_owned());
     }
+    if action.ends_with("SoftwareToken") {
+        return answered(pool.set_up_app(&action, &request));
+    }
     assert_eq!(request["ClientId"], CLIENT);
-    let answered = match action.as_str() {
+    answered(match action.as_str() {
         "InitiateAuth" => pool.initiate(&request),
         "RespondToAuthChallenge" => pool.respond(&request),
         "RevokeToken" => {
@@ -131,7 +148,10 @@ async fn answer(State(pool): State<Arc<Inner>>, headers: HeaderMap, body: Bytes)
             Ok(json!({}))
         }
         other => panic!("{other} is not an action of this pool"),
-    };
+    })
+}
+
+fn answered(answered: Result<Value, &'static str>) -> (StatusCode, String) {
     match answered {
         Ok(answer) => (StatusCode::OK, answer.to_string()),
         Err(message) => {
@@ -167,8 +187,26 @@ impl Inner {
         }))
     }
 
+    fn set_up_app(&self, action: &str, request: &Value) -> Result<Value, &'static str> {
+        if action == "AssociateSoftwareToken" {
+            assert_eq!(request["Session"], SESSION);
+            return Ok(json!({"SecretCode": APP_KEY, "Session": ASSOCIATED}));
+        }
+        assert_eq!((action, &request["Session"]), ("VerifySoftwareToken", &json!(ASSOCIATED)));
+        if request["UserCode"] != APP_CODE {
+            return Err("Code mismatch");
+        }
+        *self.needs_app.lock().unwrap() = false;
+        Ok(json!({"Status": "SUCCESS", "Session": VERIFIED}))
+    }
+
     fn respond(&self, request: &Value) -> Result<Value, &'static str> {
         let responses = &request["ChallengeResponses"];
+        if request["ChallengeName"] == "MFA_SETUP" {
+            assert_eq!((&request["Session"], &responses["USERNAME"]), (&json!(VERIFIED), &json!(USER_ID)));
+            assert!(!*self.needs_app.lock().unwrap());
+            return Ok(self.signed_in());
+        }
         assert_eq!((&request["Session"], &responses["USERNAME"]), (&json!(SESSION), &json!(USER_ID)));
         if request["ChallengeName"] == "NEW_PASSWORD_REQUIRED" {
             let password = responses["NEW_PASSWORD"].as_str().unwrap();
@@ -190,6 +228,12 @@ impl Inner {
                 "Session": SESSION,
                 "ChallengeParameters": {"userAttributes": "{}", "requiredAttributes": "[]"},
             }));
+        }
+        if *self.needs_app.lock().unwrap() {
+            let offered = json!({"MFAS_CAN_SETUP": "[\"SOFTWARE_TOKEN_MFA\"]"});
+            return Ok(
+                json!({"ChallengeName": "MFA_SETUP", "Session": SESSION, "ChallengeParameters": offered}),
+            );
         }
         Ok(self.signed_in())
     }

@@ -27,6 +27,8 @@ pub struct Events {
     pub hints: usize,
     /// The statuses so far. A client that ignores statuses reads the events only.
     pub statuses: Vec<Value>,
+    /// The pieces of reasoning so far.
+    pub reasoning: Vec<Value>,
     bytes: Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>,
     unread: Vec<u8>,
     fields: Vec<(String, String)>,
@@ -58,6 +60,7 @@ impl Client {
             comments: 0,
             hints: 0,
             statuses: Vec::new(),
+            reasoning: Vec::new(),
             bytes: Box::pin(response.bytes_stream()),
             unread: Vec::new(),
             fields: Vec::new(),
@@ -104,10 +107,15 @@ impl Events {
             Some((field, value)) => self.fields.push((field.to_owned(), value.to_owned())),
             None if line.is_empty() => {
                 let fields = std::mem::take(&mut self.fields);
-                if let [(event, kind), (data, status)] = fields.as_slice()
-                    && [event, kind, data] == ["event", "status", "data"]
+                if let [(event, kind), (data, value)] = fields.as_slice()
+                    && [event, data] == ["event", "data"]
                 {
-                    return self.statuses.push(serde_json::from_str(status).expect("JSON"));
+                    let value = serde_json::from_str(value).expect("JSON");
+                    return match kind.as_str() {
+                        "status" => self.statuses.push(value),
+                        "reasoning" => self.reasoning.push(value),
+                        _ => panic!("not one of our events: {fields:?}"),
+                    };
                 }
                 let [(id_name, id), (kind_name, kind), (data_name, data)] = fields.as_slice() else {
                     panic!("not one of our events: {fields:?}");

@@ -27,7 +27,7 @@ use tokio::runtime::{Builder, Runtime};
 
 pub use account::{ACCOUNT_STACK, Account, Facts};
 pub use client::{Answer, Client};
-pub use cognito::{CLIENT, POOL, STACK, USER, UserPool};
+pub use cognito::{APP_CODE, APP_KEY, CLIENT, POOL, STACK, USER, UserPool};
 pub use events::{Event, Events, answer_text, final_text_and_result};
 pub use logs::line;
 pub use roles::Roles;

@@ -14,6 +14,7 @@ use yaml_serde::Value as Yaml;
 const TABLE: &str = "Table";
 const BUCKET: &str = "PayloadBucket";
 const QUEUE: &str = "FinalizeQueue";
+const KNOWLEDGE_QUEUE: &str = "KnowledgeQueue";
 
 /// A statement of a role, for one function.
 #[derive(Debug, Clone)]
@@ -185,7 +186,12 @@ fn partition(request: &CallRequest<'_>) -> Option<String> {
 fn needed(request: &CallRequest<'_>) -> Vec<(String, String)> {
     match request.service {
         Service::Table => of_table(request.operation, &serde_json::from_slice(request.body).unwrap()),
-        Service::Queue => vec![(format!("sqs:{}", request.operation), QUEUE.to_owned())],
+        Service::Queue => {
+            let body: Value = serde_json::from_slice(request.body).unwrap();
+            let is_knowledge = body["QueueUrl"].as_str().unwrap().ends_with("/knowledge");
+            let queue = if is_knowledge { KNOWLEDGE_QUEUE } else { QUEUE };
+            vec![(format!("sqs:{}", request.operation), queue.to_owned())]
+        }
         Service::Bucket => of_bucket(request.parts, request.body),
     }
 }

@@ -80,7 +80,7 @@ impl Indexed {
     /// Returns its block in the prompt.
     pub fn told(&self, number: usize) -> String {
         format!(
-            "=== CHUNK {number} ===\nId: {}\nPath: {}\nLines: 10-{}\nLanguage: rust\n```rust\n{}\n```\n\n",
+            "=== CHUNK {number} ===\nId: {}\nPath: {}\nLines: 10-{}\nLanguage: rust\nRepo: core\n```rust\n{}\n```\n\n",
             self.id(),
             self.path,
             9 + self.text.lines().count(),
@@ -105,12 +105,16 @@ impl Indexed {
             path: self.path.to_owned(),
             line_start: 10,
             line_end: 9 + u32::try_from(self.text.lines().count()).unwrap(),
+            page: None,
             symbol: None,
             symbol_type: None,
             label_slugs: Vec::new(),
             source_sha256: None,
             content_hash: ContentHash::hash_text(self.text),
             embedding_model: "m".to_owned(),
+            splitter: None,
+            agents: None,
+            attributes: Vec::new(),
             text: self.text.to_owned(),
         };
         let mut payload = payload.into_map();

@@ -34,7 +34,7 @@ async def follow(
     event received. A turn runs whether or not a client reads it, and its model is called once. The request also takes
     the turn over if the function that worked on it died.
     """
-    backoff = Backoff(http.retry)
+    backoff = Backoff(http.retry, lambda: http.was_reached)
     last = point.last_event_id
     while True:
         try:

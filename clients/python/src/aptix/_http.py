@@ -35,6 +35,8 @@ class Http:
         if self.base.scheme not in ("http", "https") or not self.base.host:
             raise ValueError(f"Invalid base_url {base_url!r}: expected a URL like http://127.0.0.1:9000")
         self.retry = retry
+        self.was_reached = False
+        """True once the API has answered."""
         self.on_close: set[Callable[[], Awaitable[None]]] = set()
         """Functions that end what still uses the connections."""
         self._token = token
@@ -73,7 +75,7 @@ class Http:
 
     async def call(self, method: str, path: str, body: Any = None) -> Any:
         """Sends an idempotent request, with retries, and returns its result."""
-        backoff = Backoff(self.retry)
+        backoff = Backoff(self.retry, lambda: self.was_reached)
         text = None if body is None else to_json(body)
         while True:
             try:
@@ -89,7 +91,7 @@ class Http:
 
         The API exchanges the link for a signed URL, which is fetched without a token.
         """
-        backoff = Backoff(self.retry, MAX_LINK_RETRIES)
+        backoff = Backoff(self.retry, lambda: self.was_reached, MAX_LINK_RETRIES)
         while True:
             url = self.base.join((await self.call("GET", link))["Url"])
             try:
@@ -127,9 +129,12 @@ class Http:
 
     async def _send_request(self, request: httpx.Request) -> httpx.Response:
         try:
-            return await self._client.send(request, stream=True)
+            response = await self._client.send(request, stream=True)
         except httpx.TransportError as error:
-            raise AptixError.unreachable() from error
+            is_api = (request.url.host, request.url.port) == (self.base.host, self.base.port)
+            raise AptixError.unreachable(self.base if is_api else request.url) from error
+        self.was_reached = True
+        return response
 
     def _get_token(self) -> asyncio.Future[str]:
         if self._cached_token is None:

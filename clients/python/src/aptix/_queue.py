@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from .events import DeltaEvent, Event, ResetEvent, StatusEvent
+from .events import DeltaEvent, Event, ReasoningEvent, ResetEvent, StatusEvent
 
 
 class EventQueue:
-    """A bounded queue: consecutive deltas are merged, and a reset drops the deltas before it."""
+    """A bounded queue: consecutive deltas and pieces of reasoning are merged. A reset drops the deltas before it."""
 
     def __init__(self) -> None:
         self._events: list[Event] = []
@@ -20,7 +20,9 @@ class EventQueue:
     def push(self, event: Event) -> None:
         """Adds an event."""
         last = self._events[-1] if self._events else None
-        if isinstance(event, DeltaEvent) and isinstance(last, DeltaEvent):
+        if (isinstance(event, DeltaEvent) and isinstance(last, DeltaEvent)) or (
+            isinstance(event, ReasoningEvent) and isinstance(last, ReasoningEvent) and event.index > 0
+        ):
             self._events[-1] = replace(last, text=last.text + event.text)
         elif isinstance(event, StatusEvent) and isinstance(last, StatusEvent):
             self._events[-1] = event

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from .errors import AptixError
 
 #: Longest delay in seconds that the client chooses itself.
 MAX_BACKOFF = 8.0
+#: Longest time in seconds to keep retrying an API that has never answered: its URL is probably wrong.
+MAX_UNREACHABLE = 5.0
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,9 @@ class RetryOptions:
 class Backoff:
     """Counts failures since the last progress and computes the delay before the next retry."""
 
-    def __init__(self, options: RetryOptions, max_retries: int | None = None) -> None:
+    def __init__(self, options: RetryOptions, was_reached: Callable[[], bool], max_retries: int | None = None) -> None:
         self._options = options
+        self._was_reached = was_reached
         self._max_retries = options.max_retries if max_retries is None else min(max_retries, options.max_retries)
         self.reset()
 
@@ -50,7 +54,10 @@ class Backoff:
         longest = min(self._options.initial_backoff * 2.0**self._failures, MAX_BACKOFF)
         # Half of the delay is random, so that clients that failed together don't retry together.
         delay = max(error.retry_after or 0.0, longest * (0.5 + random.random() / 2))
-        if time.monotonic() - self._since + delay > self._options.max_elapsed:
+        max_elapsed = self._options.max_elapsed
+        if not self._was_reached():
+            max_elapsed = min(max_elapsed, MAX_UNREACHABLE)
+        if time.monotonic() - self._since + delay > max_elapsed:
             raise error
         self._failures += 1
         return delay

@@ -17,7 +17,17 @@ from ._http import Http, require_success, to_json
 from ._queue import EventQueue
 from ._run_tools import Approve, Toolbox, fit_to_request, parse_call, run_call
 from .errors import AptixError
-from .events import Answer, DeltaEvent, Event, ResetEvent, ResultEvent, RetryEvent, StatusEvent, StoppedEvent
+from .events import (
+    Answer,
+    DeltaEvent,
+    Event,
+    ReasoningEvent,
+    ResetEvent,
+    ResultEvent,
+    RetryEvent,
+    StatusEvent,
+    StoppedEvent,
+)
 from .resume_store import ResumeEntry, ResumePoint, TurnRequest
 from .tools import AnyTool, Tool, to_tools
 from .wire import AgentExecuteResponse, AgentSessionTurnSummary, ClientToolContinuation, Final, StreamStatus
@@ -196,6 +206,9 @@ class AsyncTurn:
                     self._reset(event.data.get("Reason"))
                 elif event.name == "status":
                     self._status(event.data)
+                elif event.name == "reasoning":
+                    data = event.data
+                    self._queue.push(ReasoningEvent(data["Text"], data["Index"], data["Round"]))
         raise AptixError.interrupted()
 
     async def _run_tools(

@@ -131,9 +131,10 @@ class AptixError(Exception):
         )
 
     @classmethod
-    def unreachable(cls) -> AptixError:
+    def unreachable(cls, url: httpx.URL) -> AptixError:
         """Returns the error for a request without a response."""
-        return cls("Can't reach the API", code="Unreachable", retry="same_request")
+        shown = str(url.copy_with(query=None, fragment=None)).rstrip("/")
+        return cls(f"Can't reach the API at {shown}. Is it running?", code="Unreachable", retry="same_request")
 
     @classmethod
     def interrupted(cls, retry_after: float | None = None) -> AptixError:

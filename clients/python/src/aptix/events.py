@@ -76,6 +76,20 @@ class StatusEvent:
 
 
 @dataclass(frozen=True)
+class ReasoningEvent:
+    """A piece of the model's reasoning, as far as its provider shows it.
+
+    It is not part of the answer, and not replayed. `round` is the number of the model's reply. `index` is the start in
+    UTF-16 code units; at 0 the reasoning of another model call begins.
+    """
+
+    text: str
+    index: int
+    round: int
+    type: Literal["reasoning"] = "reasoning"
+
+
+@dataclass(frozen=True)
 class ToolCallEvent:
     """A client tool is about to run."""
 
@@ -122,7 +136,15 @@ class ResultEvent:
 
 
 Event = Union[
-    DeltaEvent, ResetEvent, StatusEvent, ToolCallEvent, ToolResultEvent, RetryEvent, StoppedEvent, ResultEvent
+    DeltaEvent,
+    ResetEvent,
+    StatusEvent,
+    ReasoningEvent,
+    ToolCallEvent,
+    ToolResultEvent,
+    RetryEvent,
+    StoppedEvent,
+    ResultEvent,
 ]
 """Any event of a turn."""
 

@@ -2,41 +2,54 @@
 
 use axum::{
     body::Bytes,
-    extract::{State, rejection::BytesRejection},
+    extract::rejection::BytesRejection,
     http::{HeaderMap, Uri},
     response::Response,
 };
+use contracts::{id::SessionId, request::ChatMessage};
+use futures::{TryFutureExt, future::try_join};
+use histories::{Chat, Hint, Started, Step, resume_chat, start_next};
 use openai_api::{
-    delivery::{Form, deliver, in_background},
+    delivery::{Form, deliver, in_background, refused},
     error::ApiError,
     rate_limits::with_rate_limits,
-    request::{CreateResponse, Input},
+    request::{CreateResponse, Input, Parent},
     response::Frame,
+    retry::IDEMPOTENCY_KEY,
     snapshot,
-    start::{resume, start_response},
+    start::{resume, retry_count, start_response},
 };
-use runtime::{AuthenticatedCaller, Correlation, api::RemainingTime};
 use service::{app::App, respond::Work};
 use turns::stream::ResponseStart;
 
-use super::{context::Context, files, without_query};
+use super::{
+    context::Context,
+    conversations::{self, PendingItems},
+    files, without_query,
+};
 
 pub(super) async fn create(
-    State(app): State<App>,
-    AuthenticatedCaller(caller): AuthenticatedCaller,
-    correlation: Correlation,
-    RemainingTime(budget): RemainingTime,
+    mut context: Context,
     uri: Uri,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
     without_query(&uri)?;
     let body = body?;
-    let request = CreateResponse::parse(&body)?;
-    let context = Context::new(app, caller, correlation, budget);
+    let (mut parsed, mut taken_over) = (context.body(&body).await?, None);
+    if let Some(session) = parsed.conversation() {
+        let Context { app, caller, .. } = &context;
+        let read = app.reader.start_read(caller, &session).map_err(|refusal| refused(&refusal));
+        let pending = conversations::pending(app, caller, session.clone());
+        let (mut pending, read) = try_join(pending, read).await?;
+        context.read = read;
+        parsed = parsed.with_earlier_items(std::mem::take(&mut pending.input));
+        taken_over = Some((session, pending));
+    }
+    let request = CreateResponse::parse(&parsed)?;
     let (rate_limits, now) = (context.rate_limits.clone(), context.now);
-    let response = run(context, &request, &headers, &body).await;
-    Ok(with_rate_limits(response, rate_limits.get(), now))
+    let response = run(context, &request, &headers, &body, taken_over).await;
+    Ok(request.ignored.warn(with_rate_limits(response, rate_limits.get(), now)))
 }
 
 /// Runs the turn of a request, or resumes it.
@@ -45,21 +58,70 @@ async fn run(
     request: &CreateResponse,
     headers: &HeaderMap,
     body: &[u8],
+    taken_over: Option<(SessionId, PendingItems)>,
 ) -> Result<Response, ApiError> {
+    context.admit(&request.ignored).await?;
     match &request.input {
-        Input::Outputs(outputs) => {
-            let resumed = resume(&context, &request.parent, outputs).await?;
+        Input::Outputs(outputs, message) => {
+            let results = (outputs.as_slice(), message.as_ref());
+            let resumed = resume(&context, &request.parent, results, request.options.unstored).await?;
             let mut frame = snapshot::frame(resumed.id, &resumed.snapshot);
             frame.completed_at = None;
             answer(&context.app, resumed.started, frame, request).await
         }
+        Input::Chat(messages, hints) => chat(context, request, (messages, hints), headers, body).await,
         Input::Message(message) => {
-            let message = files::with_contents(&context, message).await?;
+            let message = files::with_contents(&context.app, &context.caller, context.now, message).await?;
             let (ids, started) = start_response(&context, (request, &message), headers, body).await?;
+            if let Some((session, pending)) = taken_over
+                && !matches!(started, ResponseStart::Refused(_))
+            {
+                pending.remove(&context.app, &context.caller, session).await?;
+            }
             let frame = Frame::new(ids, context.created(), &request.options.repeated, "");
             answer(&context.app, started, frame, request).await
         }
     }
+}
+
+/// Runs the turn of a request that brings its chat, or resumes it.
+async fn chat(
+    context: Context,
+    request: &CreateResponse,
+    (messages, hints): (&[ChatMessage], &[Hint]),
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Result<Response, ApiError> {
+    let is_retry = retry_count(headers)?.is_some_and(|count| count > 0);
+    let chat = request.chat(messages, hints, is_retry);
+    let next = match resume_chat(&context, &chat).await? {
+        Step::Resumed(resumed) => {
+            let Started { id, resumed, start } = *resumed;
+            let mut frame = match &resumed {
+                Some(snapshot) => snapshot::frame(id.into(), snapshot),
+                None => Frame::new(id.into(), context.created(), &request.options.repeated, ""),
+            };
+            frame.completed_at = None;
+            return answer(&context.app, start, frame, request).await;
+        }
+        Step::Next(next) => next,
+    };
+    let parent = next.previous.clone().map_or(Parent::None, |previous| Parent::Response(previous.into()));
+    let mut request = request.clone().after(parent);
+    // A named request finds its turn by its name, any other by its messages.
+    let (ids, started) = match headers.contains_key(IDEMPOTENCY_KEY) {
+        true => {
+            request.ancestry = next.ancestry;
+            start_response(&context, (&request, &next.message), headers, body).await?
+        }
+        false => {
+            let chat = Chat { options: request.options.clone(), ..chat };
+            let Started { id, start, .. } = start_next(&context, &chat, next).await?;
+            (id.into(), start)
+        }
+    };
+    let frame = Frame::new(ids, context.created(), &request.options.repeated, "");
+    answer(&context.app, started, frame, &request).await
 }
 
 /// Answers a request whose turn was started, as it asks for.

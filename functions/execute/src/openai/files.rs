@@ -8,13 +8,14 @@ use axum::{
     http::{HeaderMap, Uri},
     response::Response,
 };
+use contracts::request::UserMessage;
 use futures::{StreamExt, TryStreamExt, future::try_join_all, stream};
 use openai_api::{
     delivery::refused,
     error::ApiError,
-    files::{FileContent, FileId, FileUpload, MAX_FILES, unix_seconds},
+    files::{FILE_PREFIX, FileContent, FileId, FileUpload, MAX_FILES, unix_seconds},
     http::json,
-    request::UserMessage,
+    request::{self, uploads},
 };
 use protocol::Caller;
 use runtime::AuthenticatedCaller;
@@ -22,7 +23,7 @@ use serde_json::json;
 use service::app::App;
 use turns::ports::Unavailable;
 
-use super::{context::Context, without_query};
+use super::without_query;
 
 /// Files that are read concurrently.
 const CONCURRENT_READS: usize = 4;
@@ -70,7 +71,7 @@ pub(super) async fn delete(
 /// Removes expired files of a user, and refuses another one if there are too many.
 async fn make_room(app: &App, caller: &Caller, now: u64) -> Result<(), ApiError> {
     let (org, user) = (&caller.org, &caller.user.id);
-    let files = app.uploads.list(org, user).await.map_err(unavailable)?;
+    let files = app.uploads.list_under(org, user, FILE_PREFIX).await.map_err(unavailable)?;
     let is_live = |id: &str| FileId::parse(id).is_some_and(|file| !file.is_expired(now));
     let (live, expired): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| is_live(&file.id));
     let removed = expired.iter().map(|file| app.uploads.remove(org, user, &file.id));
@@ -83,12 +84,16 @@ async fn make_room(app: &App, caller: &Caller, now: u64) -> Result<(), ApiError>
 }
 
 /// Returns a message with the contents of the files that it names.
-pub(super) async fn with_contents(context: &Context, message: &UserMessage) -> Result<UserMessage, ApiError> {
-    let Context { app, caller, now, .. } = context;
-    let reads = message.uploads(*now)?.into_iter().map(|id| read(app, caller, id));
+pub(super) async fn with_contents(
+    app: &App,
+    caller: &Caller,
+    now: u64,
+    message: &UserMessage,
+) -> Result<UserMessage, ApiError> {
+    let reads = uploads(message, now)?.into_iter().map(|id| read(app, caller, id));
     let reads = stream::iter(reads).buffer_unordered(CONCURRENT_READS);
     let contents: BTreeMap<FileId, FileContent> = reads.try_collect().await?;
-    message.with_contents(&contents)
+    request::with_contents(message, &contents)
 }
 
 async fn read(app: &App, caller: &Caller, id: FileId) -> Result<(FileId, FileContent), ApiError> {

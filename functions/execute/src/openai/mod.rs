@@ -1,7 +1,8 @@
 //! The OpenAI-compatible API under `/v1`, as far as it changes something.
 
 mod chat;
-mod context;
+mod compact;
+pub(crate) mod context;
 mod conversations;
 mod create;
 mod files;
@@ -25,14 +26,17 @@ use service::app::App;
 pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/v1/responses", post(create::create))
+        .route("/v1/responses/compact", post(compact::compact))
+        .route("/v1/responses/input_tokens", post(compact::count))
         .route("/v1/responses/{id}", delete(manage::delete))
         .route("/v1/responses/{id}/cancel", post(manage::cancel))
         .route("/v1/files", post(files::create))
         .route("/v1/files/{id}", delete(files::delete))
         .route("/v1/chat/completions", post(chat::complete))
         .route("/v1/conversations", post(conversations::create))
-        .route("/v1/conversations/{id}", delete(conversations::delete))
+        .route("/v1/conversations/{id}", post(conversations::update).delete(conversations::delete))
         .route("/v1/conversations/{id}/items", post(conversations::add_items))
+        .route("/v1/conversations/{id}/items/{item}", delete(conversations::delete_item))
         .route("/v1/{*path}", axum::routing::any(unknown))
         .route_layer(middleware::from_fn(refuse_conditions))
         .layer(middleware::from_fn(translate_errors))

@@ -1,4 +1,4 @@
-//! Lists a conversation's items: the items of its turns, in order.
+//! Lists a conversation's items: the items of its turns, in order, then those that no response has brought.
 
 use axum::{
     extract::{Path, State},
@@ -12,7 +12,9 @@ use openai_api::{
     error::ApiError,
     http::{Parameters, json},
     id::{ResponseId, parse_conversation},
-    input_items, snapshot,
+    input_items::{self, Page, Paging},
+    request::StoredConversation,
+    snapshot,
 };
 use protocol::Caller;
 use runtime::AuthenticatedCaller;
@@ -36,33 +38,112 @@ pub(super) async fn list(
     let paging = paging(&parameters)?;
     let session = parse_conversation(&id).ok_or_else(|| not_found(&id))?;
     let names_no_item = || ApiError::value("after", "names no item of the list");
-    let from = match paging.after {
+    let stored = stored(&app, &caller, &session).await?;
+    let of_stored = |after: &&str| stored.items.iter().any(|item| item.id == **after);
+    let starts_in_stored = paging.after.as_ref().is_some_and(of_stored);
+    let from = match paging.after.filter(|_| !starts_in_stored) {
         None => None,
         Some(after) => {
             let of = ResponseId::of_item(after).filter(|response| response.session == session);
             Some(of.ok_or_else(names_no_item)?.turn)
         }
     };
+    let mut page = paging.page();
+    let mut has_room = true;
+    let pending = Pending { app: &app, caller: &caller, stored: &stored, newest_first: paging.newest_first };
+    if paging.newest_first && from.is_none() {
+        has_room = pending.fill(&mut page).await?;
+    }
+    // A page that begins among the stored items is past the turns in ascending order.
+    if has_room && (paging.newest_first || !starts_in_stored) {
+        has_room = fill_with_turns(&app, &caller, (&id, &session), paging, from, &stored, &mut page).await?;
+    }
+    if has_room && !paging.newest_first {
+        pending.fill(&mut page).await?;
+    }
+    page.finish().map(|page| json(200, &page)).ok_or_else(names_no_item)
+}
+
+/// Adds the items of turns. Returns false once the page is full.
+async fn fill_with_turns(
+    app: &App,
+    caller: &Caller,
+    (id, session): (&str, &SessionId),
+    paging: Paging<'_>,
+    from: Option<TurnId>,
+    stored: &StoredConversation,
+    page: &mut Page<'_>,
+) -> Result<bool, ApiError> {
     let order = if paging.newest_first { Order::NewestFirst } else { Order::OldestFirst };
     // Every turn has an item, the first turn's items may precede the page, and one more item shows whether the page is the last.
     let limit = paging.limit.saturating_add(2);
-    let turns = app.reader.turn_ids(&caller, session.clone(), order, from, limit).await;
-    let turns = turns.map_err(|refusal| match refused(&refusal) {
-        error if error.status == 404 => not_found(&id),
-        error => error,
-    })?;
-    let reads = turns.into_iter().map(|turn| load(&app, &caller, session.clone(), turn));
+    let turns = match app.reader.turn_ids(caller, session.clone(), order, from, limit).await {
+        Ok(turns) => turns,
+        Err(refusal) => {
+            return match refused(&refusal) {
+                // No response has created the session.
+                error if error.status == 404 && !stored.is_empty() => Ok(true),
+                error if error.status == 404 => Err(not_found(id)),
+                error => Err(error),
+            };
+        }
+    };
+    let reads = turns.into_iter().map(|turn| load(app, caller, session.clone(), turn));
     let mut reads = std::pin::pin!(stream::iter(reads).buffered(CONCURRENT_READS));
-    let mut page = paging.page();
     while let Some(mut items) = reads.try_next().await? {
         if paging.newest_first {
             items.reverse();
         }
         if !page.extend(items) {
-            break;
+            return Ok(false);
         }
     }
-    page.finish().map(|page| json(200, &page)).ok_or_else(names_no_item)
+    Ok(true)
+}
+
+/// The items that no response has brought.
+struct Pending<'a> {
+    app: &'a App,
+    caller: &'a Caller,
+    stored: &'a StoredConversation,
+    newest_first: bool,
+}
+
+impl Pending<'_> {
+    /// Adds them. Returns false once the page is full.
+    async fn fill(&self, page: &mut Page<'_>) -> Result<bool, ApiError> {
+        let mut names: Vec<String> = self.stored.items.iter().map(|item| item.name.clone()).collect();
+        if self.newest_first {
+            names.reverse();
+        }
+        let reads = names.into_iter().map(|name| async move { read(self.app, self.caller, &name).await });
+        let mut reads = std::pin::pin!(stream::iter(reads).buffered(CONCURRENT_READS));
+        while let Some(item) = reads.try_next().await? {
+            if !page.extend(item.into_iter().collect()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Returns the names of what is stored of a conversation besides its session.
+pub(super) async fn stored(
+    app: &App,
+    caller: &Caller,
+    session: &SessionId,
+) -> Result<StoredConversation, ApiError> {
+    let prefix = StoredConversation::prefix(session);
+    let uploads = app.uploads.list_under(&caller.org, &caller.user.id, &prefix).await;
+    let uploads = uploads.map_err(|error| refused(&error.into()))?;
+    Ok(StoredConversation::read(session, uploads.into_iter().map(|upload| upload.id)))
+}
+
+/// Reads a part of a conversation by its name.
+pub(super) async fn read(app: &App, caller: &Caller, name: &str) -> Result<Option<Value>, ApiError> {
+    let read = app.uploads.read(&caller.org, &caller.user.id, name).await;
+    let read = read.map_err(|error| refused(&error.into()))?;
+    Ok(read.and_then(|content| serde_json::from_slice(&content.bytes).ok()))
 }
 
 /// Returns one item.
@@ -78,6 +159,12 @@ pub(super) async fn item(
         let message = format!("Item with id '{id}' not found in conversation '{conversation}'.");
         ApiError { status: 404, ..ApiError::invalid("item_id", "not_found", message) }
     };
+    let stored = stored(&app, &caller, &session).await?;
+    if let Some(found) = stored.items.iter().rev().find(|item| item.id == id)
+        && let Some(item) = read(&app, &caller, &found.name).await?
+    {
+        return Ok(json(200, &item));
+    }
     let response =
         ResponseId::of_item(&id).filter(|response| response.session == session).ok_or_else(unknown)?;
     let items = load(&app, &caller, session, response.turn).await;

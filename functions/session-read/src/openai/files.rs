@@ -8,7 +8,7 @@ use axum::{
 use openai_api::{
     delivery::refused,
     error::ApiError,
-    files::{FileId, FileQuery, unix_seconds},
+    files::{FILE_PREFIX, FileId, FileQuery, unix_seconds},
     http::{Parameters, attachment, json},
 };
 use runtime::AuthenticatedCaller;
@@ -24,7 +24,8 @@ pub(super) async fn list(
 ) -> Result<Response, ApiError> {
     let query = FileQuery::read(&uri)?;
     let now = unix_seconds();
-    let files = app.uploads.list(&caller.org, &caller.user.id).await.map_err(unavailable)?;
+    let files =
+        app.uploads.list_under(&caller.org, &caller.user.id, FILE_PREFIX).await.map_err(unavailable)?;
     let files = files.into_iter().filter_map(|file| Some((FileId::parse(&file.id)?, file.bytes)));
     let page = query.page(files.filter(|(id, _)| !id.is_expired(now)).collect())?;
     Ok(json(200, &page))

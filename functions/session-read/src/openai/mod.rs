@@ -4,6 +4,8 @@ mod conversation_items;
 mod files;
 mod model_list;
 
+pub(crate) use model_list::agents;
+
 use axum::{
     Router,
     extract::{Path, Request, State},
@@ -15,16 +17,18 @@ use axum::{
 use openai_api::{
     delivery::{self, refused, replay},
     error::ApiError,
+    files::unix_seconds,
     http::{Parameters, json, translate_errors},
-    id::{ResponseId, conversation, parse_conversation},
+    id::{ResponseId, parse_conversation},
     input_items::{self, Paging},
+    request,
     response::Outcome,
     snapshot,
     stream::Translator,
 };
 use protocol::Caller;
 use runtime::AuthenticatedCaller;
-use serde_json::json;
+use serde_json::{Value, json};
 use turns::{
     flow::TurnSnapshot,
     stream::{self, ResponseStart, StartTimeouts},
@@ -172,13 +176,22 @@ async fn conversation_object(
     Parameters::read(&uri, &[])?;
     let not_found = || ApiError::conversation_not_found("id", &id);
     let session = parse_conversation(&id).ok_or_else(not_found)?;
-    let summary = app.reader.session_summary(&caller, session.clone()).await.map_err(|_| not_found())?.result;
-    if summary.is_deleted {
-        return Err(not_found());
-    }
-    let created = summary.last_updated_date.as_millis().div_euclid(1_000);
-    let object = json!({
-        "id": conversation(&session), "object": "conversation", "created_at": created, "metadata": {},
-    });
-    Ok(json(200, &object))
+    let stored = conversation_items::stored(&app, &caller, &session).await?;
+    let content = match &stored.metadata {
+        Some(name) => conversation_items::read(&app, &caller, name).await?.unwrap_or_default(),
+        None => Value::Null,
+    };
+    let summary = app.reader.session_summary(&caller, session.clone()).await;
+    let created = match summary {
+        Ok(found) if found.result.is_deleted => return Err(not_found()),
+        Ok(found) => {
+            u64::try_from(found.result.last_updated_date.as_millis().div_euclid(1_000)).unwrap_or_default()
+        }
+        // No response has created the session.
+        Err(_) if stored.is_empty() => return Err(not_found()),
+        Err(_) => unix_seconds(),
+    };
+    let created = content.get("created_at").and_then(Value::as_u64).unwrap_or(created);
+    let metadata = content.get("metadata").cloned().unwrap_or_else(|| json!({}));
+    Ok(json(200, &request::conversation_object(&session, created, &metadata)))
 }

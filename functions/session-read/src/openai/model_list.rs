@@ -7,6 +7,7 @@ use axum::{
     response::Response,
 };
 use contracts::{id::AgentContextId, request::OrgSettings};
+use fronts::{BUILT_IN_AGENTS, OfferedAgent, OwnAgents, allows_agent, offered};
 use openai_api::{
     delivery::refused,
     error::ApiError,
@@ -14,6 +15,7 @@ use openai_api::{
     models,
     request::AGENT,
 };
+use protocol::Caller;
 use runtime::AuthenticatedCaller;
 use serde_json::{Value, json};
 use turns::{
@@ -25,8 +27,6 @@ use crate::app::App;
 
 /// The most agents of an org that are listed. Clients show the list in a menu and don't page.
 const MAX_AGENTS: usize = 100;
-/// The agents that every org has.
-const BUILT_IN_AGENTS: [&str; 2] = ["default", "workspace"];
 
 pub(super) async fn list(
     State(app): State<App>,
@@ -35,12 +35,24 @@ pub(super) async fn list(
 ) -> Result<Response, ApiError> {
     Parameters::read(&uri, &["limit", "after", "order"])?;
     let settings = app.documents.org_settings(&caller.org).await.map_err(unavailable)?;
-    let own = app.documents.agents(&caller.org, MAX_AGENTS).await.map_err(unavailable)?;
-    let built_in = BUILT_IN_AGENTS.into_iter().filter(|id| !own.iter().any(|own| own.id.as_str() == *id));
-    let offered = own.iter().filter(|agent| !agent.is_deprecated).map(|agent| agent.id.as_str());
-    let agents = built_in.chain(offered).filter(|agent| allows_agent(&settings, agent));
+    let agents = agents(&app, &caller, &settings).await.map_err(unavailable)?;
+    let agents = agents.iter().map(|(id, description)| (id.as_str(), description.as_deref()));
     let data = models::list(agents, allowed_model(&app, &settings), caller.org.as_str());
     Ok(json(200, &json!({"object": "list", "data": data})))
+}
+
+/// Returns the agents that turns of the org may use, with their descriptions.
+pub(crate) async fn agents(
+    app: &App,
+    caller: &Caller,
+    settings: &OrgSettings,
+) -> Result<Vec<(String, Option<String>)>, Unavailable> {
+    let own = app.documents.agents(&caller.org, None, MAX_AGENTS).await?;
+    let mut agents = offered(OwnAgents { page: &own, after: None, has_more: false }, settings);
+    // Clients preselect the first model: the built-in agents precede the org's own.
+    agents.sort_by_key(|agent| own.iter().any(|own| own.id.as_str() == agent.id));
+    let owned = |agent: OfferedAgent<'_>| (agent.id.to_owned(), agent.description.map(str::to_owned));
+    Ok(agents.into_iter().map(owned).collect())
 }
 
 pub(super) async fn model(
@@ -53,26 +65,22 @@ pub(super) async fn model(
     let settings = app.documents.org_settings(&caller.org).await.map_err(unavailable)?;
     let found = |model: &Value| model["id"] == id;
     let built_in = BUILT_IN_AGENTS.into_iter().filter(|agent| allows_agent(&settings, agent));
+    let built_in = built_in.map(|agent| (agent, None));
     let known = models::list(built_in, allowed_model(&app, &settings), caller.org.as_str());
     if let Some(model) = known.into_iter().find(found) {
         return Ok(json(200, &model));
     }
-    let agent = id.strip_prefix(AGENT).and_then(|agent| AgentContextId::new(agent).ok());
-    let exists = match agent.filter(|agent| allows_agent(&settings, agent.as_str())) {
-        Some(agent) => app.documents.agent_context(&caller.org, &agent).await.map_err(unavailable)?.is_some(),
-        None => false,
+    let agent = AgentContextId::new(id.strip_prefix(AGENT).unwrap_or(&id)).ok();
+    let found = match agent.filter(|agent| allows_agent(&settings, agent.as_str())) {
+        Some(agent) => app.documents.agent_context(&caller.org, &agent).await.map_err(unavailable)?,
+        None => None,
     };
-    if exists {
-        return Ok(json(200, &models::model(&id, caller.org.as_str())));
+    if let Some(agent) = found {
+        let description = agent.content.description.as_deref();
+        return Ok(json(200, &models::model(&id, caller.org.as_str(), description)));
     }
     let message = format!("The model '{id}' doesn't exist.");
     Err(ApiError { status: 404, ..ApiError::invalid("model", "model_not_found", message) })
-}
-
-/// True if neither the org nor the agent is disabled.
-fn allows_agent(settings: &OrgSettings, agent: &str) -> bool {
-    let disabled = &settings.disabled;
-    !disabled.org && disabled.agents.iter().all(|disabled| disabled.as_str() != agent)
 }
 
 /// Returns the deployment's model if turns of the org may use it.

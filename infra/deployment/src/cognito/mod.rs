@@ -1,5 +1,6 @@
 //! Sign-in to a Cognito user pool with a password, by SRP, and without AWS credentials.
 
+mod authenticator;
 mod error;
 mod srp;
 
@@ -54,6 +55,9 @@ pub trait Answers {
     /// # Errors
     /// Fails if it can't be read.
     fn code(&mut self, question: &str) -> std::io::Result<String>;
+
+    /// Shows a text, such as the key for an authenticator app.
+    fn show(&mut self, text: &str);
 }
 
 /// A response to a step of a sign-in: tokens, or the next challenge.
@@ -146,6 +150,10 @@ impl UserPool {
             }
             let mut responses = match step.challenge_name.as_str() {
                 "PASSWORD_VERIFIER" => self.prove(&exchange, &step, &password)?,
+                authenticator::CHALLENGE => {
+                    step.session = authenticator::set_up(&http, &self.endpoint, user, &step, answers).await?;
+                    Map::new()
+                }
                 _ => respond(&step, answers)?,
             };
             responses.insert("USERNAME".to_owned(), user_id.clone().into());

@@ -1,5 +1,7 @@
 //! Static files of the console, embedded from `clients` without a build step. Libraries of others are in its folder `vendor`.
 
+use std::collections::BTreeSet;
+
 use axum::Router;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::routing::get;
@@ -8,9 +10,6 @@ use crate::http_server::FRAME_SCRIPTS;
 
 /// Path of the page.
 const PAGE: &str = "console/index.html";
-
-/// Libraries of others. `clients/console/vendor/packages.json` has their checksums.
-const VENDOR: &str = "console/vendor/";
 
 /// The library that the page needs from the start. The others are loaded on demand.
 const MARKDOWN_LIBRARY: &str = "console/vendor/markdown-it.min.js";
@@ -31,11 +30,16 @@ macro_rules! files {
 /// Every file of the console, and the files of the SDK, which run in a browser without a bundler.
 const FILES: &[(&str, &str)] = &files![
     "console/activity.js",
+    "console/agent-documents.js",
+    "console/agent-form.js",
+    "console/agent-wizard.js",
     "console/agents.js",
     "console/always.js",
     "console/answer-files.js",
     "console/attachments.js",
+    "console/attributes.js",
     "console/bar-chart.js",
+    "console/branch-tree.js",
     "console/branches.js",
     "console/budget-dialog.js",
     "console/budgets.js",
@@ -56,6 +60,7 @@ const FILES: &[(&str, &str)] = &files![
     "console/drafts.js",
     "console/feedback.js",
     "console/first-tokens.js",
+    "console/forecast.js",
     "console/format.js",
     "console/handoff.js",
     "console/highlight.js",
@@ -65,6 +70,7 @@ const FILES: &[(&str, &str)] = &files![
     "console/index.html",
     "console/instruction.js",
     "console/json-path.js",
+    "console/knowledge.js",
     "console/local.js",
     "console/log-lines.js",
     "console/main.js",
@@ -74,8 +80,10 @@ const FILES: &[(&str, &str)] = &files![
     "console/menu.js",
     "console/meter.js",
     "console/model-io.js",
+    "console/model-setup.js",
     "console/modes.js",
     "console/near.js",
+    "console/not-allowed.js",
     "console/operations.js",
     "console/page-tools.js",
     "console/pages.css",
@@ -84,7 +92,10 @@ const FILES: &[(&str, &str)] = &files![
     "console/picker.js",
     "console/playground.js",
     "console/preview.js",
+    "console/reachability.js",
+    "console/read-marks.js",
     "console/saved-theme.js",
+    "console/scaled-image.js",
     "console/schema-form.js",
     "console/session-actions.js",
     "console/session-groups.js",
@@ -100,12 +111,15 @@ const FILES: &[(&str, &str)] = &files![
     "console/timeline.js",
     "console/title.js",
     "console/tool-card.js",
+    "console/tool-results.js",
     "console/trace.js",
     "console/turn-footer.js",
     "console/turn-log.js",
+    "console/turn-runner.js",
     "console/turn-view.js",
     "console/usage-charts.js",
     "console/usage-series.js",
+    "console/usage-times.js",
     "console/usage.js",
     "console/value-view.js",
     "console/versions.js",
@@ -118,6 +132,7 @@ const FILES: &[(&str, &str)] = &files![
     "console/vendor/mermaid-license.txt",
     "console/vendor/mermaid.min.js",
     "console/welcome.js",
+    "console/workspace-files.js",
     "console/workspace.js",
     "javascript/src/errors.js",
     "javascript/src/events.js",
@@ -186,15 +201,45 @@ fn headers(path: &str, policy: &str) -> HeaderMap {
 
 /// Module that runs before the first paint.
 const THEME: &str = "console/saved-theme.js";
+/// Module that imports the others.
+const MAIN: &str = "console/main.js";
+
+/// Returns the modules that the main module imports, directly or through others. Pages that it imports on demand, and what
+/// they alone import, aren't among them.
+fn initial_modules() -> BTreeSet<String> {
+    let mut modules = BTreeSet::new();
+    let mut open = vec![MAIN.to_owned()];
+    while let Some(path) = open.pop() {
+        if let Some((_, text)) = FILES.iter().find(|(other, _)| *other == path)
+            && modules.insert(path.clone())
+        {
+            open.extend(imports(&path, text));
+        }
+    }
+    modules
+}
+
+/// Returns the paths of the modules that a module imports when it is loaded.
+fn imports(path: &str, text: &str) -> Vec<String> {
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let parent = folder.rsplit_once('/').map_or("", |(parent, _)| parent);
+    let is_code = |line: &&str| !line.trim_start().starts_with(['*', '/']);
+    let imported = text.lines().filter(is_code).filter_map(|line| line.split_once(" from '"));
+    let names = imported.filter_map(|(_, rest)| rest.split('\'').next());
+    let path = |name: &str| match name.strip_prefix("../") {
+        Some(rest) => Some(format!("{parent}/{rest}")),
+        None => name.strip_prefix("./").map(|rest| format!("{folder}/{rest}")),
+    };
+    names.filter_map(path).map(|path| path.trim_start_matches('/').to_owned()).collect()
+}
 
 /// Returns the page's `Link` header. The browser requests all files at once, instead of one import after another. The
 /// first paint waits for those at the front.
 fn preloads() -> String {
     let paths = || FILES.iter().map(|(path, _)| *path);
     let styles = paths().filter(|path| path.ends_with(".css"));
-    let is_library = |path: &str| path.starts_with(VENDOR) && path != MARKDOWN_LIBRARY;
-    let is_module =
-        |path: &str| path.ends_with(".js") && !is_library(path) && !is_frame_script(path) && path != THEME;
+    let initial = initial_modules();
+    let is_module = |path: &str| path == MARKDOWN_LIBRARY || initial.contains(path);
     let modules = paths().filter(|path| is_module(path));
     let styles = styles.map(|path| format!("</{path}>; rel=preload; as=style"));
     let modules = std::iter::once(THEME).chain(modules).map(|path| format!("</{path}>; rel=modulepreload"));
@@ -203,10 +248,12 @@ fn preloads() -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
     use std::path::Path;
 
     use super::*;
+
+    /// Libraries of others. `clients/console/vendor/packages.json` has their checksums.
+    const VENDOR: &str = "console/vendor/";
 
     /// Folders whose files are not served.
     const UNSERVED: [&str; 3] = ["/test", "/node_modules", "/vendor"];
@@ -230,16 +277,12 @@ mod tests {
             served.iter().filter(|name| name.starts_with("console/")).cloned().collect();
         assert_eq!(console, all);
         for (path, text) in FILES.iter().filter(|(path, _)| !path.starts_with(VENDOR)) {
-            let folder = path.rsplit_once('/').unwrap().0;
-            for import in text.lines().filter_map(|line| line.split_once(" from '.").map(|(_, rest)| rest)) {
-                let (up, rest) = import.split_once('/').unwrap();
-                let folder =
-                    if up == "." { folder.rsplit_once('/').map_or("", |(parent, _)| parent) } else { folder };
-                let imported = format!("{folder}/{}", rest.split('\'').next().unwrap());
-                let imported = imported.trim_start_matches('/');
-                assert!(served.contains(imported), "{path} imports {imported}");
+            for imported in imports(path, text) {
+                assert!(served.contains(&imported), "{path} imports {imported}");
             }
         }
+        let initial = initial_modules();
+        assert!(initial.contains("console/chat.js") && initial.contains("javascript/src/http.js"));
     }
 
     #[test]
@@ -250,6 +293,9 @@ mod tests {
         assert!(links.contains("</javascript/src/index.js>") && links.contains(MARKDOWN_LIBRARY));
         assert_eq!(links.matches("vendor").count(), 1);
         assert!(links.contains("console/diagram.js") && !links.contains("diagram-frame"));
+        for page in ["usage", "agents", "context-page"] {
+            assert!(!links.contains(&format!("console/{page}.js")), "{page} is loaded on demand");
+        }
         let place = |path: &str| links.find(path).unwrap();
         assert!(place("console/style.css") < place(THEME) && place(THEME) < place("console/activity.js"));
         assert!(!headers("console/main.js", "").contains_key(header::LINK));

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::endpoints::Endpoints;
 use crate::function::Function;
 use crate::lambda::{self, Lambda};
+use crate::options::ModelSetup;
 
 /// Bytes read from the end of a log, at most.
 const MAX_LOG_BYTES: u64 = 64 * 1024;
@@ -29,6 +30,10 @@ pub(crate) struct Machine {
     pub(crate) logs: PathBuf,
     /// True if the mock model answers.
     pub(crate) is_mock: bool,
+    /// The way in which the console changes the model.
+    pub(crate) model_setup: Option<ModelSetup>,
+    /// Id of this start, by which a page notices a restart.
+    pub(crate) start: String,
 }
 
 /// Snapshot of the machine's state.
@@ -73,13 +78,24 @@ pub(super) struct Log {
 
 impl Machine {
     pub(super) async fn state(&self) -> MachineState {
-        let Endpoints { api, dynamodb, s3, sqs, model, qdrant, finalize_queue, dead_letter_queue } =
-            &self.endpoints;
+        let Endpoints {
+            api,
+            dynamodb,
+            s3,
+            sqs,
+            secrets,
+            model,
+            qdrant,
+            finalize_queue,
+            dead_letter_queue,
+            knowledge_queue,
+        } = &self.endpoints;
         let services = [
             ("API", api),
             ("DynamoDB", dynamodb),
             ("S3", s3),
             ("SQS", sqs),
+            ("Secrets Manager", secrets),
             ("Model", model),
             ("Qdrant", qdrant),
         ];
@@ -90,6 +106,7 @@ impl Machine {
             queues: vec![
                 self.depth("finalize", finalize_queue).await,
                 self.depth("dead letters", dead_letter_queue).await,
+                self.depth("knowledge", knowledge_queue).await,
             ],
             services: services.map(|(name, url)| Service { name, url: url.clone() }).into(),
             data_folder: self.data.display().to_string(),

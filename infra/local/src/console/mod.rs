@@ -8,6 +8,7 @@
 mod assets;
 mod guard;
 mod machine;
+mod model;
 mod queues;
 mod response;
 
@@ -20,7 +21,7 @@ use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::{HeaderMap, header};
 use axum::middleware;
 use axum::response::Response;
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use contracts::id::{OrgId, UserId};
 use contracts::{Error as WireError, ErrorCode, InvokeResult};
 use futures::future::BoxFuture;
@@ -28,8 +29,9 @@ use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
 use crate::contexts;
-use crate::discovery::NotRunning;
 use crate::listener::{Listener, Server};
+use crate::model_setup;
+use crate::options::ProviderChoice;
 use crate::secret;
 use crate::stores::Stores;
 use crate::token::{Identity, Tokens};
@@ -102,6 +104,14 @@ struct Config<'a> {
     is_mock: bool,
     /// The command that starts this program again.
     command: &'static str,
+    /// Id of this start of a local cloud.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: Option<&'a str>,
+    /// Providers that the page can set. Empty if the model is set by options.
+    providers: &'a [ProviderChoice],
+    /// Provider that the page has set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -183,10 +193,11 @@ pub(crate) fn router(console: Console) -> Router {
         .route("/console/api/context-schema", get(context_schema))
         .route("/console/api/machine", get(machine))
         .route("/console/api/logs/{function}", get(logs))
+        .route("/console/api/model", put(model::set).delete(model::remove))
         .route("/console/api/queues", get(queues::state))
         .route("/console/api/dead-letters", get(queues::dead_letters))
         .route("/console/api/dead-letters/redrive", post(queues::redrive))
-        .route("/console/api/contexts/{org}", get(list_contexts).put(put_contexts))
+        .route("/console/api/contexts/{org}", get(list_contexts))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .layer(middleware::from_fn_with_state(Arc::clone(&console), guard::check))
         .with_state(console);
@@ -213,6 +224,10 @@ async fn config(State(console): State<Arc<Console>>) -> Response {
         Issuer::Typed => "typed",
     };
     let machine = console.machine.as_ref();
+    let setup = machine.and_then(|machine| machine.model_setup.as_ref());
+    // An unreadable file is an error of the next start.
+    let saved =
+        machine.filter(|_| setup.is_some()).and_then(|machine| model_setup::read(&machine.data).ok()?);
     respond(&InvokeResult::ok(Config {
         api: console.api.as_deref(),
         tokens,
@@ -220,6 +235,9 @@ async fn config(State(console): State<Arc<Console>>) -> Response {
         is_mock: machine.is_some_and(|machine| machine.is_mock),
         // Cargo sets the variable for the programs that it runs.
         command: if std::env::var_os("CARGO").is_some() { "cargo run -p aptix --" } else { "aptix" },
+        start: machine.map(|machine| machine.start.as_str()),
+        providers: setup.map_or(&[], |setup| &setup.providers),
+        provider: saved.map(|saved| saved.provider),
     }))
 }
 
@@ -276,44 +294,15 @@ async fn logs(State(console): State<Arc<Console>>, Path(function): Path<String>)
     }
 }
 
+/// Lists an org's contexts with their models for the picker of new conversations, which people without a role see too.
 async fn list_contexts(State(console): State<Arc<Console>>, Path(org): Path<String>) -> Response {
     let Some(machine) = &console.machine else { return not_local() };
     let found = match Stores::of_local_cloud(&machine.data) {
-        Ok(stores) => contexts::all(&stores, &org).await.map_err(to_wire_errors),
-        Err(error) => Err(not_running(&error)),
+        Ok(stores) => contexts::all(&stores, &org).await.map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
     };
-    respond(&InvokeResult::from(found))
-}
-
-async fn put_contexts(
-    State(console): State<Arc<Console>>,
-    Path(org): Path<String>,
-    text: String,
-) -> Response {
-    let Some(machine) = &console.machine else { return not_local() };
-    let written = match Stores::of_local_cloud(&machine.data) {
-        Ok(stores) => contexts::put_text(&stores, &org, &text).await.map_err(to_wire_errors),
-        Err(error) => Err(not_running(&error)),
-    };
-    respond(&InvokeResult::from(written))
-}
-
-/// Converts an error to wire errors, one for each problem.
-fn to_wire_errors(error: contexts::Error) -> Vec<WireError> {
-    let code = match &error {
-        contexts::Error::Faults(all) => {
-            return all.lines().map(|fault| WireError::new(ErrorCode::MemberInvalid, fault)).collect();
-        }
-        contexts::Error::Org(_) | contexts::Error::Unknown { .. } => ErrorCode::ParameterInvalid,
-        contexts::Error::Table { .. } | contexts::Error::Write { .. } | contexts::Error::File(_) => {
-            ErrorCode::StorageUnavailable
-        }
-    };
-    vec![WireError::new(code, error.to_string())]
-}
-
-fn not_running(error: &NotRunning) -> Vec<WireError> {
-    vec![WireError::new(ErrorCode::StorageUnavailable, error.to_string())]
+    let unavailable = |message| vec![WireError::new(ErrorCode::StorageUnavailable, message)];
+    respond(&InvokeResult::from(found.map_err(unavailable)))
 }
 
 fn not_local() -> Response {

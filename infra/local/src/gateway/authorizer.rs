@@ -12,6 +12,9 @@ use crate::function::Function;
 use crate::lambda::{InvokeError, Lambda};
 use crate::token::{Rejection, Tokens};
 
+/// A header for the token that clients of Anthropic's API send in the place of `Authorization`. API Gateway reads one
+/// header alone, so a deployment on AWS doesn't accept it.
+const API_KEY: &str = "x-api-key";
 /// Largest response of the authorizer function, in bytes. It is not much longer than a token.
 const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 /// Error message with which the function requests a 401.
@@ -26,11 +29,21 @@ pub(crate) enum Authorizer {
     Oidc,
 }
 
+/// The caller that an authorizer identified.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    /// Authorizer context for the event.
+    pub(crate) context: Value,
+    /// API key that the request counts against. This gateway limits nobody, and only passes it on.
+    pub(crate) usage_key: Option<String>,
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct AuthorizerResponse {
     policy_document: Policy,
     context: Map<String, Value>,
+    usage_identifier_key: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -47,13 +60,14 @@ struct Statement {
 }
 
 impl Authorizer {
-    /// Returns the authorizer context of the caller for the event.
-    pub(super) async fn caller(&self, lambda: &Lambda, request: &request::Parts) -> Result<Value, Refusal> {
-        let authorization = request.headers.get(header::AUTHORIZATION).map(header_text);
+    /// Identifies the caller of a request.
+    pub(super) async fn caller(&self, lambda: &Lambda, request: &request::Parts) -> Result<Caller, Refusal> {
+        let sent = request.headers.get(header::AUTHORIZATION).or_else(|| request.headers.get(API_KEY));
+        let authorization = sent.map(header_text);
         match (self, authorization.as_deref()) {
             (Self::Cognito(tokens), authorization) => {
                 let claims = tokens.verify(authorization).map_err(Refusal::Unauthenticated)?;
-                Ok(json!({ "claims": claims }))
+                Ok(Caller { context: json!({ "claims": claims }), usage_key: None })
             }
             // Without the header, API Gateway does not invoke the function.
             (Self::Oidc, None | Some("")) => Err(Refusal::Unauthenticated(Rejection::Missing)),
@@ -72,7 +86,7 @@ async fn invoke_authorizer(
     lambda: &Lambda,
     authorization: &str,
     request: &request::Parts,
-) -> Result<Value, Refusal> {
+) -> Result<Caller, Refusal> {
     let stage = format!("arn:aws:execute-api:{REGION}:{ACCOUNT}:{API_ID}/{STAGE}");
     let method = format!("{stage}/{}{}", request.method, request.uri.path());
     let event =
@@ -97,7 +111,7 @@ async fn invoke_authorizer(
         return Err(Refusal::AuthorizerFailed);
     }
     if response.policy_document.statement.iter().any(allows) {
-        Ok(response.context.into())
+        Ok(Caller { context: response.context.into(), usage_key: response.usage_identifier_key })
     } else {
         Err(Refusal::Forbidden)
     }

@@ -1,4 +1,4 @@
-//! Responses of the gateway itself, in the envelope of every response body.
+//! Responses of the gateway itself, in the envelope of every response body, or in the shape of another API's errors.
 
 use std::time::Duration;
 
@@ -6,6 +6,9 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use contracts::request::limits::TOO_LARGE_FOR_GATEWAY;
 use contracts::{Error, ErrorCode, InvokeResult};
+use openai_api::error::ApiError;
+use runtime::dialect::{Dialect, anthropic_error};
+use serde_json::json;
 
 use crate::lambda::InvokeError;
 use crate::token::Rejection;
@@ -81,11 +84,22 @@ impl Refusal {
 }
 
 /// Returns the response for a refusal.
-pub(crate) fn refusal_response(refusal: Refusal) -> Response<Body> {
+pub(crate) fn refusal_response(refusal: Refusal, dialect: Dialect, request_id: &str) -> Response<Body> {
+    let error = ApiError::from(refusal.error());
     let result = InvokeResult::<()>::err(refusal.error());
     let wait = result.outcome().err().and_then(|errors| errors.first()?.retry_after_seconds);
     let status = StatusCode::from_u16(result.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let body = serde_json::to_vec(&result).unwrap_or_default();
+    let body = match dialect {
+        Dialect::Aptix => serde_json::to_vec(&result).unwrap_or_default(),
+        Dialect::OpenAi => error.body().to_string().into_bytes(),
+        Dialect::AgUi => {
+            let Error { error_code, message, .. } = refusal.error();
+            json!({"error": error_code.as_str(), "message": message}).to_string().into_bytes()
+        }
+        Dialect::Anthropic => {
+            anthropic_error(error.status, &error.message, Some(request_id)).to_string().into_bytes()
+        }
+    };
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     let headers = response.headers_mut();
@@ -138,7 +152,7 @@ mod tests {
 
     #[test]
     fn throttled_client_gets_retry_after() {
-        let response = refusal_response(InvokeError::Throttled.into());
+        let response = refusal_response(InvokeError::Throttled.into(), Dialect::Aptix, "r");
         assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
         assert_eq!(response.headers()["retry-after"], "1");
         assert_eq!(response.headers()["access-control-allow-origin"], "*");
@@ -146,7 +160,7 @@ mod tests {
 
     #[tokio::test]
     async fn gateway_error_has_envelope() {
-        let response = refusal_response(Refusal::Unauthenticated(Rejection::Missing));
+        let response = refusal_response(Refusal::Unauthenticated(Rejection::Missing), Dialect::Aptix, "r");
         let body = axum::body::to_bytes(response.into_body(), 4096).await.unwrap();
         let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["Successful"], false);

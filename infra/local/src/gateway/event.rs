@@ -25,6 +25,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) route: &'a Route,
     /// Authorizer context of the caller.
     pub(crate) caller: &'a Value,
+    /// API key that the request counts against.
+    pub(crate) usage_key: Option<&'a str>,
     pub(crate) request_id: &'a str,
     pub(crate) host: SocketAddr,
 }
@@ -39,7 +41,13 @@ pub(crate) fn build(parts: &Parts<'_>) -> Vec<u8> {
     let (body, base64) = body(parts.body, &request.headers);
     let parameters: Map<_, _> =
         parts.route.parameters.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
-    let source = parts.host.ip().to_string();
+    let mut identity = json!({
+        "sourceIp": parts.host.ip().to_string(),
+        "userAgent": request.headers.get(header::USER_AGENT).map(header_text),
+    });
+    if let (Some(key), Some(members)) = (parts.usage_key, identity.as_object_mut()) {
+        members.insert("apiKey".to_owned(), json!(key));
+    }
     json!({
         "resource": parts.route.resource,
         "path": path,
@@ -57,10 +65,7 @@ pub(crate) fn build(parts: &Parts<'_>) -> Vec<u8> {
             "domainName": parts.host.to_string(),
             "extendedRequestId": parts.request_id,
             "httpMethod": method,
-            "identity": {
-                "sourceIp": source,
-                "userAgent": request.headers.get(header::USER_AGENT).map(header_text),
-            },
+            "identity": identity,
             "path": format!("/{STAGE}{path}"),
             "protocol": "HTTP/1.1",
             "requestId": parts.request_id,
@@ -165,6 +170,7 @@ mod tests {
             body,
             route: &route,
             caller: &caller,
+            usage_key: None,
             request_id: "r1",
             host: ([127, 0, 0, 1], 9000).into(),
         })

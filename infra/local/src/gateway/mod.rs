@@ -19,6 +19,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, Method, Request, Response};
+use runtime::dialect::Dialect;
 use uuid::Uuid;
 
 use crate::disk_space::DiskSpace;
@@ -56,8 +57,10 @@ pub(crate) fn router(gateway: Gateway) -> Router {
 
 async fn handle(State(gateway): State<Gateway>, request: Request<Body>) -> Response<Body> {
     let request_id = Uuid::new_v4().to_string();
+    let dialect = Dialect::of(request.uri().path(), request.headers());
     let answered = gateway.answer(request, &request_id).await;
-    let mut response = answered.unwrap_or_else(envelope::refusal_response);
+    let mut response =
+        answered.unwrap_or_else(|refusal| envelope::refusal_response(refusal, dialect, &request_id));
     if let Ok(request_id) = HeaderValue::from_str(&request_id) {
         response.headers_mut().entry(REQUEST_ID).or_insert(request_id);
     }
@@ -100,7 +103,8 @@ impl Gateway {
             request: &request,
             body: &body,
             route: &route,
-            caller: &caller,
+            caller: &caller.context,
+            usage_key: caller.usage_key.as_deref(),
             request_id,
             host: self.address,
         });

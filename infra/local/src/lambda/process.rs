@@ -13,6 +13,7 @@ use tokio::process::{Child, Command};
 
 use crate::environment::QDRANT_URL;
 use crate::function::Function;
+use crate::programs::{DOCUMENT_TEXT, Locations, Program};
 use crate::services::qdrant::EmbeddedQdrant;
 
 use super::instance::{DesiredState, Instance};
@@ -30,6 +31,8 @@ const MAX_MEMORY_MB: usize = 32_768;
 const SLOT_MEMORY_MB: usize = 32;
 /// Variable with the memory size.
 const MEMORY_VARIABLE: &str = settings::AWS_LAMBDA_FUNCTION_MEMORY_SIZE.name;
+/// Variable with the program that extracts the text of documents.
+const DOCUMENT_TEXT_VARIABLE: &str = settings::DOCUMENT_TEXT_PROGRAM.name;
 /// Variable with the number of concurrent invocations.
 const CONCURRENCY_VARIABLE: &str = settings::AWS_LAMBDA_MAX_CONCURRENCY.name;
 /// Variable with the address of the Runtime API.
@@ -74,7 +77,25 @@ impl Launcher {
             Function::Execute | Function::ToolContinuation | Function::SessionRead => {
                 self.concurrency_per_process.max(1)
             }
-            Function::TurnFinalizer | Function::Authorizer => 1,
+            Function::TurnFinalizer | Function::KnowledgeIndexer | Function::Authorizer => 1,
+        }
+    }
+
+    /// Returns the program that extracts the text of documents, for the function that indexes them.
+    fn document_text(&self, function: Function) -> Option<PathBuf> {
+        let is_indexer = function == Function::KnowledgeIndexer;
+        let program = is_indexer.then(|| Locations::of(&DOCUMENT_TEXT, &self.executable).find().ok());
+        program.flatten().and_then(Program::file)
+    }
+
+    /// Makes the vector database and the program that extracts the text of documents ready for the function that indexes
+    /// documents. In a checkout, both are built first if necessary. Without them, the function says what it lacks.
+    pub(crate) async fn prepare_indexer(&self) {
+        if let Some(vectors) = &self.vectors {
+            let _ = vectors.ensure_ready().await;
+        }
+        if let Ok(program) = Locations::of(&DOCUMENT_TEXT, &self.executable).find() {
+            let _ = program.build().await;
         }
     }
 
@@ -90,9 +111,10 @@ impl Launcher {
             .envs(
                 self.vectors
                     .iter()
-                    .filter(|_| instance.can_search)
+                    .filter(|_| instance.can_search || instance.function == Function::KnowledgeIndexer)
                     .map(|vectors| (QDRANT_URL, vectors.url())),
             )
+            .envs(self.document_text(instance.function).map(|file| (DOCUMENT_TEXT_VARIABLE, file)))
             .envs(&self.environment)
             // One Runtime API serves every process; the path identifies the process.
             .env(RUNTIME_API_VARIABLE, format!("{}/{name}/{}", self.runtime_api, instance.id))

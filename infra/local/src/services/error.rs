@@ -22,6 +22,9 @@ pub enum Error {
     /// The database can't be opened.
     #[error("Can't open the database: {0}")]
     Database(String),
+    /// The secrets can't be opened, or their key is another one.
+    #[error("Can't open the secrets {0}. If their key is lost, delete the file and set the secrets again.")]
+    Secrets(String),
     /// The object store can't be opened.
     #[error("Can't open the object store: {0}")]
     ObjectStore(#[from] rusqlite::Error),

@@ -9,6 +9,7 @@ mod model_provider;
 pub(crate) mod provision;
 pub(crate) mod qdrant;
 mod s3;
+mod secrets_manager;
 mod signature;
 mod sqs;
 
@@ -21,9 +22,10 @@ use crate::service_keys::ServiceKeys;
 use dynamodb::DynamoDb;
 pub(crate) use error::Error;
 use model_provider::ModelProvider;
-use provision::{DEAD_LETTERS, QUEUE};
+use provision::{DEAD_LETTERS, KNOWLEDGE_QUEUE, QUEUE};
 use qdrant::Qdrant;
 use s3::S3;
+use secrets_manager::SecretsManager;
 use sqs::Sqs;
 
 /// The running services of a cloud. Dropping them stops them.
@@ -32,6 +34,7 @@ pub(crate) struct Services {
     pub(crate) dynamodb: DynamoDb,
     pub(crate) s3: S3,
     pub(crate) sqs: Sqs,
+    pub(crate) secrets: SecretsManager,
     pub(crate) model: ModelProvider,
     pub(crate) qdrant: Qdrant,
 }
@@ -52,6 +55,7 @@ impl Services {
             dynamodb: DynamoDb::start(at.dynamodb, folder.database()?.as_deref(), keys).await?,
             s3: S3::start(at.s3, &folder.objects()?, keys).await?,
             sqs: Sqs::start(at.sqs, keys).await?,
+            secrets: SecretsManager::start(at.secrets, folder.root(), keys).await?,
             model: ModelProvider::start(at.model, options).await?,
             qdrant: Qdrant::start(at.qdrant, &options.vectors, folder.vectors(), executable).await?,
         })
@@ -65,8 +69,10 @@ impl Services {
             dynamodb: self.dynamodb.url().to_owned(),
             s3: self.s3.url().to_owned(),
             sqs: sqs.to_owned(),
+            secrets: self.secrets.url().to_owned(),
             finalize_queue: provision::queue_url(sqs, QUEUE),
             dead_letter_queue: provision::queue_url(sqs, DEAD_LETTERS),
+            knowledge_queue: provision::queue_url(sqs, KNOWLEDGE_QUEUE),
             model: self.model.base_url().to_owned(),
             qdrant: self.qdrant.url().to_owned(),
         }

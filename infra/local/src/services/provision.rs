@@ -18,6 +18,10 @@ pub(crate) const BUCKET: &str = "agent-payloads";
 pub(crate) const QUEUE: &str = "turn-finalize";
 /// The dead-letter queue's name.
 pub(crate) const DEAD_LETTERS: &str = "turn-finalize-dead-letters";
+/// The name of the queue of documents to index.
+pub(crate) const KNOWLEDGE_QUEUE: &str = "knowledge";
+/// The name of its dead-letter queue.
+pub(crate) const KNOWLEDGE_DEAD_LETTERS: &str = "knowledge-dead-letters";
 /// Deliveries of a message before it becomes a dead letter.
 const MAX_RECEIVES: u32 = 5;
 
@@ -68,7 +72,8 @@ impl Clients {
     pub(crate) async fn provision(&self, visibility_seconds: u32) -> Result<(), Error> {
         self.table().await?;
         self.bucket().await?;
-        self.queues(visibility_seconds).await
+        self.queue((QUEUE, DEAD_LETTERS), visibility_seconds).await?;
+        self.queue((KNOWLEDGE_QUEUE, KNOWLEDGE_DEAD_LETTERS), visibility_seconds).await
     }
 
     async fn table(&self) -> Result<(), Error> {
@@ -145,22 +150,26 @@ impl Clients {
         created.map(|_| ()).map_err(failed("bucket"))
     }
 
-    async fn queues(&self, visibility_seconds: u32) -> Result<(), Error> {
-        let dead_letters = self.sqs.create_queue().queue_name(DEAD_LETTERS).send().await;
+    async fn queue(
+        &self,
+        (name, dead_letters_name): (&str, &str),
+        visibility_seconds: u32,
+    ) -> Result<(), Error> {
+        let dead_letters = self.sqs.create_queue().queue_name(dead_letters_name).send().await;
         dead_letters.map_err(failed("dead-letter queue"))?;
         let redrive = json!({
-            "deadLetterTargetArn": queue_arn(DEAD_LETTERS),
+            "deadLetterTargetArn": queue_arn(dead_letters_name),
             "maxReceiveCount": MAX_RECEIVES,
         });
         let queue = self
             .sqs
             .create_queue()
-            .queue_name(QUEUE)
+            .queue_name(name)
             .attributes(QueueAttributeName::VisibilityTimeout, visibility_seconds.to_string())
             .attributes(QueueAttributeName::RedrivePolicy, redrive.to_string())
             .send()
             .await;
-        queue.map(|_| ()).map_err(failed("finalize queue"))
+        queue.map(|_| ()).map_err(failed("queue"))
     }
 }
 

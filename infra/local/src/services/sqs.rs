@@ -28,6 +28,8 @@ use crate::service_keys::ServiceKeys;
 
 /// Largest request. A message has at most 1 MiB; as a JSON string it can take twice that, plus a few members.
 const MAX_REQUEST_BYTES: usize = 4 * 1024 * 1024;
+/// Largest body of a message.
+const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
 /// Poll interval of a waiting receiver, since a message becomes visible without a notification.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Longest wait of a receiver.
@@ -88,12 +90,23 @@ struct Input {
     queue_url: String,
     attributes: BTreeMap<String, String>,
     message_body: String,
+    message_group_id: Option<String>,
     message_attributes: Value,
     delay_seconds: u64,
     max_number_of_messages: Option<usize>,
     wait_time_seconds: u64,
     receipt_handle: String,
     visibility_timeout: Option<u64>,
+}
+
+/// Refuses a body that SQS refuses: one over 1 MiB, or with a character that isn't allowed in XML.
+fn check_body(body: &str) -> Result<(), SqsError> {
+    let is_allowed =
+        |c: char| !matches!(c, '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\u{fffe}' | '\u{ffff}');
+    if body.is_empty() || body.len() > MAX_MESSAGE_BYTES {
+        return Err(SqsError("InvalidParameterValue"));
+    }
+    if body.chars().all(is_allowed) { Ok(()) } else { Err(SqsError("InvalidMessageContents")) }
 }
 
 /// Every queue by name, and the notification that wakes receivers when a message arrives.
@@ -112,6 +125,8 @@ struct Queue {
 struct Message {
     id: String,
     body: String,
+    /// Messages without a group are a group each.
+    group: Option<String>,
     attributes: Value,
     sent: SystemTime,
     first_received: SystemTime,
@@ -126,9 +141,10 @@ impl Queues {
         match action {
             "CreateQueue" => Ok(self.create(&input, host)),
             "SendMessage" => {
-                let sent = self.with_queue(name, |queue| queue.send(&input));
+                let check = || check_body(&input.message_body);
+                let sent = self.with_queue(name, |queue| check().map(|()| queue.send(&input)));
                 self.1.notify_waiters();
-                sent
+                sent?
             }
             "ReceiveMessage" => self.receive(name, &input).await,
             "DeleteMessage" => self.with_queue(name, |queue| {
@@ -206,7 +222,7 @@ impl Queues {
         Ok(received)
     }
 
-    fn with_queue(&self, name: &str, work: impl FnOnce(&mut Queue) -> Value) -> Result<Value, SqsError> {
+    fn with_queue<T>(&self, name: &str, work: impl FnOnce(&mut Queue) -> T) -> Result<T, SqsError> {
         self.lock().get_mut(name).map(work).ok_or(SqsError("QueueDoesNotExist"))
     }
 
@@ -222,6 +238,7 @@ impl Queue {
         self.messages.push(Message {
             id,
             body: input.message_body.clone(),
+            group: input.message_group_id.clone(),
             attributes: input.message_attributes.clone(),
             sent: now,
             first_received: now,
@@ -253,10 +270,22 @@ impl Queue {
         dead.map(|message| Message { receives: 0, receipt: String::new(), ..message }).collect()
     }
 
+    /// Receives messages of the groups with the fewest messages in flight first, as a fair queue does.
     fn receive(&mut self, max: usize, visibility: Option<Duration>) -> Vec<Value> {
         let (now, visibility) = (Instant::now(), visibility.unwrap_or(self.visibility));
+        let mut of_group: BTreeMap<Option<String>, usize> = BTreeMap::new();
+        let mut rank = |group: &Option<String>| match of_group.entry(group.clone()).or_default() {
+            _ if group.is_none() => 0,
+            count => std::mem::replace(count, *count + 1),
+        };
+        for in_flight in self.messages.iter().filter(|message| message.visible > now && message.receives > 0)
+        {
+            rank(&in_flight.group);
+        }
         let visible = self.messages.iter_mut().filter(|message| message.visible <= now);
-        visible.take(max).map(|message| message.received(now + visibility)).collect()
+        let mut ranked: Vec<_> = visible.map(|message| (rank(&message.group), message)).collect();
+        ranked.sort_by_key(|(rank, _)| *rank);
+        ranked.into_iter().take(max).map(|(_, message)| message.received(now + visibility)).collect()
     }
 }
 
@@ -349,6 +378,38 @@ mod tests {
         call(&queues, "ChangeMessageVisibility", change).await;
         let received = call(&queues, "ReceiveMessage", receive(60)).await;
         assert_eq!(received["Messages"][0]["Attributes"]["ApproximateReceiveCount"], "3");
+    }
+
+    #[tokio::test]
+    async fn quiet_group_is_received_before_the_rest_of_a_busy_one() {
+        let queues = Queues::default();
+        call(&queues, "CreateQueue", json!({ "QueueName": "q" })).await;
+        for group in ["busy", "busy", "busy", "quiet"] {
+            let message = json!({ "QueueUrl": QUEUE, "MessageBody": group, "MessageGroupId": group });
+            call(&queues, "SendMessage", message).await;
+        }
+        let mut order = Vec::new();
+        for _ in 0..4 {
+            let received = call(&queues, "ReceiveMessage", json!({ "QueueUrl": QUEUE })).await;
+            order.push(received["Messages"][0]["Body"].as_str().unwrap().to_owned());
+        }
+        assert_eq!(order, ["busy", "quiet", "busy", "busy"]);
+    }
+
+    #[tokio::test]
+    async fn body_that_sqs_refuses_is_refused() {
+        let queues = Queues::default();
+        call(&queues, "CreateQueue", json!({ "QueueName": "q" })).await;
+        let large = "x".repeat(MAX_MESSAGE_BYTES + 1);
+        for (body, code) in [
+            (large.as_str(), "InvalidParameterValue"),
+            ("", "InvalidParameterValue"),
+            ("a\u{8}", "InvalidMessageContents"),
+        ] {
+            let input = json!({ "QueueUrl": QUEUE, "MessageBody": body });
+            let input = serde_json::from_value(input).unwrap();
+            assert_eq!(queues.answer("SendMessage", input, "localhost").await.unwrap_err().0, code);
+        }
     }
 
     #[tokio::test]

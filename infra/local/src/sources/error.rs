@@ -9,27 +9,45 @@ pub enum Error {
     /// No local cloud is running on the data folder.
     #[error(transparent)]
     NotRunning(#[from] crate::discovery::NotRunning),
-    /// The embedded engine can't be built or started.
+    /// The embedded engine, or the reader of documents, can't be found or built.
     #[error(transparent)]
-    Qdrant(#[from] crate::services::qdrant::Error),
+    Program(#[from] crate::programs::Error),
     /// The vector database's URL is invalid.
     #[error(transparent)]
     Url(#[from] retrieval::connection::InvalidUrl),
     /// The provider's base URL is invalid.
     #[error(transparent)]
-    Provider(#[from] llm::config::ConfigError),
+    ProviderUrl(#[from] llm::config::ConfigError),
     /// The indexing run failed.
     #[error(transparent)]
     Run(#[from] indexing::run::Error),
+    /// The embedding provider can't be used.
+    #[error(
+        "The embedding provider at {url} failed: {error}. Stored chunks are kept; run it again to continue"
+    )]
+    Provider {
+        /// URL of the provider.
+        url: String,
+        /// The failure.
+        error: llm::Error,
+    },
+    /// The vector database can't be used.
+    #[error("The vector database at {url} failed: {error}. Stored chunks are kept; run it again to continue")]
+    Server {
+        /// URL of the database.
+        url: String,
+        /// The failure.
+        error: retrieval::connection::QdrantError,
+    },
     /// The folder can't be watched.
     #[error("Can't watch the folder: {0}")]
     Watch(#[from] indexing::watch::Error),
     /// The vector database does not respond.
     #[error("{0} (is it running, and is anything indexed?)")]
     Database(#[from] retrieval::connection::QdrantError),
-    /// The provider could not embed the question.
-    #[error("Can't embed the question: {0}")]
-    Embedding(#[from] llm::Error),
+    /// The search failed.
+    #[error("{0}")]
+    Search(#[from] agent::retrieval::Error),
     /// The collection can't be searched.
     #[error("The collection {0} has no unambiguous dense vector")]
     Layout(String),

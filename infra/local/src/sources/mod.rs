@@ -11,5 +11,5 @@ mod target;
 pub use error::Error;
 pub use evaluation::{Evaluation, evaluate};
 pub use index::{Index, index};
-pub use search::{SearchRequest, search};
+pub use search::{SearchRequest, search_report};
 pub use target::{Server, Target, TargetOptions, has_collection};

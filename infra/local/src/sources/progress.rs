@@ -15,13 +15,16 @@ const BAR_TEMPLATE: &str = "{spinner} {elapsed} {bar:32} {bytes}/{total_bytes}, 
 /// Time between updates of the bar, also while an embedding request takes long.
 const TICK_INTERVAL: Duration = Duration::from_millis(200);
 
+/// Reasons whose paths are always listed, since the user expects these entries to be indexed.
+const NAMED: &[SkipReason] = &[SkipReason::Unreadable, SkipReason::NameNotUtf8, SkipReason::SymbolicLink];
+
 /// Reports the progress of a run.
 pub(super) struct ProgressReporter {
     bar: Option<ProgressBar>,
     started: Instant,
     last_line: Instant,
     bytes: u64,
-    chunked_bytes: u64,
+    stored_bytes: u64,
     chunks: u64,
 }
 
@@ -35,23 +38,29 @@ impl ProgressReporter {
             bar
         });
         let now = Instant::now();
-        Self { bar, started: now, last_line: now, bytes: 0, chunked_bytes: 0, chunks: 0 }
+        Self { bar, started: now, last_line: now, bytes: 0, stored_bytes: 0, chunks: 0 }
     }
 
     pub(super) fn update(&mut self, progress: Progress) {
         match progress {
             Progress::Compared { bytes, .. } => {
                 self.bytes = bytes;
+                // Reading the folder and the database says nothing about the time for embedding.
+                self.started = Instant::now();
                 if let Some(bar) = &self.bar {
                     bar.set_length(bytes);
+                    bar.reset_eta();
                 }
             }
-            Progress::Split { bytes } => self.chunked_bytes += bytes,
-            Progress::Stored { chunks } => self.chunks += u64::try_from(chunks).unwrap_or(u64::MAX),
+            Progress::Skipped { bytes } => self.stored_bytes += bytes,
+            Progress::Stored { chunks, bytes } => {
+                self.chunks += u64::try_from(chunks).unwrap_or(u64::MAX);
+                self.stored_bytes += bytes;
+            }
         }
         match &self.bar {
             Some(bar) => {
-                bar.set_position(self.chunked_bytes);
+                bar.set_position(self.stored_bytes);
                 bar.set_message(self.rate());
             }
             None if self.last_line.elapsed() >= LINE_INTERVAL => {
@@ -75,10 +84,10 @@ impl ProgressReporter {
     }
 
     fn line(&self) -> String {
-        let (processed, total) = (HumanBytes(self.chunked_bytes), HumanBytes(self.bytes));
+        let (processed, total) = (HumanBytes(self.stored_bytes), HumanBytes(self.bytes));
         let elapsed = self.started.elapsed();
-        let remaining = self.bytes.saturating_sub(self.chunked_bytes);
-        let remaining = elapsed.as_secs().saturating_mul(remaining) / self.chunked_bytes.max(1);
+        let remaining = self.bytes.saturating_sub(self.stored_bytes);
+        let remaining = elapsed.as_secs().saturating_mul(remaining) / self.stored_bytes.max(1);
         format!(
             "{processed} of {total}, {}, about {} left",
             self.rate(),
@@ -88,8 +97,10 @@ impl ProgressReporter {
 }
 
 /// Formats the summary of a run.
-pub(super) fn summary(run: &Summary, price: Option<f64>, verbose: bool) -> String {
-    let mut text = format!(
+pub(super) fn summary(run: &Summary, price: Option<f64>, verbose: bool, dry_run: bool) -> String {
+    let mut text = if dry_run { "Nothing was changed. A run would give: " } else { "" }.to_owned();
+    let _ = write!(
+        text,
         "{} files indexed, {} unchanged, {} deleted, {} skipped; {} chunks stored, {} deleted; {} tokens in {} requests",
         run.indexed,
         run.unchanged,
@@ -109,7 +120,7 @@ pub(super) fn summary(run: &Summary, price: Option<f64>, verbose: bool) -> Strin
             continue;
         }
         let _ = write!(text, "\nSkipped, {}: {}", skip.reason(), paths.len());
-        if verbose {
+        if verbose || NAMED.contains(skip) {
             paths.iter().for_each(|path| _ = write!(text, "\n  {path}"));
         }
     }

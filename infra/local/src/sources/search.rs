@@ -1,16 +1,20 @@
-//! `aptix search`: returns the chunks that a turn would get for a question.
+//! `aptix search`: returns the passages that a turn would get for a question.
 
 use std::fmt::Write;
 use std::time::Duration;
 
-use agent::retrieval::context_block::select_chunks;
-use agent::retrieval::{Chunk, EmbeddingModel, Search};
-use contracts::id::OrgId;
+use agent::retrieval::{Chunk, EmbeddingModel, Search, SearchResult, key};
+use contracts::{
+    NonEmpty,
+    id::OrgId,
+    request::{RagCondition, RagOperator, RagValue},
+};
 use llm::embeddings::Embeddings;
 use llm::key::ApiKey;
 use retrieval::collection::Layout;
-use retrieval::query::build;
-use retrieval::retriever::chunk_from_point;
+use retrieval::query::{build, build_by_terms};
+use retrieval::search::{ranking, search};
+use serde_json::json;
 
 use super::error::Error;
 use super::target::Target;
@@ -35,23 +39,67 @@ pub struct SearchRequest {
     pub chunks: u32,
     /// Total tokens of the chunks, at most.
     pub tokens: u32,
+    /// Conditions that every chunk must meet.
+    pub scope: Vec<RagCondition>,
+    /// Set to format the results as JSON.
+    pub json: bool,
 }
 
-/// Searches and formats the results: location, score and first lines of each chunk.
+impl SearchRequest {
+    /// Returns the condition that a chunk is of this repository.
+    #[must_use]
+    pub fn repo_condition(repo: String) -> RagCondition {
+        let values = NonEmpty::one(RagValue::Text(repo));
+        RagCondition { key: key::REPO.to_owned(), operator: RagOperator::Equals, values }
+    }
+
+    fn search(&self) -> Search<'_> {
+        let Self { question, org, collection, chunks, tokens, scope, .. } = self;
+        Search { org, agent: None, collection, question, scope, hints: &[], chunks: *chunks, tokens: *tokens }
+    }
+}
+
+/// Searches and formats the results: origin, score and first lines of each chunk, and the warnings about the scope.
 ///
 /// # Errors
 /// [`Error`].
-pub async fn search(target: &Target, request: &SearchRequest) -> Result<String, Error> {
+pub async fn search_report(target: &Target, request: &SearchRequest) -> Result<String, Error> {
     let searcher = Searcher::new(target, &request.collection).await?;
     let vector = searcher.vector(&request.model, &request.question).await?;
-    let found = searcher.find(request, &vector, true).await?;
+    let SearchResult { chunks, warnings } = searcher.find(request, &vector).await?;
+    if request.json {
+        let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+        let chunks: Vec<_> = chunks.iter().map(chunk_json).collect();
+        return Ok(format!("{:#}\n", json!({ "Chunks": chunks, "Warnings": warnings })));
+    }
     let mut output = String::new();
-    for chunk in &found {
-        let Chunk { path, start_line, end_line, score, text, .. } = chunk;
-        let _ = writeln!(output, "{path}:{start_line}-{end_line}  {score:.3}");
+    for chunk in &chunks {
+        let Chunk { repo, path, start_line, end_line, score, section, page, text, .. } = chunk;
+        let page = page.map(|page| format!(", page {page}")).unwrap_or_default();
+        let _ = write!(output, "{path}:{start_line}-{end_line}{page}  {score:.3}");
+        repo.iter().chain(section).for_each(|origin| _ = write!(output, "  {origin}"));
+        output.push('\n');
         text.lines().take(MAX_LINES).for_each(|line| _ = writeln!(output, "    {line}"));
     }
-    Ok(if found.is_empty() { "No results.\n".to_owned() } else { output })
+    warnings.iter().for_each(|warning| _ = writeln!(output, "warning: {warning}"));
+    Ok(if chunks.is_empty() { format!("No results.\n{output}") } else { output })
+}
+
+/// Formats a chunk with the members of a turn's `ChunkRefs`, and its text.
+fn chunk_json(chunk: &Chunk) -> serde_json::Value {
+    json!({
+        "ChunkId": chunk.id,
+        "Repo": chunk.repo,
+        "Path": chunk.path,
+        "StartLine": chunk.start_line,
+        "EndLine": chunk.end_line,
+        "Section": chunk.section,
+        "Page": chunk.page,
+        "Language": chunk.language,
+        "ContentHash": chunk.content_hash,
+        "Score": chunk.score,
+        "Text": chunk.text,
+    })
 }
 
 /// Runs searches on one collection.
@@ -59,6 +107,15 @@ pub(super) struct Searcher<'a> {
     target: &'a Target,
     embeddings: Embeddings<ApiKey>,
     layout: Layout,
+}
+
+/// A way to search without the selection of a turn, for comparisons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Baseline {
+    /// By the dense vector.
+    Dense,
+    /// By terms.
+    Terms,
 }
 
 impl<'a> Searcher<'a> {
@@ -69,7 +126,8 @@ impl<'a> Searcher<'a> {
     }
 
     pub(super) async fn vector(&self, model: &EmbeddingModel, question: &str) -> Result<Vec<f32>, Error> {
-        let embedded = self.embeddings.embed(model, &[question], TIMEOUT).await?;
+        let embedded = self.embeddings.embed(model, &[question], TIMEOUT).await;
+        let embedded = embedded.map_err(|error| self.target.provider_error(error))?;
         let vector = embedded.vectors.into_iter().next().unwrap_or_default();
         let (has, question) = (self.layout.dense.1, vector.len());
         if u64::try_from(question).ok() == Some(has) {
@@ -79,30 +137,26 @@ impl<'a> Searcher<'a> {
         }
     }
 
-    /// Returns the chunks that a turn would get, best first. Without `hybrid`, only dense vectors are searched, even
-    /// if the collection has terms.
-    pub(super) async fn find(
+    /// Returns the passages that a turn would get, best first.
+    pub(super) async fn find(&self, request: &SearchRequest, vector: &[f32]) -> Result<SearchResult, Error> {
+        let connection = &self.target.connection;
+        Ok(search(connection, &request.search(), &self.layout, vector, TIMEOUT).await?)
+    }
+
+    /// Returns the first chunks of a ranking.
+    pub(super) async fn rank(
         &self,
         request: &SearchRequest,
         vector: &[f32],
-        hybrid: bool,
+        baseline: Baseline,
     ) -> Result<Vec<Chunk>, Error> {
-        let search = Search {
-            org: &request.org,
-            collection: &request.collection,
-            question: &request.question,
-            scope: &[],
-            hints: &[],
-            chunks: request.chunks,
+        let search = request.search();
+        let query = match baseline {
+            Baseline::Dense => build(&search, &Layout { has_sparse: false, ..self.layout.clone() }, vector),
+            Baseline::Terms => build_by_terms(&search, &self.layout),
         };
-        let layout = Layout { has_sparse: hybrid && self.layout.has_sparse, ..self.layout.clone() };
-        let query = build(&search, &layout, vector);
-        let found = self.target.connection.call(|qdrant| {
-            let query = query.clone();
-            async move { qdrant.points().query(query).await }
-        });
-        let found = found.await?.result.into_iter().filter_map(chunk_from_point);
-        let found: Vec<Chunk> = found.map(|(_, chunk)| chunk).collect();
-        Ok(select_chunks(&found, request.chunks, request.tokens).into_iter().cloned().collect())
+        let mut chunks = ranking(&self.target.connection, &search, query).await?;
+        chunks.truncate(usize::try_from(request.chunks).unwrap_or(usize::MAX));
+        Ok(chunks)
     }
 }

@@ -10,7 +10,7 @@ use retrieval::connection::{Connection, QdrantError, QdrantTimeouts};
 
 use super::error::Error;
 use crate::cloud::executable;
-use crate::services::qdrant;
+use crate::programs::{Locations, QDRANT};
 use crate::{Cloud, Data, Options, Vectors, data_folder, discovery};
 
 /// Timeout of an embedding request. A model on this machine takes minutes for a large batch.
@@ -39,6 +39,8 @@ pub struct TargetOptions {
 /// A vector database and an embedding provider, with the local cloud that was started for them, if any.
 pub struct Target {
     pub(super) connection: Connection<ApiKey>,
+    /// URL of the vector database.
+    database_url: String,
     provider: Server,
     cloud: Option<Cloud>,
 }
@@ -64,7 +66,21 @@ impl Target {
         };
         let key = qdrant.key.map(ApiKey::new);
         let connection = Connection::new(&qdrant.url, key, QdrantTimeouts::INDEXER)?;
-        Ok(Self { connection, provider, cloud })
+        Ok(Self { connection, database_url: qdrant.url, provider, cloud })
+    }
+
+    /// Names the server whose failure ended a run.
+    pub(super) fn name_server(&self, error: indexing::run::Error) -> Error {
+        match error {
+            indexing::run::Error::Embeddings(error) => self.provider_error(error),
+            indexing::run::Error::Database(error) => Error::Server { url: shown(&self.database_url), error },
+            error => error.into(),
+        }
+    }
+
+    /// Names the provider of a failed request.
+    pub(super) fn provider_error(&self, error: llm::Error) -> Error {
+        Error::Provider { url: shown(&self.provider.url), error }
     }
 
     /// Returns a client of the embedding provider.
@@ -81,6 +97,17 @@ impl Target {
         if let Some(cloud) = self.cloud {
             cloud.shutdown().await;
         }
+    }
+}
+
+/// Returns a URL without credentials and query.
+fn shown(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    match url.split_once("://") {
+        Some((scheme, rest)) => {
+            format!("{scheme}://{}", rest.rsplit_once('@').map_or(rest, |(_, host)| host))
+        }
+        None => url.to_owned(),
     }
 }
 
@@ -110,7 +137,7 @@ async fn local_cloud(data: &Data, needs_qdrant: bool) -> Result<(String, String,
         }
         (Err(crate::Error::Data(data_folder::Error::InUse(_))), Data::Folder(folder)) => {
             if needs_qdrant {
-                qdrant::ensure_available(&executable(None)?).await?;
+                Locations::of(&QDRANT, &executable(None)?).find()?.build().await?;
             }
             let (qdrant, model_url) = discovery::vector_endpoints(&PathBuf::from(folder))?;
             Ok((qdrant, model_url, None))

@@ -19,6 +19,7 @@ pub(crate) fn write(asked: &ModelRequest, reply: &Reply, issued: Issued, events:
         events,
         output: Vec::new(),
         open: None,
+        phase: None,
         calls: 0,
         pace: Duration::ZERO,
         chunk: None,
@@ -49,6 +50,7 @@ struct Open {
     text: Option<String>,
     /// Other members of the text's item.
     annotations: Vec<Value>,
+    phase: Option<String>,
 }
 
 struct Writer<'a> {
@@ -56,6 +58,8 @@ struct Writer<'a> {
     events: &'a mut Events,
     output: Vec<Value>,
     open: Option<Open>,
+    /// The phase of the next message.
+    phase: Option<String>,
     calls: u8,
     pace: Duration,
     chunk: Option<usize>,
@@ -68,6 +72,10 @@ impl Writer<'_> {
             Step::Say(text) => self.text(text),
             Step::Echo => self.text(&echo::answer(asked)),
             Step::Refuse(text) => self.refusal(text),
+            Step::Phase(phase) => {
+                self.close(false);
+                self.phase = Some(phase.clone());
+            }
             Step::Think(summary) => self.reasoning(asked, summary),
             Step::Hosted { kind, members } => self.hosted(kind, members),
             Step::Cite(annotation) => self.cite(annotation),
@@ -253,7 +261,8 @@ impl Writer<'_> {
             return open;
         }
         let id = self.issued.item("msg", self.output.len());
-        let open = Open { id, parts: Vec::new(), text: None, annotations: Vec::new() };
+        let phase = self.phase.take();
+        let open = Open { id, parts: Vec::new(), text: None, annotations: Vec::new(), phase };
         self.item("response.output_item.added", message(&open, "in_progress"));
         open
     }
@@ -309,10 +318,14 @@ impl Writer<'_> {
 }
 
 fn message(open: &Open, status: &str) -> Value {
-    json!({
+    let mut message = json!({
         "type": "message", "id": open.id, "role": "assistant", "status": status,
         "content": open.parts,
-    })
+    });
+    if let (Some(phase), Value::Object(members)) = (&open.phase, &mut message) {
+        members.insert("phase".to_owned(), json!(phase));
+    }
+    message
 }
 
 /// Splits a text as it is streamed: by words, or by so many characters.

@@ -96,6 +96,7 @@ impl<'a> Script<'a> {
                 reply.steps.push(Step::Say(text.repeat(count)));
             }
             "echo" => reply.steps.push(Step::Echo),
+            "phase" => reply.steps.push(Step::Phase(self.word("a phase")?.to_owned())),
             "think" => reply.steps.push(Step::Think(self.string()?)),
             "hosted" => {
                 let kind = self.word("the type of an item")?.to_owned();

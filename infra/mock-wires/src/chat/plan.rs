@@ -78,6 +78,8 @@ impl Writer<'_> {
             Step::Call { name, arguments } => self.call(name, &arguments.to_string()),
             Step::Pace(pace) => self.pace = *pace,
             Step::Chunk(characters) => self.chunk = Some(*characters),
+            // The other wires have no phases.
+            Step::Phase(_) => {}
             Step::Hang(pause) => self.events.pause(*pause),
             Step::Malformed => self.events.raw("data: {\"choices\":[{\"del\n\n"),
             Step::UnknownEvent => self.events.data(&json!({ "object": "novelty", "choices": [] })),

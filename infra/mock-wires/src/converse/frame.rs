@@ -5,8 +5,8 @@ use aws_smithy_types::event_stream::{Header, HeaderValue, Message};
 use bytes::Bytes;
 use serde_json::Value;
 
-/// Returns the frame of an event.
-pub(super) fn event(kind: &str, payload: &Value) -> Bytes {
+/// Returns the frame of an event. Its payload needn't be JSON.
+pub fn event(kind: &str, payload: &dyn ToString) -> Bytes {
     frame("event", ":event-type", kind, payload)
 }
 
@@ -24,7 +24,7 @@ pub(super) fn damaged() -> Bytes {
     bytes.into()
 }
 
-fn frame(message_type: &str, kind_header: &'static str, kind: &str, payload: &Value) -> Bytes {
+fn frame(message_type: &str, kind_header: &'static str, kind: &str, payload: &dyn ToString) -> Bytes {
     let header =
         |name: &'static str, value: &str| Header::new(name, HeaderValue::String(value.to_owned().into()));
     let headers = vec![

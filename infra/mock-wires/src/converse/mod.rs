@@ -12,6 +12,8 @@ mod validate;
 
 use mock_model::{Wire, refusal::Layout};
 
+pub use frame::event as converse_frame;
+
 /// The API.
 pub(crate) static CONVERSE: Wire = Wire {
     path: "/v1/model/{model}/converse-stream",

@@ -68,6 +68,8 @@ impl Writer<'_> {
             Step::Call { name, arguments } => self.call(name, arguments),
             Step::Pace(pace) => self.pace = *pace,
             Step::Chunk(characters) => self.chunk = Some(*characters),
+            // The other wires have no phases.
+            Step::Phase(_) => {}
             Step::Hang(pause) => self.events.pause(*pause),
             Step::Malformed => self.events.raw(frame::damaged()),
             Step::UnknownEvent => self.push("novelty", json!({ "depth": 1 })),

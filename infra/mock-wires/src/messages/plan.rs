@@ -83,6 +83,8 @@ impl Writer<'_> {
             Step::Call { name, arguments } => self.call(name, arguments),
             Step::Pace(pace) => self.pace = *pace,
             Step::Chunk(characters) => self.chunk = Some(*characters),
+            // The other wires have no phases.
+            Step::Phase(_) => {}
             Step::Hang(pause) => self.events.pause(*pause),
             Step::Malformed => self.events.raw("event: content_block_delta\ndata: {\"type\":\"content_b\n\n"),
             Step::UnknownEvent => self.events.push("novelty", [("depth", 1)]),

@@ -74,7 +74,8 @@ impl PromptState {
         let (reply, tool_outputs) = ids.replay(round, target);
         let mode = round.mode.clone().or_else(|| self.mode.clone()).unwrap_or_default();
         let update = join_updates([self.update_mode(&mode, catalog)]);
-        (HistoryItem::Reply(reply), Message { tool_outputs, update, ..Message::in_mode(&mode) })
+        let instruction = round.next_instruction();
+        (HistoryItem::Reply(reply), Message { tool_outputs, instruction, update, ..Message::in_mode(&mode) })
     }
 }
 

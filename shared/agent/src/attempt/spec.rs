@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     model::{model_settings::ModelSettings, route::Route},
     retrieval::Sources,
-    tool::Definition,
+    tool::{Definition, remote::RemoteTool},
 };
 
 /// The resolved settings of a turn, fixed at its start. Neither a redeployment nor a mode change alters them midway.
@@ -58,6 +58,9 @@ pub struct PromptSpec {
 pub struct ToolSpec {
     /// The merged tools of the client, the mode and the server, and `agent_change_mode`.
     pub definitions: Vec<Definition>,
+    /// The remote ones among them, with their connections.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub remote: Vec<RemoteTool>,
     /// The tool that the first model call must call.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub choice: Option<String>,

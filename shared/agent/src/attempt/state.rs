@@ -1,6 +1,6 @@
 //! The results of an attempt so far.
 
-use contracts::{Fingerprint, read::AgentSessionChunkRef, response::ToolResult};
+use contracts::{Fingerprint, ToolContinuation, read::AgentSessionChunkRef};
 use protocol::{
     detail::{FallbackAttempt, FallbackReason},
     id::TurnKey,
@@ -144,11 +144,15 @@ impl AttemptState {
         self.rounds.count.saturating_add(u32::from(self.history.compaction_attempted))
     }
 
-    /// Adds the client's results, which match the pending calls one by one and have this fingerprint.
+    /// Adds the client's results, which match the pending calls one by one and have this fingerprint, with the user's text
+    /// that came with them.
     #[must_use]
-    pub fn with_tool_results(mut self, results: &[ToolResult], fingerprint: Fingerprint) -> Self {
+    pub fn with_tool_results(mut self, continuation: &ToolContinuation, fingerprint: Fingerprint) -> Self {
         self.rounds.accepted_results.push(fingerprint);
-        let mut results = results.iter();
+        if let Some(last) = &mut self.rounds.last {
+            last.instruction.clone_from(&continuation.message);
+        }
+        let mut results = continuation.tool_results.iter();
         for call in self.rounds.calls_mut().iter_mut().filter(|call| call.outcome.is_none()) {
             if let Some(result) = results.next() {
                 call.outcome = Some(result.outcome.clone());

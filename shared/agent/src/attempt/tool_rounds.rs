@@ -43,7 +43,7 @@ impl ToolRounds {
         earlier.extend(self.last.take().map(|last| Round { mode, ..last }));
         let calls = rounds::record_calls(calls, &earlier, turn, self.count);
         self.earlier = rounds::within_bytes(earlier, rounds::MAX_RUNNING_BYTES);
-        self.last = Some(Round { message, calls, mode: None, model_call: Some(model_call) });
+        self.last = Some(Round { message, calls, model_call: Some(model_call), ..Round::default() });
     }
 
     /// Returns the last round's calls with their results, in the model's order.

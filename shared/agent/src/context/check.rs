@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{ConversationContext, Document, hosted_check, limits::MAX_CONTEXT_BYTES};
 use crate::{
+    connection,
     fault::FaultCollector,
     members::Members,
     mode::{Catalog, Mode},
@@ -28,6 +29,7 @@ pub(super) fn check_document(
             check_conversation(context, catalog, server_tools, at, faults);
         }
         Document::Mode(mode) => catalog.check_mode(mode, server_tools, at, faults),
+        Document::Connection(connection) => connection::check(connection, at, faults),
     }
     check_size(document, at, faults);
 }

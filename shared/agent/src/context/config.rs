@@ -1,6 +1,6 @@
 //! The agent's configuration: modes, tools and default contexts.
 
-use contracts::request::SessionVisibility;
+use contracts::{id::AgentContextId, request::SessionVisibility};
 use protocol::{
     chain::{ConversationStatePolicy, HistoryOwner, Target},
     session::Hints,
@@ -36,6 +36,8 @@ pub struct AgentConfig {
     pub visibility: SessionVisibility,
     /// Server tools of every mode, besides `agent_change_mode`.
     pub always_on_tools: Vec<String>,
+    /// Set to store the raw model requests and responses of every turn, whatever its context says.
+    pub store_raw_payloads: bool,
 }
 
 impl AgentConfig {
@@ -64,6 +66,7 @@ impl AgentConfig {
     pub fn sources(
         &self,
         effective: &ResolvedContext,
+        agent: Option<&AgentContextId>,
         hints: &Hints,
         catalog: &Catalog,
         mode: &str,
@@ -91,6 +94,7 @@ impl AgentConfig {
         });
         let of_mode = catalog.rag_hints(mode).iter().map(|hint| Hint::new(hint.key(), hint.value()));
         Some(Sources {
+            agent: Some(agent.cloned().unwrap_or_else(AgentContextId::built_in)),
             collection: effective.collection.as_ref().unwrap_or(&configured.collection).clone(),
             embedding,
             chunks: chunks.min(MAX_CHUNKS),
@@ -116,8 +120,10 @@ impl AgentConfig {
         let declared = |tool: &&Definition| of_context.iter().any(|other| other.name == tool.name);
         let mode_client_tools = catalog.client_tools(mode).iter().filter(|tool| !declared(tool));
         let hosted = effective.settings.hosted_tools.len();
-        let ToolSelection { tools, dropped } =
+        let mut selection =
             tool::select_tools(&self.tools, of_context.iter().chain(mode_client_tools), of_mode, hosted);
+        let remote = tool::add_remote_tools(&mut selection, &effective.remote_tools, hosted);
+        let ToolSelection { tools, dropped } = selection;
         for dropped in dropped {
             tracing::warn!(%dropped, "{}", contracts::log::TOOL_OMITTED);
         }
@@ -137,7 +143,8 @@ impl AgentConfig {
         let registered = self.tools.definitions();
         let registered =
             registered.filter(|tool| !is_clients(&tool.name) && effective.allows_tool(&tool.name));
-        let usage = tool::usage_metadata_block(registered);
+        let usage = remote.iter().map(|tool| &tool.definition);
+        let usage = tool::usage_metadata_block(registered.chain(usage));
         TurnSpec {
             route: effective.route.clone(),
             fallbacks: effective.fallbacks.clone(),
@@ -149,6 +156,7 @@ impl AgentConfig {
             },
             tools: ToolSpec {
                 definitions: tools,
+                remote,
                 choice: tool_choice,
                 on_continuation: effective.tools_on_continuation == ToolsOnContinuation::Send,
                 max_rounds: effective.max_rounds,
@@ -165,7 +173,7 @@ impl AgentConfig {
                 hidden_depth: 0,
             },
             inputs: InputSpec::default(),
-            store_raw_payloads: effective.store_raw_payloads,
+            store_raw_payloads: self.store_raw_payloads || effective.store_raw_payloads,
         }
     }
 }

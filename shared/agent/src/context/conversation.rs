@@ -9,10 +9,13 @@ use serde_json::json;
 
 use super::{Fallback, limits};
 use crate::{
+    connection::TOOL_NAMES,
     members::{Count, Fits, deprecation, line, table, text, words},
     model::{
         hosted_tools::HostedTool,
-        model_settings::{Effort, Guardrail, ModelSettings, ServiceTier, TextFormat, Verbosity},
+        model_settings::{
+            Effort, Guardrail, ModelSettings, ReasoningSummary, ServiceTier, TextFormat, Verbosity,
+        },
         price::Prices,
     },
     tool::Definition,
@@ -61,6 +64,9 @@ table! {
         /// The effort of a reasoning model.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub reasoning_effort: Option<Effort>,
+        /// The summary of the model's reasoning that streams show. Absent: what the provider shows unasked.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub reasoning_summary: Option<ReasoningSummary>,
         /// The verbosity of the model's answers.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub verbosity: Option<Verbosity>,
@@ -79,6 +85,9 @@ table! {
         /// The tools that clients of this conversation run.
         #[serde(default)]
         pub client_tools: Vec<Definition>,
+        /// The connections and tools of connections that the service calls for it, such as `tickets.create_ticket`.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        pub tools: Vec<String> = TOOL_NAMES,
         /// The tools that the model's provider runs.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         pub hosted_tools: Vec<HostedTool> = Count(limits::MAX_HOSTED_TOOLS, "tools"),
@@ -145,13 +154,14 @@ impl ConversationContext {
             top_p: self.top_p,
             max_output_tokens: self.max_output_tokens,
             reasoning_effort: self.reasoning_effort,
+            reasoning_summary: self.reasoning_summary,
             verbosity: self.verbosity,
             text_format: self.text_format.clone(),
             service_tier: self.service_tier,
             parallel_tool_calls: self.parallel_tool_calls,
             hosted_tools: self.hosted_tools.clone(),
             guardrail: self.guardrail.clone(),
-            unfenced_json: false,
+            ..ModelSettings::default()
         }
     }
 }

@@ -4,7 +4,7 @@
 use contracts::id::AgentContextId;
 
 use super::{AgentContext, ConversationContext, Document};
-use crate::fault::Faults;
+use crate::{fault::Faults, tool::remote::RemoteTool};
 
 pub(super) const DEFAULTS: &str = include_str!("../../data/contexts.json");
 
@@ -26,6 +26,8 @@ pub struct Defaults {
     pub conversation: ConversationContext,
     /// Agents that a session may name, unless its org has one under the same id.
     pub named_agents: Vec<AgentContext>,
+    /// Remote tools of every turn. A deployment has none: they come from an org's connections.
+    pub remote_tools: Vec<RemoteTool>,
 }
 
 impl Defaults {
@@ -50,12 +52,13 @@ pub fn defaults() -> Result<Defaults, Faults> {
             Document::AgentContext(context) => agents.push(context),
             Document::ConversationContext(context) => conversations.push(context),
             Document::Mode(_) => return Err(Faults::single("contexts", "modes have a file of their own")),
+            Document::Connection(_) => return Err(Faults::single("contexts", "no connection is built in")),
         }
     }
     let default = agents.iter().position(|agent: &AgentContext| agent.id == AgentContextId::built_in());
     match (default.map(|index| agents.remove(index)), conversations.pop()) {
         (Some(agent), Some(conversation)) if conversations.is_empty() => {
-            Ok(Defaults { agent, conversation, named_agents: agents })
+            Ok(Defaults { agent, conversation, named_agents: agents, remote_tools: Vec::new() })
         }
         _ => Err(Faults::single("contexts", "there must be one default of each kind")),
     }

@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::{AgentContext, ContextId, ContextKind, ConversationContext};
-use crate::mode::Mode;
+use crate::{connection::Connection, mode::Mode};
 
-/// A context or a mode, tagged by its `Kind`.
+/// A context, a mode or a connection, tagged by its `Kind`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "Kind")]
+#[expect(clippy::large_enum_variant, reason = "documents are read and written one by one")]
 pub enum Document {
     /// `"Kind": "agent"`.
     #[serde(rename = "agent")]
@@ -18,6 +19,9 @@ pub enum Document {
     /// `"Kind": "mode"`.
     #[serde(rename = "mode")]
     Mode(Mode),
+    /// `"Kind": "connection"`.
+    #[serde(rename = "connection")]
+    Connection(Connection),
 }
 
 impl Document {
@@ -30,6 +34,7 @@ impl Document {
             ContextKind::Agent => Self::AgentContext(serde_json::from_str(json)?),
             ContextKind::Conversation => Self::ConversationContext(serde_json::from_str(json)?),
             ContextKind::Mode => Self::Mode(serde_json::from_str(json)?),
+            ContextKind::Connection => Self::Connection(serde_json::from_str(json)?),
         })
     }
 
@@ -42,6 +47,7 @@ impl Document {
             Self::AgentContext(context) => serde_json::to_string(context),
             Self::ConversationContext(context) => serde_json::to_string(context),
             Self::Mode(mode) => serde_json::to_string(mode),
+            Self::Connection(connection) => serde_json::to_string(connection),
         }
     }
 
@@ -52,6 +58,7 @@ impl Document {
             Self::AgentContext(context) => ContextId::Agent(context.id.clone()),
             Self::ConversationContext(context) => ContextId::Conversation(context.id.clone()),
             Self::Mode(mode) => ContextId::Mode(mode.key.clone()),
+            Self::Connection(connection) => ContextId::Connection(connection.id.clone()),
         }
     }
 
@@ -62,6 +69,7 @@ impl Document {
             Self::AgentContext(_) => ContextKind::Agent.name(),
             Self::ConversationContext(_) => ContextKind::Conversation.name(),
             Self::Mode(_) => ContextKind::Mode.name(),
+            Self::Connection(_) => ContextKind::Connection.name(),
         }
     }
 
@@ -72,6 +80,7 @@ impl Document {
             Self::AgentContext(context) => context.id.as_str(),
             Self::ConversationContext(context) => context.id.as_str(),
             Self::Mode(mode) => mode.key.as_str(),
+            Self::Connection(connection) => connection.id.as_str(),
         }
     }
 
@@ -82,6 +91,7 @@ impl Document {
             Self::AgentContext(context) => &context.name,
             Self::ConversationContext(context) => &context.name,
             Self::Mode(mode) => &mode.display_name,
+            Self::Connection(connection) => &connection.name,
         }
     }
 
@@ -92,6 +102,7 @@ impl Document {
             Self::AgentContext(context) => context.deprecated.as_deref(),
             Self::ConversationContext(context) => context.deprecated.as_deref(),
             Self::Mode(mode) => mode.deprecated.as_deref(),
+            Self::Connection(connection) => connection.deprecated.as_deref(),
         }
     }
 }

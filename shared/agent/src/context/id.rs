@@ -1,8 +1,11 @@
 //! The id of a context of any kind.
 
-use contracts::id::{AgentContextId, BUILT_IN_CONTEXT, ConversationContextId, InvalidId, ModeKey};
+use contracts::id::{
+    AgentContextId, BUILT_IN_CONTEXT, ConnectionId, ConversationContextId, InvalidId, ModeKey,
+};
 
-/// The kind of a context. Modes are written, versioned and rolled back like contexts, so they count as a kind.
+/// The kind of a context. Modes and connections are written, versioned and rolled back like contexts, so they count as
+/// kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ContextKind {
     /// An agent context.
@@ -11,11 +14,13 @@ pub enum ContextKind {
     Conversation,
     /// A mode.
     Mode,
+    /// A connection.
+    Connection,
 }
 
 impl ContextKind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Agent, Self::Conversation, Self::Mode];
+    pub const ALL: [Self; 4] = [Self::Agent, Self::Conversation, Self::Mode, Self::Connection];
 
     /// Returns the value of `Kind`.
     #[must_use]
@@ -24,6 +29,7 @@ impl ContextKind {
             Self::Agent => "agent",
             Self::Conversation => "conversation",
             Self::Mode => "mode",
+            Self::Connection => "connection",
         }
     }
 
@@ -31,7 +37,7 @@ impl ContextKind {
     #[must_use]
     pub fn id_member(self) -> &'static str {
         match self {
-            Self::Agent | Self::Conversation => "Id",
+            Self::Agent | Self::Conversation | Self::Connection => "Id",
             Self::Mode => "Key",
         }
     }
@@ -45,6 +51,7 @@ impl ContextKind {
             Self::Agent => AgentContextId::new(id).map(ContextId::Agent),
             Self::Conversation => ConversationContextId::new(id).map(ContextId::Conversation),
             Self::Mode => ModeKey::new(id).map(ContextId::Mode),
+            Self::Connection => ConnectionId::new(id).map(ContextId::Connection),
         }
     }
 }
@@ -58,6 +65,8 @@ pub enum ContextId {
     Conversation(ConversationContextId),
     /// The key of a mode.
     Mode(ModeKey),
+    /// The id of a connection.
+    Connection(ConnectionId),
 }
 
 impl ContextId {
@@ -68,6 +77,7 @@ impl ContextId {
             Self::Agent(_) => ContextKind::Agent,
             Self::Conversation(_) => ContextKind::Conversation,
             Self::Mode(_) => ContextKind::Mode,
+            Self::Connection(_) => ContextKind::Connection,
         }
     }
 
@@ -78,12 +88,14 @@ impl ContextId {
             Self::Agent(id) => id.as_str(),
             Self::Conversation(id) => id.as_str(),
             Self::Mode(key) => key.as_str(),
+            Self::Connection(id) => id.as_str(),
         }
     }
 
     /// True for the id of the built-in context, which no org may use for its own. An org may replace any mode.
     #[must_use]
     pub fn is_reserved(&self) -> bool {
-        self.kind() != ContextKind::Mode && self.as_str() == BUILT_IN_CONTEXT
+        matches!(self.kind(), ContextKind::Agent | ContextKind::Conversation)
+            && self.as_str() == BUILT_IN_CONTEXT
     }
 }

@@ -10,6 +10,8 @@ pub(super) const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
 pub(super) const MAX_CONTEXT_BYTES: usize = 100_000;
 /// `Name`.
 pub(super) const MAX_NAME_CHARS: usize = 128;
+/// `Description`: the first thing that a client with many agents gives its model.
+pub(super) const MAX_DESCRIPTION_CHARS: usize = 1_000;
 /// `ModelName`.
 pub(super) const MAX_MODEL_NAME_CHARS: usize = 128;
 /// `Collection`.

@@ -18,6 +18,7 @@ const FORMER_PROMPT_LIMITS: &str = "Budgets";
 
 const MINIMAL_AGENT: &str = r#"{"Kind":"agent","Id":"a","Name":""}"#;
 const MINIMAL_CONVERSATION: &str = r#"{"Kind":"conversation","Id":"a","Name":"","System":""}"#;
+const MINIMAL_CONNECTION: &str = r#"{"Kind":"connection","Id":"a","Name":"","Protocol":"http","Url":""}"#;
 const MINIMAL_MODE: &str = r#"{"Kind":"mode","Key":"a","DisplayName":"","Description":"","WhenToUse":"",
     "Status":"active","Version":""}"#;
 
@@ -43,6 +44,7 @@ pub(super) fn parse_documents(
         let (kind, id) = (document.context_id().kind(), document.id());
         let what = match kind {
             ContextKind::Mode => format!("another mode has the key {id:?} too"),
+            ContextKind::Connection => format!("another connection has the id {id:?} too"),
             ContextKind::Agent | ContextKind::Conversation => {
                 format!("another {} context has the id {id:?} too", kind.name())
             }
@@ -58,7 +60,7 @@ fn modes_besides(document: &Document, all: &[(Document, String)]) -> Vec<Arc<Mod
     let others = all.iter().filter(|(other, _)| !std::ptr::eq(other, document));
     let modes = others.filter_map(|(other, _)| match other {
         Document::Mode(mode) => Some(Arc::new(mode.clone())),
-        Document::AgentContext(_) | Document::ConversationContext(_) => None,
+        Document::AgentContext(_) | Document::ConversationContext(_) | Document::Connection(_) => None,
     });
     modes.collect()
 }
@@ -90,8 +92,12 @@ pub(super) fn parse_context(json: &str, at: &str, faults: &mut FaultCollector) -
         Ok("agent") => MINIMAL_AGENT,
         Ok("conversation") => MINIMAL_CONVERSATION,
         Ok("mode") => MINIMAL_MODE,
+        Ok("connection") => MINIMAL_CONNECTION,
         _ => {
-            faults.add(at, "must be an object whose Kind is \"agent\", \"conversation\" or \"mode\"");
+            faults.add(
+                at,
+                "must be an object whose Kind is \"agent\", \"conversation\", \"mode\" or \"connection\"",
+            );
             return None;
         }
     };

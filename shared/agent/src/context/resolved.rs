@@ -7,7 +7,7 @@ use protocol::chain::ConversationStatePolicy;
 use super::{AgentContext, ConversationContext, Defaults, PromptLimits, ToolsOnContinuation};
 use crate::{
     model::{model_settings::ModelSettings, price_list::list_price, route::Route},
-    tool::Definition,
+    tool::{Definition, remote::RemoteTool},
 };
 
 /// The settings of one turn.
@@ -26,6 +26,8 @@ pub struct ResolvedContext {
     pub initial_mode: Option<String>,
     /// The tools that the client runs: the agent's, then the conversation's.
     pub client_tools: Vec<Definition>,
+    /// The tools of connections. Those of an org are added once its documents are read.
+    pub remote_tools: Vec<RemoteTool>,
     /// A tool that the turn's first model call must use, if the turn has it.
     pub tool_choice: Option<String>,
     /// The vector collection to search. None: the configured one.
@@ -50,6 +52,10 @@ pub struct ResolvedContext {
     pub history_summary: bool,
     /// The server tools that the org allows. None: all.
     pub allowed_tools: Option<Vec<String>>,
+    /// The names of connections' tools: the agent's, then the conversation's.
+    pub tools: Vec<String>,
+    /// The warnings about names of tools that have become wrong.
+    pub tool_warnings: Vec<String>,
     /// The warnings of a new session about contexts that are deprecated.
     pub deprecations: Vec<String>,
 }
@@ -84,6 +90,7 @@ impl ResolvedContext {
             settings: context.settings(),
             initial_mode: context.default_mode.clone(),
             client_tools: merge_client_tools(&agent.client_tools, &context.client_tools),
+            remote_tools: defaults.remote_tools.clone(),
             tool_choice: context.tool_choice_name.clone(),
             collection: context.collection.clone(),
             embedding_model: context.embedding_model.clone(),
@@ -96,6 +103,8 @@ impl ResolvedContext {
             prompt_limits: context.prompt_limits,
             history_summary: context.history_summary,
             allowed_tools: None,
+            tools: merge_names(&agent.tools, &context.tools),
+            tool_warnings: Vec::new(),
             deprecations: deprecations(agent, context),
         }
     }
@@ -134,6 +143,12 @@ fn deprecations(agent: &AgentContext, conversation: &ConversationContext) -> Vec
 #[must_use]
 pub fn deprecation_warning(kind: &str, name: &str, text: &str) -> String {
     format!("The {kind} {name:?} is deprecated: {text}")
+}
+
+/// Returns the agent's names, then those of the conversation that the agent doesn't have.
+fn merge_names(agents: &[String], conversations: &[String]) -> Vec<String> {
+    let is_new = |name: &&String| !agents.contains(name);
+    agents.iter().chain(conversations.iter().filter(is_new)).cloned().collect()
 }
 
 /// Returns the agent's tools, then the conversation's tools whose names the agent doesn't use.

@@ -182,6 +182,13 @@ impl ResolvedContext {
         check_route(settings, providers, &self.route)?;
         let tools = settings.policy.tools.as_ref();
         let forbidden = self.named_server_tools().find(|name| !allows_tool(tools, name));
+        let forbidden = forbidden.or_else(|| {
+            let is_allowed = |name: &str| {
+                let (connection, tool) = name.split_once('.').unwrap_or((name, ""));
+                allows_remote(tools, connection, tool)
+            };
+            self.tools.iter().map(String::as_str).find(|name| !is_allowed(name))
+        });
         forbidden.map_or(Ok(()), |name| Err(Restriction::Tool(name.to_owned())))
     }
 
@@ -193,6 +200,7 @@ impl ResolvedContext {
         self.settings.hosted_tools.retain(|tool| allows_tool(tools, tool.type_name()));
         self.client_tools
             .retain(|tool| tool.executed_by == ExecutedBy::Client || allows_tool(tools, &tool.name));
+        self.remote_tools.retain(|tool| allows_remote(tools, &tool.connection, tool.tool_name()));
         self.allowed_tools = tools.cloned();
         self
     }
@@ -212,6 +220,11 @@ impl ResolvedContext {
         let hosted = self.settings.hosted_tools.iter().map(|tool| tool.type_name());
         hosted.chain(by_server.into_iter().map(|tool| tool.name.as_str())).chain(choice)
     }
+}
+
+/// True if a list of a policy allows a tool of a connection, by the connection's id or by the tool's full name.
+fn allows_remote(allowed: Option<&Vec<String>>, connection: &str, tool: &str) -> bool {
+    includes(allowed, connection) || includes(allowed, &format!("{connection}.{tool}"))
 }
 
 fn allows_tool(allowed: Option<&Vec<String>>, name: &str) -> bool {

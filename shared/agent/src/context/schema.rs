@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{AgentContext, ContextKind, ConversationContext, Fallback, PromptLimits};
 use crate::{
+    connection::{Authentication, Connection, ConnectionTool},
     members::{Members, object, reference},
     mode::Mode,
     model::{
@@ -24,6 +25,7 @@ pub fn schema() -> Value {
         tagged::<AgentContext>(ContextKind::Agent),
         tagged::<ConversationContext>(ContextKind::Conversation),
         tagged::<Mode>(ContextKind::Mode),
+        tagged::<Connection>(ContextKind::Connection),
     ];
     let any: Vec<Value> = kinds.iter().map(|(name, _)| reference(name)).collect();
     let others = [
@@ -35,6 +37,8 @@ pub fn schema() -> Value {
         named::<PromptLimits>(),
         named::<Prices>(),
         named::<Fallback>(),
+        named::<Authentication>(),
+        named::<ConnectionTool>(),
     ];
     let all: Map<String, Value> =
         kinds.into_iter().chain(others).map(|(name, schema)| (name.to_owned(), schema)).collect();

@@ -87,7 +87,7 @@ fn seeded() -> Defaults {
 
 #[test]
 fn defaults_are_valid() {
-    let Defaults { agent, conversation, named_agents } = seeded();
+    let Defaults { agent, conversation, named_agents, .. } = seeded();
     assert_eq!(
         (&agent.id, &conversation.id),
         (&contracts::id::AgentContextId::built_in(), &contracts::id::ConversationContextId::built_in())
@@ -119,7 +119,7 @@ fn defaults_are_valid_with_every_server_tool() {
     let mut tools = built_in();
     tools.extend(diagnostics(Sleep::new(|_| std::future::ready(()))));
     let names: Vec<&str> = tools.iter().map(|tool| tool.definition().name.as_str()).collect();
-    let Defaults { agent, conversation, named_agents } = seeded();
+    let Defaults { agent, conversation, named_agents, .. } = seeded();
     let agents = [vec![agent], named_agents].concat().into_iter().map(Document::AgentContext);
     let expected: Vec<Document> = agents.chain([Document::ConversationContext(conversation)]).collect();
     assert_eq!(parse_documents(DEFAULTS, &catalog(), &names, &[]).unwrap(), expected);
@@ -163,12 +163,13 @@ fn former_name_of_prompt_limits_is_read_and_not_written() {
 fn every_member_round_trips() {
     let full = json!({
         "Kind": "conversation", "Id": "c", "Name": "Full", "ModelName": "m", "System": "s", "Temperature": 0.7,
-        "TopP": 0.9, "MaxOutputTokens": 4000, "ReasoningEffort": "max", "Verbosity": "low", "ServiceTier": "flex",
+        "TopP": 0.9, "MaxOutputTokens": 4000, "ReasoningEffort": "max", "ReasoningSummary": "auto", "Verbosity": "low", "ServiceTier": "flex",
         "ParallelToolCalls": false, "DefaultMode": "ddr_authoring",
         "TextFormat": {
             "Name": "verdict", "Description": "d", "Strict": false, "Schema": { "type": "object", "properties": {} },
         },
         "ClientTools": [with(with(tool("t"), "Usage", "u"), "Strict", false)], "ToolChoiceName": "t",
+        "Tools": ["tickets"],
         "HostedTools": [
             { "Type": "web_search", "SearchContextSize": "low", "AllowedDomains": ["docs.rs"] },
             { "Type": "file_search", "VectorStoreIds": ["vs_1"], "MaxNumResults": 5 },
@@ -194,8 +195,8 @@ fn every_member_round_trips() {
     });
     assert_eq!(serde_json::to_value(&parse(&full).unwrap()[0]).unwrap(), full);
     let full = json!({
-        "Kind": "agent", "Id": "a", "Name": "Full", "DefaultConversationContextId": "c",
-        "ClientTools": [with(tool("t"), "Strict", false)],
+        "Kind": "agent", "Id": "a", "Name": "Full", "Description": "Does all.", "DefaultConversationContextId": "c",
+        "ClientTools": [with(tool("t"), "Strict", false)], "Tools": ["tickets.create_ticket"],
     });
     assert_eq!(serde_json::to_value(&parse(&full).unwrap()[0]).unwrap(), full);
 }

@@ -10,13 +10,21 @@ use super::{
 };
 use crate::{
     fault::{FaultCollector, Faults},
-    members::{INVALID_NAME, MAX_TOOL_DESCRIPTION_CHARS, is_valid_name},
+    members::{INVALID_NAME, is_valid_name},
     model::model_settings::{ModelSettings, TextFormat},
     tool::{self, Definition, ExecutedBy},
 };
 
-/// The most tools that a turn's options may declare. Those of contexts, modes and the server come on top.
-pub const MAX_OPTION_TOOLS: usize = 48;
+/// The most tools that a turn's options may declare, as at OpenAI. Of those of contexts, modes and the server, a request has
+/// as many as fit beside them.
+pub const MAX_OPTION_TOOLS: usize = 128;
+/// The size of the descriptions of these tools together.
+const MAX_DESCRIPTION_BYTES: usize = 64 * 1024;
+/// The most texts before which a reply ends, and their size, as at OpenAI and Anthropic.
+const MAX_STOPS: usize = 4;
+const MAX_STOP_BYTES: usize = 256;
+/// `MaxOutputTokens` of options. A client may ask for a single token to test a connection.
+const MIN_OUTPUT_TOKENS: u32 = 1;
 
 /// Checks the options of a turn.
 ///
@@ -36,10 +44,13 @@ pub fn check_options(options: &TurnOptions) -> Result<(), Faults> {
         }
         let is_first = tools.iter().take(n).all(|other| other.name != function.name);
         faults.require(is_first, format!("tools[{n}].name"), "is the name of another tool");
-        let fits = function.description.chars().nth(MAX_TOOL_DESCRIPTION_CHARS).is_none();
-        let rule = format_args!("must have at most {MAX_TOOL_DESCRIPTION_CHARS} characters");
-        faults.require(fits, format!("tools[{n}].description"), rule);
     }
+    let descriptions: usize = tools.iter().map(|tool| tool.description.len()).sum();
+    let rule = format_args!("must have descriptions of at most {MAX_DESCRIPTION_BYTES} bytes together");
+    faults.require(descriptions <= MAX_DESCRIPTION_BYTES, "tools", rule);
+    let fits = |stop: &String| !stop.is_empty() && stop.len() <= MAX_STOP_BYTES;
+    let rule = format_args!("must hold at most {MAX_STOPS} texts of at most {MAX_STOP_BYTES} bytes");
+    faults.require(options.stop.len() <= MAX_STOPS && options.stop.iter().all(fits), "stop", rule);
     if let Some(choice) = tool_choice {
         let is_offered = tools.iter().any(|tool| tool.name == *choice);
         faults.require(is_offered, "tool_choice", "must name one of the tools");
@@ -51,9 +62,9 @@ pub fn check_options(options: &TurnOptions) -> Result<(), Faults> {
         }
     }
     if let Some(tokens) = max_output_tokens {
-        let (min, max) = (MAX_OUTPUT_TOKENS.start(), MAX_OUTPUT_TOKENS.end());
-        let rule = format_args!("must be from {min} to {max}");
-        faults.require(MAX_OUTPUT_TOKENS.contains(tokens), "max_output_tokens", rule);
+        let max = MAX_OUTPUT_TOKENS.end();
+        let rule = format_args!("must be from {MIN_OUTPUT_TOKENS} to {max}");
+        faults.require((MIN_OUTPUT_TOKENS..=*max).contains(tokens), "max_output_tokens", rule);
     }
     for (name, number, range) in
         [("temperature", &options.temperature, TEMPERATURE), ("top_p", &options.top_p, TOP_P)]
@@ -67,6 +78,8 @@ pub fn check_options(options: &TurnOptions) -> Result<(), Faults> {
     let known = |value: &Option<String>, is_known: bool| value.is_none() || is_known;
     let effort = known(&options.reasoning_effort, settings.reasoning_effort.is_some());
     faults.require(effort, "reasoning.effort", "must be none, minimal, low, medium, high, xhigh or max");
+    let summary = known(&options.reasoning_summary, settings.reasoning_summary.is_some());
+    faults.require(summary, "reasoning.summary", "must be auto, concise or detailed");
     let verbosity = known(&options.verbosity, settings.verbosity.is_some());
     faults.require(verbosity, "text.verbosity", "must be low, medium or high");
     let tier = known(&options.service_tier, settings.service_tier.is_some());
@@ -88,7 +101,9 @@ impl ResolvedContext {
         }
         self.client_tools.retain(|own| options.tools.iter().all(|tool| tool.name != own.name));
         self.client_tools.extend(options.tools.iter().map(definition));
-        self.tool_choice = options.tool_choice.clone().or(self.tool_choice);
+        if options.tool_choice.is_some() || options.requires_tool {
+            self.tool_choice.clone_from(&options.tool_choice);
+        }
         self.settings = model_settings(self.settings, options);
         Ok(self)
     }
@@ -113,8 +128,13 @@ fn model_settings(own: ModelSettings, options: &TurnOptions) -> ModelSettings {
         top_p: options.top_p.as_ref().and_then(|n| n.as_f64()).or(own.top_p),
         max_output_tokens: options.max_output_tokens.or(own.max_output_tokens),
         reasoning_effort: parse(options.reasoning_effort.as_deref()).or(own.reasoning_effort),
+        reasoning_summary: parse(options.reasoning_summary.as_deref()).or(own.reasoning_summary),
         verbosity: parse(options.verbosity.as_deref()).or(own.verbosity),
-        text_format: format.or(own.text_format),
+        json_object: options.json_object,
+        text_format: format.or(own.text_format).filter(|_| !options.json_object),
+        requires_tool: options.requires_tool,
+        max_tool_calls: options.max_tool_calls.or(own.max_tool_calls),
+        stop: options.stop.clone(),
         service_tier: parse(options.service_tier.as_deref()).or(own.service_tier),
         parallel_tool_calls: options.parallel_tool_calls.or(own.parallel_tool_calls),
         hosted_tools: own.hosted_tools,
@@ -135,7 +155,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{context::defaults, model::model_settings::Effort, output_filter::AnswerFormat};
+    use crate::{
+        context::defaults,
+        model::model_settings::{Effort, ReasoningSummary},
+        output_filter::AnswerFormat,
+    };
 
     fn options(members: Value) -> TurnOptions {
         serde_json::from_value(members).unwrap()
@@ -151,12 +175,13 @@ mod tests {
         let tool = json!({"Name": "look", "Description": "Looks.", "Strict": false,
                           "Parameters": {"type": "object", "properties": {}}});
         let options = options(json!({"Model": "gpt-x", "Tools": [tool], "ToolChoice": "look",
-                                     "ReasoningEffort": "high", "Temperature": 0.5}));
+                                     "ReasoningEffort": "high", "ReasoningSummary": "concise", "Temperature": 0.5}));
         assert!(check_options(&options).is_ok());
         let turn = resolved().with_options(Some(&options)).unwrap();
         assert_eq!(turn.client_tools.last().unwrap().name, "look");
         assert_eq!((turn.tool_choice.as_deref(), turn.settings.temperature), (Some("look"), Some(0.5)));
         assert_eq!(turn.settings.reasoning_effort, Some(Effort::High));
+        assert_eq!(turn.settings.reasoning_summary, Some(ReasoningSummary::Concise));
         assert_eq!(turn.settings.answer_format(), AnswerFormat::Markdown);
         assert_eq!(resolved().with_options(None).unwrap(), resolved());
     }
@@ -172,7 +197,8 @@ mod tests {
         let tool = |name: &str| json!({"Name": name, "Description": "d", "Strict": true, "Parameters": {"type": "object"}});
         let faults = check_options(&options(json!({
             "Tools": [tool("a b"), tool("x"), tool("x")], "ToolChoice": "y", "Temperature": 3,
-            "MaxOutputTokens": 1, "ReasoningEffort": "huge", "Verbosity": "v", "ServiceTier": "t"
+            "MaxOutputTokens": 0, "Stop": [""], "ReasoningEffort": "huge", "ReasoningSummary": "s", "Verbosity": "v",
+            "ServiceTier": "t"
         })));
         let faults = faults.unwrap_err();
         let paths: Vec<&str> = faults.as_slice().iter().map(|fault| fault.path.as_str()).collect();
@@ -181,6 +207,7 @@ mod tests {
             "tools[2].name",
             "tool_choice",
             "max_output_tokens",
+            "stop",
             "temperature",
             "reasoning.effort",
             "text.verbosity",

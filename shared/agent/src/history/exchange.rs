@@ -1,6 +1,11 @@
 //! An earlier turn.
 
-use contracts::{Fingerprint, read::AgentSessionActiveFileRef, request::UserTurn, response::ToolOutcome};
+use contracts::{
+    Fingerprint,
+    read::AgentSessionActiveFileRef,
+    request::{ChatMessage, UserTurn},
+    response::ToolOutcome,
+};
 use protocol::{
     ancestry::ResolvedParent,
     session::SolutionContext,
@@ -8,6 +13,7 @@ use protocol::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::ancestry::{self, RenderedAncestry};
 use crate::{
     attachments::{self, Attachments},
     attempt::{
@@ -16,7 +22,7 @@ use crate::{
         prompt_state::{self, PromptState, SolutionTexts},
     },
     mode::Catalog,
-    model::{HistoryItem, Instruction, Message, ReplyItem},
+    model::{HistoryItem, Instruction, Message, ReplyItem, TextPart},
     outcome::Outcome,
     text::{indent, tokens},
     tool::{
@@ -55,6 +61,9 @@ pub struct Exchange {
     /// Names of its files, for a warning that they are not repeated.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub files: Vec<String>,
+    /// The messages that its client brought, which come before its own.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    ancestry: Vec<ChatMessage>,
     instruction: Instruction,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     attachments: Option<Attachments>,
@@ -66,6 +75,9 @@ pub struct Exchange {
     rounds: Vec<Round>,
     /// The answer, or a note that there is none.
     answer: String,
+    /// The parts of the answer, if one of them has a phase.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    answer_parts: Vec<TextPart>,
     /// True if the turn ended without an answer.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub is_unanswered: bool,
@@ -89,6 +101,7 @@ impl Exchange {
             None => TurnWork::unanswered(turn, outcome.rounds(), outcome.report.chain_solution)?,
             Some(answer) => TurnWork {
                 answer,
+                answer_parts: outcome.answer_parts().to_vec(),
                 is_unanswered: false,
                 rounds: outcome.rounds(),
                 context_block: outcome.context_block().map(str::to_owned),
@@ -119,7 +132,16 @@ impl Exchange {
         refs: &[AgentSessionActiveFileRef],
         work: TurnWork,
     ) -> Self {
-        let TurnWork { answer, is_unanswered, rounds, context_block, solution, chain_mode, window } = work;
+        let TurnWork {
+            answer,
+            answer_parts,
+            is_unanswered,
+            rounds,
+            context_block,
+            solution,
+            chain_mode,
+            window,
+        } = work;
         let (attachments, names_block) =
             (Attachments::new(request, refs), attachments::names_block(request, refs));
         let instruction = Instruction::from_request(request);
@@ -127,6 +149,8 @@ impl Exchange {
             [Some(answer.as_str()), request.instruction.as_deref(), request.solution_context_text.as_deref()];
         let text_tokens: u32 =
             texts.into_iter().flatten().map(tokens).sum::<u32>().saturating_add(2 * MESSAGE_OVERHEAD_TOKENS);
+        let ancestry_tokens = ancestry::estimate(&request.ancestry);
+        let text_tokens = text_tokens.saturating_add(ancestry_tokens);
         let context_tokens = context_block.as_deref().map_or(0, tokens);
         let brief_rounds: u32 = rounds.iter().map(|round| round_tokens(&round.brief())).sum();
         let full_rounds: u32 = rounds.iter().map(round_tokens).sum();
@@ -148,6 +172,7 @@ impl Exchange {
             }),
             window,
             files: attachments::display_names(request, refs),
+            ancestry: request.ancestry.clone(),
             instruction,
             brief_tokens: text_tokens
                 .saturating_add(names_block.as_deref().map_or(0, tokens))
@@ -161,6 +186,7 @@ impl Exchange {
             names_block,
             rounds,
             answer,
+            answer_parts,
             is_unanswered,
             chain_mode,
         }
@@ -170,6 +196,18 @@ impl Exchange {
     #[must_use]
     pub fn tokens(&self, full: bool) -> u32 {
         if full { self.full_tokens.max(self.brief_tokens) } else { self.brief_tokens }
+    }
+
+    /// Drops the oldest of the messages that its client brought, so that it has about so many tokens less.
+    #[must_use]
+    pub fn with_less_ancestry(mut self, excess: u32) -> Self {
+        let before = ancestry::estimate(&self.ancestry);
+        let newest = ancestry::newest(&self.ancestry, before.saturating_sub(excess)).to_vec();
+        let dropped = before.saturating_sub(ancestry::estimate(&newest));
+        self.ancestry = newest;
+        self.brief_tokens = self.brief_tokens.saturating_sub(dropped);
+        self.full_tokens = self.full_tokens.saturating_sub(dropped);
+        self
     }
 
     /// Keeps only the brief form, if there is no budget for more.
@@ -220,14 +258,17 @@ impl Exchange {
             Some(attachments) => (attachments.files_block.clone(), attachments.parts.clone()),
             None => (self.names_block.clone(), Vec::new()),
         };
-        let mut items = vec![HistoryItem::Message(Message {
+        let RenderedAncestry { mut items, tool_outputs } =
+            ancestry::render(&self.ancestry, &self.mode, &mut *ids);
+        items.push(HistoryItem::Message(Message {
+            tool_outputs,
             instruction: self.instruction.clone(),
             context_block: self.context_block.clone().filter(|_| full),
             files_block,
             attachments: parts,
             update: prompt_state::join_updates([mode, solution]),
             ..Message::in_mode(&self.mode)
-        })];
+        }));
         for round in &self.rounds {
             let brief = has_long.then(|| round.brief());
             let round = brief.as_ref().unwrap_or(round);
@@ -237,11 +278,19 @@ impl Exchange {
         if let Some(mode) = &self.chain_mode {
             prompt_state.mode = Some(mode.clone());
         }
-        items.extend(
-            (!self.answer.trim().is_empty())
-                .then(|| HistoryItem::Reply(vec![ReplyItem::Text(self.answer.clone())])),
-        );
+        items.extend((!self.answer.trim().is_empty()).then(|| HistoryItem::Reply(self.answer_items())));
         items
+    }
+
+    /// Returns the messages of the answer: one for each part.
+    fn answer_items(&self) -> Vec<ReplyItem> {
+        if self.answer_parts.is_empty() {
+            return vec![ReplyItem::text(self.answer.as_str())];
+        }
+        TextPart::split(&self.answer_parts, &self.answer)
+            .filter(|(_, text)| !text.trim().is_empty())
+            .map(|(part, text)| ReplyItem::Text { text: text.to_owned(), phase: part.phase })
+            .collect()
     }
 }
 
@@ -256,6 +305,7 @@ pub fn unanswered_block(exchanges: &[Exchange]) -> Option<String> {
 /// The part of an earlier turn that comes from its outcome.
 struct TurnWork {
     answer: String,
+    answer_parts: Vec<TextPart>,
     is_unanswered: bool,
     rounds: Vec<Round>,
     context_block: Option<String>,
@@ -284,6 +334,7 @@ impl TurnWork {
             answer: format!(
                 "[NO_ANSWER]\nThis turn ended without an answer: {cause}. Its tool calls ran, and their effects remain."
             ),
+            answer_parts: Vec::new(),
             is_unanswered: true,
             rounds,
             context_block: None,

@@ -6,6 +6,7 @@
 //!
 //! The module does no I/O and knows no wire format.
 
+pub(crate) mod ancestry;
 pub mod compaction;
 mod exchange;
 mod fit;
@@ -15,6 +16,7 @@ pub mod snapshot;
 mod tests;
 mod walk;
 
+pub use ancestry::estimate as ancestry_tokens;
 pub use exchange::{Exchange, unanswered_block};
 pub use render::{RenderTarget, RenderedHistory, render};
 pub use walk::{AncestryWalk, LoadedHistory, Truncation};

@@ -1,15 +1,20 @@
 //! Renders the earlier turns for a request.
 
+use contracts::request::ChatMessage;
 use protocol::session::SolutionContext;
 
-use super::{Exchange, LoadedHistory, Truncation, fit};
+use super::{
+    Exchange, LoadedHistory, Truncation,
+    ancestry::{self, RenderedAncestry},
+    fit,
+};
 use crate::{
     attempt::{
         history_window::{HistorySummary, HistoryWindow},
         prompt_state::PromptState,
     },
     mode::Catalog,
-    model::HistoryItem,
+    model::{HistoryItem, ToolOutput},
     tool::rounds::{CallIds, ReplayTarget},
 };
 
@@ -26,6 +31,8 @@ pub struct RenderTarget<'a> {
     pub model: ReplayTarget<'a>,
     /// Token budget for the earlier turns.
     pub token_budget: u32,
+    /// The messages that the turn's client brought. They come after the earlier turns.
+    pub ancestry: &'a [ChatMessage],
     /// The latest summary of the turns before the window.
     pub summary: Option<&'a HistorySummary>,
     /// True if only the names of files are included, because the provider can't read one of them.
@@ -37,6 +44,8 @@ pub struct RenderTarget<'a> {
 pub struct RenderedHistory {
     /// Messages and replies, in order.
     pub items: Vec<HistoryItem>,
+    /// The results of the last reply's calls, which the turn's own message brings.
+    pub tool_outputs: Vec<ToolOutput>,
     /// The call ids in them.
     pub call_ids: CallIds,
     /// Estimated tokens of the items.
@@ -57,7 +66,10 @@ pub struct RenderedHistory {
 pub fn render(history: &LoadedHistory, target: RenderTarget<'_>, catalog: &Catalog) -> RenderedHistory {
     let LoadedHistory { exchanges, truncation, window: previous, solution_texts, excluded, .. } = history;
     let starts_at_window = *truncation != Truncation::TokenBudget;
-    let fitted = fit::fit(exchanges, previous.as_ref(), starts_at_window, target.token_budget, target.depth);
+    let brought = ancestry::newest(target.ancestry, target.token_budget);
+    let brought_tokens = ancestry::estimate(brought);
+    let token_budget = target.token_budget.saturating_sub(brought_tokens);
+    let fitted = fit::fit(exchanges, previous.as_ref(), starts_at_window, token_budget, target.depth);
     let fitted =
         if target.omits_files { fit::FittedWindow { full_from: target.depth, ..fitted } } else { fitted };
     let included = || exchanges.iter().filter(|exchange| exchange.depth >= fitted.from);
@@ -94,13 +106,17 @@ pub fn render(history: &LoadedHistory, target: RenderTarget<'_>, catalog: &Catal
             (&mut call_ids, target.model),
         ));
     }
+    let RenderedAncestry { items: brought, tool_outputs } =
+        ancestry::render(brought, target.mode, &mut call_ids);
+    items.extend(brought);
     if let Some(HistoryItem::Message(first)) = items.first_mut() {
         first.earlier_turns_block = window.earlier_turns_block();
     }
     RenderedHistory {
         items,
+        tool_outputs,
         call_ids,
-        tokens: fitted.tokens,
+        tokens: fitted.tokens.saturating_add(brought_tokens),
         prompt_state,
         next_window: match truncation {
             Truncation::Unreadable => previous.clone(),

@@ -21,7 +21,7 @@ use crate::{
     attempt::{AttemptState, history_window::HistoryWindow, prompt_state::SolutionTexts},
     context::PromptLimits,
     mode::Catalog,
-    model::{HistoryItem, Instruction, Message, ReplyItem, Wire},
+    model::{HistoryItem, Instruction, Message, MessagePhase, ReplyItem, TextPart, Wire},
     outcome::Outcome,
     tool::{
         self,
@@ -69,6 +69,7 @@ fn head(sequence: u64, mode: &str) -> Turn {
         spent: None,
         meters: Vec::new(),
         is_imported: false,
+        is_unstored: false,
         state: State::Running {
             lease_ends: Timestamp::from_millis(0),
             stage: Stage { round: 0, attempts: vec![attempt] },
@@ -177,6 +178,7 @@ fn now(sequence: u64, token_budget: u32) -> RenderTarget<'static> {
         solution: None,
         model: ReplayTarget { model: "m", provider: "", wire: Wire::Responses, includes_reasoning: false },
         token_budget,
+        ancestry: &[],
         summary: None,
         omits_files: false,
     }
@@ -218,8 +220,29 @@ fn turn_renders_instruction_then_rounds_then_answer() {
     assert_eq!((after.tool_outputs.len(), &after.update), (1, &None));
     assert_eq!((last.mode.as_str(), last.tool_outputs[0].call.call_id.as_str()), ("ddr_authoring", "c2"));
     assert!(last.update.as_deref().unwrap().starts_with("[MODE_INSTRUCTIONS: ddr_authoring]"));
-    assert_eq!(*answer, HistoryItem::Reply(vec![ReplyItem::Text("Found.".to_owned())]));
+    assert_eq!(*answer, HistoryItem::Reply(vec![ReplyItem::text("Found.")]));
     assert_eq!(rendered.prompt_state.mode.as_deref(), Some("ddr_authoring"));
+}
+
+#[test]
+fn phases_of_an_answer_are_stored_and_replayed() {
+    let part = |start, phase| TextPart { calls_before: 0, reasoning_before: 0, start, phase };
+    let (commentary, answer) = (Some(MessagePhase::Commentary), Some(MessagePhase::FinalAnswer));
+    let parts = [part(0, commentary), part(8, answer)];
+    let message = |text: &str, phase| ReplyItem::Text { text: text.to_owned(), phase };
+    for (parts, written, expected) in [
+        (&parts[..], "Looking.\n\nFound.", vec![message("Looking.", commentary), message("Found.", answer)]),
+        // The text was filtered after the reply.
+        (&parts, "Looking.\n\n{}", vec![message("Looking.\n\nFound.", answer)]),
+        (&[part(0, None)], "Looking.\n\nFound.", vec![message("Looking.\n\nFound.", None)]),
+    ] {
+        let result = TurnResult { answer: "Looking.\n\nFound.", ..TurnResult::default() };
+        let outcome = outcome(result).with_answer_parts(parts, written);
+        let stored = Outcome::from_json(&outcome.to_json()).unwrap();
+        let exchange = Exchange::new(&head(1, "general"), &request(&json!({})), &[], &stored).unwrap();
+        let rendered = render(&earlier(vec![exchange], None), now(2, 10_000), &catalog());
+        assert_eq!(rendered.items.last(), Some(&HistoryItem::Reply(expected)));
+    }
 }
 
 #[test]
@@ -280,7 +303,7 @@ fn turn_ended_during_tool_calls_renders_calls_and_note() {
         matches!(&last.tool_outputs[0].outcome, ToolOutcome::ErrorMessage(text) if text.contains("may have run"))
     );
     assert!(
-        matches!(note.as_slice(), [ReplyItem::Text(text)] if text.starts_with("[NO_ANSWER]")),
+        matches!(note.as_slice(), [ReplyItem::Text { text, .. }] if text.starts_with("[NO_ANSWER]")),
         "{note:?}"
     );
     assert_eq!(

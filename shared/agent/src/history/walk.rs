@@ -104,6 +104,9 @@ impl AncestryWalk {
         if is_newest && self.window.is_none() && exchange.depth >= self.cutoff {
             self.window.clone_from(&exchange.window);
         }
+        let excess =
+            self.brief_tokens.saturating_add(exchange.tokens(false)).saturating_sub(self.token_budget);
+        let exchange = if excess > 0 { exchange.with_less_ancestry(excess) } else { exchange };
         self.brief_tokens = self.brief_tokens.saturating_add(exchange.tokens(false));
         self.full_tokens = self.full_tokens.saturating_add(exchange.tokens(true));
         let is_taken = self.first.is_some() && self.newest_first.is_empty();

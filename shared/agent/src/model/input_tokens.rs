@@ -61,7 +61,7 @@ fn history_item(item: &HistoryItem) -> Size {
 
 fn reply_item(item: &ReplyItem) -> usize {
     match item {
-        ReplyItem::Text(text) => text.len(),
+        ReplyItem::Text { text, phase: _ } => text.len(),
         ReplyItem::Reasoning(reasoning) => reasoning.size(),
         ReplyItem::Hosted(call) => call.size(),
         ReplyItem::Call(call) => call.name.len().saturating_add(call.arguments.len()),

@@ -98,7 +98,13 @@ impl Instruction {
     /// Returns the instruction of a user's request.
     #[must_use]
     pub fn from_request(request: &UserTurn) -> Self {
-        request.instruction.clone().map_or(Self::FilesAlone, Self::User)
+        let has_files = !request.input_artifacts.is_empty() || !request.clipboard_images.is_empty();
+        match &request.instruction {
+            Some(text) => Self::User(text.clone()),
+            // Without an input of its own, the turn answers the results that its ancestry ends with.
+            None if !has_files && !request.ancestry.is_empty() => Self::ToolResults,
+            None => Self::FilesAlone,
+        }
     }
 }
 

@@ -28,6 +28,6 @@ pub use message::{Attachment, Instruction, Message};
 pub use observer::{Observer, RawPayloads};
 pub use port::Model;
 pub use protocol::price;
-pub use reply::{FunctionCall, HostedCall, Reasoning, Reply, ReplyItem, TextPart, ToolOutput};
+pub use reply::{FunctionCall, HostedCall, MessagePhase, Reasoning, Reply, ReplyItem, TextPart, ToolOutput};
 pub use request::{Chain, HistoryItem, Request, Tool};
 pub use wire::Wire;

@@ -25,6 +25,9 @@ pub struct ModelSettings {
     /// Effort of a reasoning model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<Effort>,
+    /// Summary of the reasoning to stream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_summary: Option<ReasoningSummary>,
     /// Length of the model's text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verbosity: Option<Verbosity>,
@@ -43,6 +46,18 @@ pub struct ModelSettings {
     /// The provider's guardrail that checks input and output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guardrail: Option<Guardrail>,
+    /// Set if the model must call a tool, whichever. Holds for the first call of a turn.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub requires_tool: bool,
+    /// Most calls of the provider's own tools in one reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tool_calls: Option<u32>,
+    /// Texts before which a reply ends.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stop: Vec<String>,
+    /// Set if the answer must be a JSON object of any form.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub json_object: bool,
     /// Set if an answer in JSON isn't put into a fence.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unfenced_json: bool,
@@ -52,7 +67,7 @@ impl ModelSettings {
     /// Returns the format of the answer.
     #[must_use]
     pub fn answer_format(&self) -> AnswerFormat {
-        let is_fenced = self.text_format.is_some() && !self.unfenced_json;
+        let is_fenced = (self.text_format.is_some() || self.json_object) && !self.unfenced_json;
         if is_fenced { AnswerFormat::Json } else { AnswerFormat::Markdown }
     }
 }
@@ -75,6 +90,18 @@ pub enum Effort {
     Xhigh,
     /// As much as the model can.
     Max,
+}
+
+/// Summary of a model's reasoning, as OpenAI names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReasoningSummary {
+    /// The most detailed one that the model has.
+    Auto,
+    /// Short.
+    Concise,
+    /// Long.
+    Detailed,
 }
 
 /// Length of the model's text, as the provider names it.
@@ -105,7 +132,7 @@ pub enum ServiceTier {
     Priority,
 }
 
-words!(Effort, Verbosity, ServiceTier);
+words!(Effort, ReasoningSummary, Verbosity, ServiceTier);
 
 table! {
     /// The JSON format that answers must have.

@@ -7,10 +7,17 @@ use contracts::Usage;
 
 use crate::model::CallMeter;
 
+/// The maximum size of the reasoning of a call that is passed on, in bytes.
+const MAX_REASONING_BYTES: usize = 256 << 10;
+
 /// Callbacks and results of one model call. It outlives the call, so the usage of a failed reply is known too.
 pub struct Observer<'a> {
     /// Receives the text while it is written. The reply has the complete text.
     pub deltas: &'a mut (dyn FnMut(&str) + Send),
+    /// Receives the reasoning while it is written, as far as the provider shows it.
+    pub reasoning: Option<&'a mut (dyn FnMut(&str) + Send)>,
+    /// The bytes of reasoning so far.
+    reasoning_bytes: usize,
     /// Receives the pause before a retry, and none when the retry starts.
     pub pauses: Option<&'a mut (dyn FnMut(Option<Duration>) + Send)>,
     /// Tokens used, if the provider reports them.
@@ -42,6 +49,8 @@ impl<'a> Observer<'a> {
     pub fn new(deltas: &'a mut (dyn FnMut(&str) + Send)) -> Self {
         Self {
             deltas,
+            reasoning: None,
+            reasoning_bytes: 0,
             pauses: None,
             usage: None,
             meter: CallMeter::default(),
@@ -49,6 +58,25 @@ impl<'a> Observer<'a> {
             failed_response_id: None,
             raw: None,
             failure: None,
+        }
+    }
+
+    /// Passes reasoning to `reasoning`.
+    #[must_use]
+    pub fn with_reasoning(self, reasoning: &'a mut (dyn FnMut(&str) + Send)) -> Self {
+        Self { reasoning: Some(reasoning), ..self }
+    }
+
+    /// Passes on a piece of reasoning. A blank line precedes a piece that starts a part. Drops what is beyond
+    /// 256 KiB of a call.
+    pub fn push_reasoning(&mut self, starts_part: bool, piece: &str) {
+        let Some(reasoning) = &mut self.reasoning else { return };
+        let gap = if starts_part && self.reasoning_bytes > 0 { "\n\n" } else { "" };
+        for text in [gap, piece].into_iter().filter(|text| !text.is_empty()) {
+            self.reasoning_bytes = self.reasoning_bytes.saturating_add(text.len());
+            if self.reasoning_bytes <= MAX_REASONING_BYTES {
+                reasoning(text);
+            }
         }
     }
 
@@ -106,5 +134,22 @@ impl<'a> Observer<'a> {
 impl std::fmt::Debug for Observer<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Observer").field("usage", &self.usage).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasoning_is_passed_on_in_parts_up_to_its_limit() {
+        let (mut passed, mut deltas) = (String::new(), |_: &str| {});
+        let mut reasoning = |piece: &str| passed.push_str(piece);
+        let mut observer = Observer::new(&mut deltas).with_reasoning(&mut reasoning);
+        for (starts_part, piece) in [(true, "Let"), (false, " me."), (true, "Now.")] {
+            observer.push_reasoning(starts_part, piece);
+        }
+        observer.push_reasoning(false, &"a".repeat(MAX_REASONING_BYTES));
+        assert_eq!(passed, "Let me.\n\nNow.");
     }
 }

@@ -29,7 +29,7 @@ pub struct Reply {
     pub hosted: Vec<HostedCall>,
 }
 
-/// The place of one of a reply's texts.
+/// The place of one of a reply's texts, and its phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct TextPart {
@@ -39,19 +39,85 @@ pub struct TextPart {
     pub reasoning_before: usize,
     /// Start in the reply's text, in bytes. A blank line separates it from the text before it.
     pub start: usize,
+    /// The phase, if the provider labels its messages.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub phase: Option<MessagePhase>,
+}
+
+impl TextPart {
+    /// Splits a text at its parts.
+    pub fn split<'a>(parts: &'a [Self], text: &'a str) -> impl Iterator<Item = (Self, &'a str)> {
+        let ends = parts.iter().skip(1).map(|next| next.start).chain([text.len()]);
+        parts.iter().zip(ends).filter_map(|(part, end)| {
+            let text = text.get(part.start..end)?;
+            Some((*part, text.strip_prefix("\n\n").filter(|_| part.start > 0).unwrap_or(text)))
+        })
+    }
+
+    /// Returns the parts for a form of their text. A text that was changed is one part, in the phase of the last one.
+    #[must_use]
+    pub fn of_form(parts: &[Self], text: &str, form: &str) -> Vec<Self> {
+        if text == form {
+            return parts.to_vec();
+        }
+        parts
+            .first()
+            .zip(parts.last())
+            .map_or_else(Vec::new, |(first, last)| vec![Self { start: 0, phase: last.phase, ..*first }])
+    }
+}
+
+/// The phase of a message, if its provider labels messages. A request that repeats the message repeats the phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MessagePhase {
+    /// Text between steps of the work.
+    Commentary,
+    /// The answer.
+    FinalAnswer,
+}
+
+impl MessagePhase {
+    /// Returns the phase of this name. `None` for an unknown one, which other providers would refuse.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Commentary, Self::FinalAnswer].into_iter().find(|phase| phase.name() == name)
+    }
+
+    /// Returns its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Commentary => "commentary",
+            Self::FinalAnswer => "final_answer",
+        }
+    }
 }
 
 /// An item of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplyItem {
-    /// Text.
-    Text(String),
+    /// A message.
+    Text {
+        /// The text.
+        text: String,
+        /// The phase, for a provider that labels its messages.
+        phase: Option<MessagePhase>,
+    },
     /// Reasoning.
     Reasoning(Reasoning),
     /// A call of one of the provider's tools.
     Hosted(HostedCall),
     /// A call of a function tool.
     Call(FunctionCall),
+}
+
+impl ReplyItem {
+    /// Creates a message without a phase.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into(), phase: None }
+    }
 }
 
 /// A call of one of the provider's tools, as the provider returned it.

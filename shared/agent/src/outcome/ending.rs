@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::{
     attempt::{RecoveryPoint, history_window::HistoryWindow},
+    model::TextPart,
     tool::rounds::{ModelCallInfo, Round},
 };
 
@@ -32,6 +33,9 @@ pub enum Ending {
         /// The model call that returned the answer.
         #[serde(skip_serializing_if = "Option::is_none")]
         model_call: Option<Box<ModelCallInfo>>,
+        /// The parts of the answer, if one of them has a phase.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        answer_parts: Vec<TextPart>,
     },
     /// An error.
     Failed {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, de};
 use super::{Ending, Outcome, Response, object::SCHEMA_VERSION};
 use crate::{
     attempt::{RecoveryPoint, history_window::HistoryWindow},
+    model::TextPart,
     tool::rounds::{ModelCallInfo, Round},
 };
 
@@ -37,6 +38,8 @@ struct OutcomeFields {
     #[serde(default)]
     model_call: Option<Box<ModelCallInfo>>,
     #[serde(default)]
+    answer_parts: Vec<TextPart>,
+    #[serde(default)]
     partial: Option<String>,
     #[serde(default)]
     recovery_point: Option<Box<RecoveryPoint>>,
@@ -63,6 +66,7 @@ impl<'de> Deserialize<'de> for Outcome {
                 history_window: fields.history_window,
                 context_block: fields.context_block,
                 model_call,
+                answer_parts: fields.answer_parts,
             },
             Kind::Failed => Ending::Failed { tool_rounds, model_call, partial: fields.partial },
             Kind::Suspended => {

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::{Ending, Response};
 use crate::{
     attempt::{RecoveryPoint, history_window::HistoryWindow},
+    model::TextPart,
     text::excerpt::excerpt_of,
     tool::rounds::{ModelCallInfo, Round},
 };
@@ -53,6 +54,7 @@ impl Outcome {
                 history_window: None,
                 context_block: None,
                 model_call: None,
+                answer_parts: Vec::new(),
             },
         }
     }
@@ -82,6 +84,27 @@ impl Outcome {
             *context_block = block;
         }
         self
+    }
+
+    /// Sets the parts of the answer, whose text was `written` before it was filtered. Applies to an answer only.
+    #[must_use]
+    pub fn with_answer_parts(mut self, parts: &[TextPart], written: &str) -> Self {
+        let answer = self.response.answer_text().unwrap_or_default();
+        if let Ending::Completed { answer_parts, .. } = &mut self.ending
+            && parts.iter().any(|part| part.phase.is_some())
+        {
+            *answer_parts = TextPart::of_form(parts, written, &answer);
+        }
+        self
+    }
+
+    /// Returns the parts of the answer, if one of them has a phase.
+    #[must_use]
+    pub fn answer_parts(&self) -> &[TextPart] {
+        match &self.ending {
+            Ending::Completed { answer_parts, .. } => answer_parts,
+            Ending::Failed { .. } | Ending::Suspended { .. } => &[],
+        }
     }
 
     /// Sets the tool rounds of a failed turn.

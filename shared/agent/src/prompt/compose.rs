@@ -57,7 +57,11 @@ pub fn compose(
     let request = Request {
         provider: spec.route.provider.clone(),
         model: spec.route.model.clone(),
-        settings: ModelSettings { hosted_tools, ..spec.settings.clone() },
+        settings: ModelSettings {
+            hosted_tools,
+            requires_tool: spec.settings.requires_tool && may_force,
+            ..spec.settings.clone()
+        },
         identifiers: Some(Identifiers::for_turn(turn)),
         store: conversation.provider_stores(),
         chain,
@@ -86,7 +90,11 @@ fn incremental_message(
         prompt_state.update_solution(solution_hash, &solution_texts),
     ];
     let message = match &state.rounds.last {
-        Some(round) => Message { tool_outputs: round.outputs(), ..Message::in_mode(mode) },
+        Some(round) => Message {
+            tool_outputs: round.outputs(),
+            instruction: round.next_instruction(),
+            ..Message::in_mode(mode)
+        },
         None => Message {
             earlier_turns_block: conversation.loaded.unanswered.as_deref().and_then(unanswered_block),
             ..user_message(mode, conversation.loaded.request.as_ref(), spec, state)
@@ -122,7 +130,12 @@ fn full_conversation(
         prompt_state.update_solution(solution_hash, &solution_texts),
     ];
     let first = user_message(&turn.mode, conversation.loaded.request.as_ref(), spec, state);
-    let mut message = Message { update: prompt_state::join_updates(update), earlier_turns_block, ..first };
+    let mut message = Message {
+        tool_outputs: rendered.tool_outputs,
+        update: prompt_state::join_updates(update),
+        earlier_turns_block,
+        ..first
+    };
     let rounds = state.rounds.for_replay(state.effects.mode(turn));
     for round in &rounds {
         history.push(HistoryItem::Message(message));

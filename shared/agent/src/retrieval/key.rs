@@ -30,6 +30,8 @@ pub const PATH: &str = "Path";
 pub const LINE_START: &str = "LineStart";
 /// Its last line.
 pub const LINE_END: &str = "LineEnd";
+/// The page of a source with pages, from 1.
+pub const PAGE: &str = "Page";
 /// The symbol that the code declares.
 pub const SYMBOL: &str = "Symbol";
 /// The kind of that symbol.
@@ -42,8 +44,13 @@ pub const SOURCE_SHA256: &str = "SourceSha256";
 pub const CONTENT_HASH: &str = "ContentHash";
 /// The model that made its vector.
 pub const EMBEDDING_MODEL: &str = "EmbeddingModel";
+/// The agents whose turns may have the chunk, a list of their ids. Absent: every agent of the org.
+pub const AGENT_CONTEXT_IDS: &str = "AgentContextIds";
 /// The chunk's text.
 pub const TEXT: &str = "Text";
+
+/// The version and the chunk length of the splitter that made the chunk. Not for conditions.
+pub const SPLITTER: &str = "Splitter";
 
 /// Every documented key.
 pub const ALL: &[&str] = &[
@@ -62,12 +69,14 @@ pub const ALL: &[&str] = &[
     PATH,
     LINE_START,
     LINE_END,
+    PAGE,
     SYMBOL,
     SYMBOL_TYPE,
     LABEL_SLUGS,
     SOURCE_SHA256,
     CONTENT_HASH,
     EMBEDDING_MODEL,
+    AGENT_CONTEXT_IDS,
     TEXT,
 ];
 

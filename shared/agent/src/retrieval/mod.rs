@@ -6,10 +6,16 @@
 
 pub mod context_block;
 pub mod key;
+pub mod passages;
+pub mod question;
 
 use std::{future::Future, time::Duration};
 
-use contracts::{ContentHash, id::OrgId, request::RagCondition};
+use contracts::{
+    ContentHash,
+    id::{AgentContextId, OrgId},
+    request::RagCondition,
+};
 use serde::{Deserialize, Serialize};
 
 /// The maximum number of chunks that a turn includes at once and lists. With this bound a turn's stored end stays
@@ -43,8 +49,8 @@ pub trait Retrieval: Send + Sync {
         deadline: Duration,
     ) -> impl Future<Output = Result<Vec<f32>, Error>> + Send;
 
-    /// Returns the chunks nearest to a question, best first. Only chunks of the org that match the scope are
-    /// returned. It ends within `deadline`.
+    /// Returns the chunks nearest to a question, best first. Only chunks of the org that the agent may have and
+    /// that match the scope are returned. It ends within `deadline`.
     fn search(
         &self,
         search: &Search<'_>,
@@ -118,6 +124,9 @@ pub struct DefaultSources {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Sources {
+    /// The agent of the turn. `None` in the spec of an older version, whose turn gets what every agent may have.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub agent: Option<AgentContextId>,
     /// The collection of the vector database.
     pub collection: String,
     /// The model that made its vectors.
@@ -154,6 +163,8 @@ impl Hint {
 pub struct Search<'a> {
     /// The tenant, from the verified caller.
     pub org: &'a OrgId,
+    /// The agent of the turn. With none, only chunks that every agent may have are returned.
+    pub agent: Option<&'a AgentContextId>,
     /// The collection.
     pub collection: &'a str,
     /// The question as text.
@@ -162,14 +173,16 @@ pub struct Search<'a> {
     pub scope: &'a [RagCondition],
     /// The ranking hints.
     pub hints: &'a [Hint],
-    /// The number of chunks to return.
+    /// The maximum number of passages to return.
     pub chunks: u32,
+    /// The maximum number of their tokens together.
+    pub tokens: u32,
 }
 
 /// The result of a search.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SearchResult {
-    /// The chunks, best first.
+    /// The passages, best first, within the limits of the search.
     pub chunks: Vec<Chunk>,
     /// Conditions of the scope that had no effect or a limited one.
     pub warnings: Vec<ScopeWarning>,
@@ -194,7 +207,7 @@ pub enum ScopeWarning {
     Incomplete,
 }
 
-/// A chunk that a search found.
+/// A chunk that a search found, or a passage of neighbouring chunks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chunk {
     /// The chunk's id in the vector database.
@@ -211,10 +224,27 @@ pub struct Chunk {
     pub end_line: u32,
     /// The content hash of its text.
     pub content_hash: ContentHash,
-    /// Its similarity as the database ranks it; greater is nearer.
+    /// Its similarity to the question; greater is nearer.
     pub score: f32,
+    /// The headings above it, or the name of its section.
+    pub section: Option<String>,
+    /// Its page, in a source with pages.
+    pub page: Option<u32>,
+    /// Its position among the chunks of its source, if its indexer recorded one.
+    pub parts: Option<Parts>,
     /// Its text.
     pub text: String,
+}
+
+/// The position of a passage among the chunks of its source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts {
+    /// The index of its first chunk, from 0.
+    pub first: u32,
+    /// The index of its last chunk.
+    pub last: u32,
+    /// The number of chunks of the source.
+    pub total: u32,
 }
 
 /// A retrieval failure. No variant carries a provider's message (I14).

@@ -23,7 +23,7 @@ pub fn excerpt_of(text: &str) -> Excerpt {
 
 /// Returns a session's default name: the first line of its first instruction that says something, without Markdown.
 ///
-/// Code blocks and greetings are skipped if another line follows. A longer line is cut after its first sentence, or
+/// Code blocks, greetings, and what a coding agent puts before its user's words are skipped if another line follows. A longer line is cut after its first sentence, or
 /// else after a word. Control and direction characters are removed, as in a title.
 ///
 /// # Examples
@@ -36,7 +36,8 @@ pub fn excerpt_of(text: &str) -> Excerpt {
 pub fn session_name(instruction: Option<&str>) -> String {
     let text = instruction.unwrap_or_default();
     let has_word = |line: &String| line.contains(char::is_alphanumeric);
-    let line = prose_lines(text).map(plain_line).find(|line| is_telling(line));
+    let said = Some(after_agent_blocks(text)).filter(|said| !said.is_empty()).unwrap_or(text);
+    let line = prose_lines(said).map(plain_line).find(|line| is_telling(line));
     let line = line.or_else(|| text.lines().map(plain_line).find(has_word));
     // An instruction without letters and digits is its own name.
     let line = line.or_else(|| text.lines().map(one_line).find(|line| !line.is_empty()));
@@ -95,6 +96,23 @@ const GREETINGS: [&str; 10] = [
     "good evening",
     "dear all",
 ];
+
+/// Returns the text after the blocks that a coding agent puts before its user's words, such as `<environment_context>` or
+/// `<system-reminder>`. Their names have two words, unlike those of HTML.
+fn after_agent_blocks(text: &str) -> &str {
+    let block = |text: &str| -> Option<usize> {
+        let (name, _) = text.strip_prefix('<')?.split_once('>')?;
+        let is_name =
+            name.contains(['_', '-', ' ']) && name.chars().all(|c| c.is_alphabetic() || "_- ".contains(c));
+        let end = format!("</{}>", Some(name).filter(|_| is_name)?);
+        Some(text.find(&end)?.saturating_add(end.len()))
+    };
+    let mut rest = text.trim_start();
+    while let Some(after) = block(rest).and_then(|end| rest.get(end..)) {
+        rest = after.trim_start();
+    }
+    rest
+}
 
 /// Returns the lines outside of fenced code blocks.
 fn prose_lines(text: &str) -> impl Iterator<Item = &str> {
@@ -180,6 +198,13 @@ mod tests {
             ("> quoted\nanswer", "quoted"),
             ("???", "???"),
             ("2 + 2", "2 + 2"),
+            ("<environment_context>\n<cwd>/a</cwd>\n</environment_context>\n\nFix it", "Fix it"),
+            (
+                "<system-reminder>\nBe kind.\n</system-reminder>\n<user_instructions>x</user_instructions> Fix it",
+                "Fix it",
+            ),
+            ("<system-reminder>Be kind.</system-reminder>", "<system-reminder>Be kind.</system-reminder>"),
+            ("<b>Fix</b> it", "<b>Fix</b> it"),
             ("Fix\u{202e} the\tbuild\u{7}", "Fix the build"),
             ("\u{2066}\u{0}\n\u{1b}[2K???", "[2K???"),
             ("\u{202e}\u{1b}", "Untitled session"),

@@ -5,7 +5,10 @@
 
 use serde_json::{Map, Value};
 
-use super::schema::{Schema, SchemaViolations};
+use super::{
+    Limits,
+    schema::{Schema, SchemaViolations},
+};
 
 /// The reason arguments didn't reach the tool. The texts are for the model.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,6 +40,15 @@ pub(super) fn parse(text: &str, schema: &Schema, max_bytes: usize) -> Result<Val
     };
     schema.check(&value).map_err(ArgumentError::SchemaViolations)?;
     Ok(value)
+}
+
+/// Parses the arguments of a call of a tool with this schema, for a call outside a turn.
+///
+/// # Errors
+/// Returns the fault, worded for a model.
+pub fn parse_arguments(text: &str, schema: &Value, limits: &Limits) -> Result<Value, String> {
+    let schema = Schema::compile(schema)?;
+    parse(text, &schema, limits.argument_bytes).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

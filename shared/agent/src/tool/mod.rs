@@ -16,6 +16,7 @@ mod effect_limits;
 mod fake_tool;
 mod limits;
 mod registry;
+pub mod remote;
 pub mod result_validation;
 mod results_block;
 pub mod rounds;
@@ -26,6 +27,7 @@ mod selection;
 mod server_tool;
 pub mod timer;
 
+pub use arguments::parse_arguments;
 pub use built_in::{AGENT_CHANGE_MODE, SEARCH_CONTEXT, built_in};
 pub use check::{DefinitionFault, check, schema_faults};
 pub use definition::{Definition, ExecutedBy};
@@ -34,10 +36,11 @@ pub use limits::Limits;
 pub use registry::Registry;
 pub use results_block::results_block;
 pub use routing::route_calls;
-pub use run::{ExecutedCall, run_calls};
+pub use run::{ExecutedCall, OfferedTools, RemoteRunner, ValidRemoteCall, run_calls};
 pub use schema::matches_schema;
 pub use selection::{
-    DroppedTool, MAX_TOOLS, ToolSelection, select_tools, to_model_tools, usage_metadata_block,
+    DroppedTool, MAX_TOOLS, ToolSelection, add_remote_tools, select_tools, to_model_tools,
+    usage_metadata_block,
 };
 pub use server_tool::{
     AvailableMode, Effect, PublishFile, ServerTool, StageMode, ToolError, ToolInput, ToolSuccess, TurnFacts,

@@ -122,8 +122,16 @@ codes! {
     ConversationContextNotFound = 404, Never;
     /// There is no such mode, for this caller.
     ModeNotFound = 404, Never;
+    /// There is no such connection, for this caller.
+    ConnectionNotFound = 404, Never;
     /// There is no such version of the context, or it is a deletion.
     ContextVersionNotFound = 404, Never;
+    /// There is no such document, for this caller.
+    KnowledgeNotFound = 404, Never;
+    /// The org has as many documents as it may have; delete one first.
+    KnowledgeFull = 409, Never;
+    /// The deployment has no vector database to index documents in; an operator must act.
+    KnowledgeNotConfigured = 409, Never;
     /// The org's policy doesn't allow a model, provider, tool or file of the turn; nothing was started.
     ForbiddenByPolicy = 403, Never;
     /// An operator has disabled the org, or a user, agent or model of the turn; nothing was started.

@@ -1,13 +1,14 @@
-//! Operations on contexts and modes, with the tag `Agents`. All kinds have the same operations, but modes have no rollouts.
+//! Operations on contexts, modes and connections, with the tag `Agents`. All kinds have the same operations, but modes and
+//! connections have no rollouts.
 
 use super::{
-    error_groups::{AGENT, ANYWHERE, BODY, CONVERSATION, MODE, PRECONDITION, VERSION},
-    operation::{Body, Link, Method, Operation, ResponseKind},
+    error_groups::{AGENT, ANYWHERE, BODY, CONNECTION, CONVERSATION, MODE, PRECONDITION, VERSION},
+    operation::{Body, Link, Method, Operation, ResponseKind, operations as list},
     parameters::Parameter,
 };
 use crate::{
-    read::{Context, ContextVersion},
-    request::{RollbackRequest, RolloutRequest},
+    read::{ConnectionSecret, Context, ContextVersion, ToolTrial},
+    request::{ConnectionSecretRequest, RollbackRequest, RolloutRequest, ToolTrialRequest},
     schema::Schema,
 };
 
@@ -42,16 +43,16 @@ impl ContextOperations {
 }
 
 /// The operations of every kind.
-pub(super) const KINDS: [&ContextOperations; 3] = [&AGENTS, &CONVERSATION_CONTEXTS, &MODES];
+pub(super) const KINDS: [&ContextOperations; 4] = [&AGENTS, &CONVERSATION_CONTEXTS, &MODES, &CONNECTIONS];
 
 /// Defines the operations of a kind: the path of its list, its error, its name in texts, the ids of its operations, its
-/// path parameter, a built-in one, what follows from a deletion, and its rollout.
+/// path parameter, where lists and reads have built-in ones, who may write it, what follows from a deletion, and its rollout.
 macro_rules! operations {
     (
         $base:literal, $not_found:expr, $one:literal, $many:literal,
         $list:literal, $read:literal, $put:literal, $delete:literal, $versions:literal, $version:literal,
         $roll_back:literal, $param:expr, $param_name:literal,
-        $built_in:literal, $deleted:literal, $roll_out:expr
+        $built_in_last:literal, $or_built_in:literal, $writers:literal, $deleted:literal, $roll_out:expr
     ) => {
         ContextOperations {
             list: Operation {
@@ -61,8 +62,8 @@ macro_rules! operations {
                 tag: "Agents",
                 summary: concat!("List ", $many),
                 description: concat!(
-                    "Returns the ", $many, " of the caller's org by id, without their contents. Those that ship \
-                    with the service and that the org has not replaced come last. For operators and agent editors."
+                    "Returns the ", $many, " of the caller's org by id, without their contents.", $built_in_last,
+                    " For operators and agent editors."
                 ),
                 parameters: &[Parameter::PAGE_SIZE, Parameter::CONTINUATION_TOKEN],
                 body: None,
@@ -80,8 +81,8 @@ macro_rules! operations {
                 tag: "Agents",
                 summary: concat!("Read ", $one),
                 description: concat!(
-                    "Returns ", $one, " of the caller's org with its content, or else the built-in one, such as \
-                    `", $built_in, "`. The `ETag` identifies version and content. For operators and agent editors."
+                    "Returns ", $one, " of the caller's org with its content", $or_built_in, ". The `ETag` identifies \
+                    version and content. For operators and agent editors."
                 ),
                 parameters: &[$param, Parameter::IF_NONE_MATCH],
                 body: None,
@@ -98,7 +99,7 @@ macro_rules! operations {
                 description: concat!(
                     "Creates or replaces ", $one, ". All errors in the content are returned at once, each with its \
                     member. Every change is a new version; the same content again changes nothing. Turns see the \
-                    change within a minute. For operators and agent editors."
+                    change within a minute. ", $writers
                 ),
                 parameters: &[$param, Parameter::IF_MATCH, Parameter::IF_NONE_MATCH],
                 body: Some(Body::Context),
@@ -114,7 +115,7 @@ macro_rules! operations {
                 summary: concat!("Delete ", $one),
                 description: concat!(
                     "Deletes ", $one, " and returns what it was. Its versions stay, and a rollback restores it. ",
-                    $deleted, " For operators and agent editors."
+                    $deleted, " ", $writers
                 ),
                 parameters: &[$param, Parameter::IF_MATCH],
                 body: None,
@@ -155,9 +156,10 @@ macro_rules! operations {
                 path: concat!($base, "/{", $param_name, "}/rollback"),
                 tag: "Agents",
                 summary: concat!("Roll ", $one, " back"),
-                description: "Restores the content of an earlier version, as a new version, also of a deleted \
-                    one. The content is validated again, because the deployment may have changed. For \
-                    operators and agent editors.",
+                description: concat!(
+                    "Restores the content of an earlier version, as a new version, also of a deleted one. The content \
+                    is validated again, because the deployment may have changed. ", $writers
+                ),
                 parameters: &[$param, Parameter::IF_MATCH],
                 body: Some(Body::Json(Schema::of::<RollbackRequest>("RollbackRequest"))),
                 response: ResponseKind::Json(Schema::of::<Context>("Context")),
@@ -206,7 +208,9 @@ pub const AGENTS: ContextOperations = operations!(
     "rollBackAgent",
     Parameter::CONTEXT,
     "ContextId",
-    "default",
+    " Those that ship with the service and that the org has not replaced come last.",
+    ", or else the built-in one, such as `default`",
+    "For operators and agent editors.",
     "Its sessions stay readable and refuse new turns.",
     Some(roll_out!("/api/ai/agent/agents", AGENT, "an agent", "rollOutAgent"))
 );
@@ -226,7 +230,9 @@ pub const CONVERSATION_CONTEXTS: ContextOperations = operations!(
     "rollBackConversationContext",
     Parameter::CONTEXT,
     "ContextId",
-    "default",
+    " Those that ship with the service and that the org has not replaced come last.",
+    ", or else the built-in one, such as `default`",
+    "For operators and agent editors.",
     "Its sessions stay readable and refuse new turns.",
     Some(roll_out!(
         "/api/ai/agent/conversation-contexts",
@@ -251,7 +257,63 @@ pub const MODES: ContextOperations = operations!(
     "rollBackMode",
     Parameter::MODE_KEY,
     "ModeKey",
-    "general",
+    " Those that ship with the service and that the org has not replaced come last.",
+    ", or else the built-in one, such as `general`",
+    "For operators and agent editors.",
     "A built-in mode that it replaced applies again. Sessions that are in it go on without its instructions and tools.",
     None
 );
+
+/// Operations on connections.
+pub const CONNECTIONS: ContextOperations = operations!(
+    "/api/ai/agent/connections",
+    CONNECTION,
+    "a connection",
+    "connections",
+    "listConnections",
+    "readConnection",
+    "putConnection",
+    "deleteConnection",
+    "listConnectionVersions",
+    "readConnectionVersion",
+    "rollBackConnection",
+    Parameter::CONNECTION,
+    "ContextId",
+    "",
+    "",
+    "For operators.",
+    "New turns go on without its tools. Its secret stays.",
+    None
+);
+
+list![
+    SET_CONNECTION_SECRET = Operation {
+        id: "setConnectionSecret",
+        method: Method::Put,
+        path: "/api/ai/agent/connections/{ContextId}/secret",
+        tag: "Agents",
+        summary: "Replace a connection's secret",
+        description: "Stores the secret that the connection's `Authentication` sends. It can't be read again, and is sent \
+            only to the host that the connection has now: a connection that moves to another host needs it again. Turns \
+            use it within a minute. For operators.",
+        parameters: &[Parameter::CONNECTION],
+        body: Some(Body::Json(Schema::of::<ConnectionSecretRequest>("ConnectionSecretRequest"))),
+        response: ResponseKind::Json(Schema::of::<ConnectionSecret>("ConnectionSecret")),
+        links: &[],
+        errors: &[ANYWHERE, BODY, CONNECTION],
+    },
+    TRY_TOOL = Operation {
+        id: "tryTool",
+        method: Method::Post,
+        path: "/api/ai/agent/connections/{ContextId}/try",
+        tag: "Agents",
+        summary: "Call a tool of a connection",
+        description: "Calls a tool once, as a turn would, and returns what came back. The call takes effect at the target. \
+            A failure of the target is an outcome and no error. For operators.",
+        parameters: &[Parameter::CONNECTION],
+        body: Some(Body::Json(Schema::of::<ToolTrialRequest>("ToolTrialRequest"))),
+        response: ResponseKind::Json(Schema::of::<ToolTrial>("ToolTrial")),
+        links: &[],
+        errors: &[ANYWHERE, BODY, CONNECTION],
+    },
+];

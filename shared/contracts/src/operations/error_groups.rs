@@ -83,6 +83,15 @@ pub(super) const CONVERSATION: &[ErrorCode] = &[ConversationContextNotFound];
 /// Errors of reading a mode.
 pub(super) const MODE: &[ErrorCode] = &[ModeNotFound];
 
+/// Errors of reading a connection.
+pub(super) const CONNECTION: &[ErrorCode] = &[ConnectionNotFound];
+
+/// Errors of reading a document for agents.
+pub(super) const KNOWLEDGE: &[ErrorCode] = &[KnowledgeNotFound];
+
+/// Errors of uploading one.
+pub(super) const KNOWLEDGE_UPLOAD: &[ErrorCode] = &[KnowledgeFull, KnowledgeNotConfigured, KnowledgeNotFound];
+
 /// Errors of reading a version of a context.
 pub(super) const VERSION: &[ErrorCode] = &[ContextVersionNotFound];
 

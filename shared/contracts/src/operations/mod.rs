@@ -16,6 +16,7 @@
 pub mod contexts;
 mod error_groups;
 mod history;
+mod knowledge;
 mod operation;
 mod parameters;
 mod payloads;
@@ -23,8 +24,10 @@ mod sessions;
 mod turns;
 mod usage;
 
+pub use contexts::{SET_CONNECTION_SECRET, TRY_TOOL};
 pub use error_groups::GATEWAY;
 pub use history::*;
+pub use knowledge::*;
 pub use operation::{Body, Function, Link, Method, Operation, ResponseKind};
 pub use parameters::{Parameter, ParameterLocation, Value};
 pub use payloads::*;
@@ -44,15 +47,25 @@ pub const TAGS: &[(&str, &str)] = &[
     ("Sessions", "Read, search, edit, fork, delete, export and import sessions, and read their turns."),
     (
         "Agents",
-        "Read, write and roll back agents, conversation contexts and modes. For operators and agent editors.",
+        "Read, write and roll back agents, conversation contexts, modes and connections. For operators and agent editors.",
     ),
+    ("Knowledge", "Give documents to the agents of an org. For operators and agent editors."),
     ("Payloads", "Read the full requests, answers and files of turns."),
     ("Usage", "Report what turns consumed, and limit it."),
 ];
 
 /// Returns every operation.
 pub fn all() -> impl Iterator<Item = &'static Operation> {
-    [turns::OPERATIONS, sessions::OPERATIONS, history::OPERATIONS, payloads::OPERATIONS, usage::OPERATIONS]
+    let tables = [
+        turns::OPERATIONS,
+        sessions::OPERATIONS,
+        history::OPERATIONS,
+        knowledge::OPERATIONS,
+        payloads::OPERATIONS,
+        usage::OPERATIONS,
+        contexts::OPERATIONS,
+    ];
+    tables
         .into_iter()
         .flatten()
         .copied()

@@ -1,7 +1,7 @@
 //! Path, query and header parameters, including the headers that hold members in the plain text encoding.
 
 use crate::{
-    id::MAX_ID_CHARS,
+    id::{MAX_CONNECTION_ID_CHARS, MAX_ID_CHARS},
     read::{TurnStatus, UsageGrouping},
     request::limits::{
         DEFAULT_PAGE_SIZE, MAX_CATEGORY_CHARS, MAX_MODE_CHARS, MAX_PAGE_SIZE, MAX_QUERY_CHARS,
@@ -92,11 +92,18 @@ impl Parameter {
         Self::path("Name", Value::Text(Some(1), None, None), "Name of the file, as in a `FileRef`.");
     pub const CONTEXT: Self =
         Self::path("ContextId", Value::Named("AgentContextId"), "Id of the context, chosen by the org.");
+    pub const CONNECTION: Self = Self::path(
+        "ContextId",
+        Value::Text(Some(1), Some(MAX_CONNECTION_ID_CHARS), Some("^[a-z][a-z0-9-]*$")),
+        "Id of the connection, chosen by the org.",
+    );
     pub const MODE_KEY: Self = Self::path(
         "ModeKey",
         Value::Text(None, Some(64), Some("^[a-z][a-z0-9]*(_[a-z0-9]+)*$")),
         "Key of the mode, as sessions show it.",
     );
+    pub const KNOWLEDGE: Self =
+        Self::path("KnowledgeId", text(64), "Id of the document, as its upload returned it.");
     pub const VERSION: Self = Self::path("Version", VERSION_NUMBER, "Number of the version, from 1.");
 
     pub const QUERY: Self = Self {

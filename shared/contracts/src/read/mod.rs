@@ -3,6 +3,7 @@
 //! These types hold data only. The code that fills them decides what the caller may see. An absent value is an
 //! absent member, never null. Deliberately absent: server state (phase, owner, lease), except in [`TurnRecords`].
 
+mod connection;
 mod context;
 mod cost;
 mod export;
@@ -23,6 +24,7 @@ mod usage_report;
 use serde::{Deserialize, Serialize};
 
 // Whole modules, so that a new type needs no line here.
+pub use connection::*;
 pub use context::*;
 pub use cost::*;
 pub use export::*;

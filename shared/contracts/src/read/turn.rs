@@ -181,12 +181,21 @@ pub struct AgentSessionChunkRef {
     pub start_line: u32,
     /// Last line.
     pub end_line: u32,
-    /// Hash of the chunk's text.
+    /// Hash of the text that the model got: the chunk, with neighbouring chunks and lines that were added to it.
     pub content_hash: ContentHash,
-    /// Similarity to the query; higher is closer. Scores of different turns are not comparable.
+    /// Similarity to the question, at most 1; higher is closer. The scores of one embedding model are comparable.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
     pub score: Option<Score>,
+    /// Repository of the source.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub repo: Option<String>,
+    /// Headings above the passage, outermost first.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub section: Option<String>,
+    /// Page of the source, from 1.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub page: Option<u32>,
 }
 
 /// A file that the client sent with a turn.

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 
 use super::{
     artifact::{Artifact, Contents},
-    base64,
+    base64, chat_message,
     execute::{AgentExecuteRequest, ToolContinuation, UserTurn},
     image::ClipboardImage,
     rag::{RagCondition, RagValue},
@@ -53,6 +53,8 @@ struct UserTurnForm<'a> {
     conversation_context_id: Option<&'a ConversationContextId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     options: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ancestry: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -117,6 +119,7 @@ impl<'a> UserTurnForm<'a> {
             agent_context_id: turn.agent_context_id.as_ref(),
             conversation_context_id: turn.conversation_context_id.as_ref(),
             options: turn.options.as_ref().map(|options| options.to_text()),
+            ancestry: (!turn.ancestry.is_empty()).then(|| chat_message::to_text(&turn.ancestry)),
         }
     }
 }

@@ -5,6 +5,7 @@ use super::schemas;
 use super::{
     artifact::ARTIFACTS,
     body::{JsonRequest, parse_body, parse_json, validate},
+    chat_message,
     execute::{AgentExecuteRequest, ToolContinuation, UserTurn},
     field_table::{
         Field,
@@ -172,8 +173,10 @@ impl UserTurn {
     /// Every violation. Text that this crate wrote has none.
     pub fn from_canonical(json: &[u8]) -> Result<Self, Vec<Error>> {
         let mut json = parse_json(json)?;
-        let options = TurnOptions::take(&mut json)?;
-        validate(&json, stored_user_turn).map(|turn| Self { options, ..turn })
+        let (options, ancestry) = (TurnOptions::take(&mut json)?, chat_message::take(&mut json)?);
+        // A turn whose ancestry ends with results needs no input of its own.
+        let read = if ancestry.is_empty() { stored_user_turn } else { continued_user_turn };
+        validate(&json, read).map(|turn| Self { options, ancestry, ..turn })
     }
 }
 
@@ -201,7 +204,9 @@ impl ToolContinuation {
     /// # Errors
     /// Every violation. Text that this crate wrote has none.
     pub fn from_canonical(json: &[u8]) -> Result<Self, Vec<Error>> {
-        validate(&parse_json(json)?, tool_continuation)
+        let mut json = parse_json(json)?;
+        let message = chat_message::take_text(&mut json, "Message")?;
+        validate(&json, tool_continuation).map(|continuation| Self { message, ..continuation })
     }
 }
 
@@ -237,6 +242,17 @@ fn stored_user_turn(json: &Json<'_>, violations: &mut Violations) -> Option<User
              or empty",
         );
     }
+    from_draft(draft)
+}
+
+/// Reads a user turn that was accepted before, with messages before its input.
+fn continued_user_turn(json: &Json<'_>, violations: &mut Violations) -> Option<UserTurn> {
+    let mut draft = Draft::default();
+    read_object(json, FIELDS, Scenario::UserTurn, &Location::ROOT, &mut draft, violations);
+    from_draft(draft)
+}
+
+fn from_draft(draft: Draft) -> Option<UserTurn> {
     Some(UserTurn {
         agent_context_id: draft.agent_context_id,
         conversation_context_id: draft.conversation_context_id,
@@ -252,5 +268,6 @@ pub(crate) fn tool_continuation(json: &Json<'_>, violations: &mut Violations) ->
         session_id: draft.session_id?,
         turn_id: draft.turn_id?,
         tool_results: draft.tool_results?,
+        message: None,
     })
 }

@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 
-use super::{artifact::Artifact, image::ClipboardImage, rag::RagCondition, turn_options::TurnOptions};
+use super::{
+    artifact::Artifact, chat_message::ChatMessage, image::ClipboardImage, rag::RagCondition,
+    turn_options::TurnOptions,
+};
 use crate::{
     id::{AgentContextId, ConversationContextId, SessionId, TurnId},
     non_empty::NonEmpty,
@@ -54,6 +57,8 @@ pub struct UserTurn {
     pub conversation_context_id: Option<ConversationContextId>,
     /// Settings of this turn from another API of the service. No client of this one can send them.
     pub options: Option<Box<TurnOptions>>,
+    /// Messages before the input that no stored turn has, oldest first. No client of this API can send them.
+    pub ancestry: Vec<ChatMessage>,
 }
 
 /// Tool results for a waiting turn. Created only by parsing.
@@ -67,6 +72,9 @@ pub struct ToolContinuation {
     pub turn_id: TurnId,
     /// The results, in the client's order.
     pub tool_results: NonEmpty<ToolResult>,
+    /// A text of the user that came with the results. No client of this API can send it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 impl From<ToolContinuation> for AgentExecuteRequest {

@@ -32,6 +32,12 @@ pub(crate) enum Scenario {
     Rollback,
     /// A rollout of a version of a context.
     Rollout,
+    /// The secret of a connection.
+    ConnectionSecret,
+    /// A call of a connection's tool.
+    ToolTrial,
+    /// An upload of a document.
+    Knowledge,
 }
 
 impl Scenario {
@@ -44,6 +50,9 @@ impl Scenario {
             Self::Feedback => "a feedback",
             Self::Rollback => "a rollback",
             Self::Rollout => "a rollout",
+            Self::ConnectionSecret => "a secret",
+            Self::ToolTrial => "a call of a tool",
+            Self::Knowledge => "an upload",
         }
     }
 }
@@ -171,7 +180,10 @@ impl<D> Field<D> {
             | Scenario::Fork
             | Scenario::Feedback
             | Scenario::Rollback
-            | Scenario::Rollout => self.user_turn,
+            | Scenario::Rollout
+            | Scenario::ConnectionSecret
+            | Scenario::ToolTrial
+            | Scenario::Knowledge => self.user_turn,
             Scenario::ToolContinuation => self.tool_continuation,
         }
     }

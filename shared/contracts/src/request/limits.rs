@@ -165,6 +165,21 @@ pub const MAX_USAGE_DAYS: i64 = 366;
 /// The groups of a usage report.
 pub const MAX_USAGE_GROUPS: usize = 5_000;
 
+/// The content of a document for agents, in bytes. In base64 it leaves room for the rest within [`MAX_BODY_BYTES`].
+pub const MAX_KNOWLEDGE_BYTES: usize = 3_000_000;
+
+/// The documents of an org for its agents.
+pub const MAX_KNOWLEDGE_DOCUMENTS: usize = 1_000;
+
+/// The `Attributes` of such a document.
+pub const MAX_KNOWLEDGE_ATTRIBUTES: usize = 16;
+
+/// The `AgentContextIds` of such a document.
+pub const MAX_KNOWLEDGE_AGENTS: usize = 64;
+
+/// A `FileId`.
+pub const MAX_FILE_ID_CHARS: usize = 1_024;
+
 /// The largest absolute value of an integer that every JSON reader keeps exactly: 2^53 − 1.
 pub const MAX_SAFE_INTEGER: i64 = 9_007_199_254_740_991;
 

@@ -48,6 +48,12 @@ table! {
         /// What new turns are refused for.
         #[serde(default)]
         defaulted "Disabled" disabled: DisabledSubjects = DISABLED,
+        /// True if requests of the OpenAI-compatible API are refused for a member that the service doesn't know.
+        #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+        defaulted "StrictRequests" strict_requests: bool = FLAG,
+        /// True if every turn is stored: requests with `store: false` are refused.
+        #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+        defaulted "MandatoryStorage" mandatory_storage: bool = FLAG,
     }
 }
 
@@ -255,7 +261,7 @@ mod tests {
 
     #[test]
     fn settings_round_trip_and_absent_lists_differ_from_empty_ones() {
-        let full = r#"{"Org":"acme","ETag":"t","SessionVisibility":"participants","RetentionDays":7,"Titles":{"Model":"mini","Provider":"cheap"},"Policy":{"Models":[],"Providers":["bedrock"],"Tools":["publish_file"],"MaxFileBytes":9},"Disabled":{"Org":true,"Users":["eve"],"Agents":["support"],"Models":["m"]}}"#;
+        let full = r#"{"Org":"acme","ETag":"t","SessionVisibility":"participants","RetentionDays":7,"Titles":{"Model":"mini","Provider":"cheap"},"Policy":{"Models":[],"Providers":["bedrock"],"Tools":["publish_file"],"MaxFileBytes":9},"Disabled":{"Org":true,"Users":["eve"],"Agents":["support"],"Models":["m"]},"StrictRequests":true,"MandatoryStorage":true}"#;
         let settings = OrgSettings::parse(full.as_bytes()).unwrap();
         assert_eq!(serde_json::to_string(&settings).unwrap(), full);
         assert_eq!(settings.policy.models, Some(Vec::new()));
@@ -279,6 +285,8 @@ mod tests {
             (r#"{"Titles":{"Model":""}}"#, MemberInvalid, "Titles.Model"),
             (r#"{"Titles":{"Provider":"cheap"}}"#, MemberInvalid, "Titles.Provider"),
             (r#"{"Policy":[]}"#, MemberInvalid, "Policy"),
+            (r#"{"StrictRequests":"yes"}"#, MemberInvalid, "StrictRequests"),
+            (r#"{"MandatoryStorage":1}"#, MemberInvalid, "MandatoryStorage"),
             (r#"{"Policy":{"Models":["a","b\n"]}}"#, MemberInvalid, "Policy.Models[1]"),
             (r#"{"Policy":{"MaxFileBytes":-1}}"#, MemberInvalid, "Policy.MaxFileBytes"),
             (r#"{"Policy":{"Sizes":1}}"#, MemberUnknown, "Policy.Sizes"),

@@ -1,6 +1,9 @@
 //! Conditions that limit retrieval. All of them must hold. Advisory.
 
+use serde::{Deserialize, Serialize};
+
 use super::{
+    body::{parse_body, validate},
     field_table::{Field, Scenario, documented, read_object, slot},
     json::Json,
     kind::{Kind, RagKey, Shape, Words, named, word},
@@ -10,7 +13,7 @@ use super::{
 };
 #[cfg(feature = "openapi")]
 use super::{kind::RagText, schemas};
-use crate::{non_empty::NonEmpty, schema::Schema};
+use crate::{error::Error, non_empty::NonEmpty, schema::Schema};
 
 /// A condition of the retrieval scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +63,8 @@ impl RagOperator {
 
 /// A value of a condition: a keyword, an integer or a flag, as an index stores them. Fractions are excluded,
 /// because comparing them for equality is unreliable.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
 pub enum RagValue {
     /// A keyword or a text. Not blank.
     Text(String),
@@ -149,13 +153,23 @@ documented!(RagValue, "RagValue", schemas::rag_value("A string, an integer or a 
     (text.collect)(text.name, all);
 });
 
+/// Parses a `RagScope`, as it stands in a request.
+///
+/// # Errors
+/// An error per violation.
+pub fn parse_scope(scope: &[u8]) -> Result<Vec<RagCondition>, Vec<Error>> {
+    validate(&parse_body(scope)?, |json, violations| {
+        (SCOPE.read)(&SCOPE.shape, json, &Location::ROOT, violations)
+    })
+}
+
 fn condition(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<RagCondition> {
     let mut draft = Draft::default();
     read_object(json, CONDITION_FIELDS, Scenario::UserTurn, at, &mut draft, violations);
     Some(RagCondition { key: draft.key?, operator: draft.operator?, values: draft.values? })
 }
 
-fn value(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<RagValue> {
+pub(super) fn value(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<RagValue> {
     match json {
         Json::Text(_) => {
             let value = text(json, MAX_VALUE_CHARS, at, violations)?;

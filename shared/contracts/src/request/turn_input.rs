@@ -42,6 +42,7 @@ impl UserTurn {
             language: input.language,
             streaming: input.streaming,
             options: None,
+            ancestry: Vec::new(),
             agent_context_id: None,
             conversation_context_id: None,
         }

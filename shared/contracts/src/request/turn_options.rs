@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
-use super::json::Json;
+use super::{chat_message::take_text, json::Json};
 use crate::error::{Error, ErrorCode};
 
 /// The member of a stored request that holds the options, as a JSON text.
@@ -25,9 +25,18 @@ pub struct TurnOptions {
     /// The tool that the first model call must call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<String>,
+    /// True if the first model call must call a tool, whichever.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub requires_tool: bool,
+    /// The most calls of the provider's own tools in one reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tool_calls: Option<u32>,
     /// True if one reply may call several tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel_tool_calls: Option<bool>,
+    /// The texts before which a reply ends.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stop: Vec<String>,
     /// The sampling temperature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<Number>,
@@ -40,12 +49,21 @@ pub struct TurnOptions {
     /// The effort of a reasoning model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<String>,
+    /// The summary of the model's reasoning to stream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_summary: Option<String>,
     /// The verbosity of the model's answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verbosity: Option<String>,
     /// The JSON format that the answer must have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text_format: Option<JsonFormat>,
+    /// True if the answer must be a JSON object of any form.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub json_object: bool,
+    /// True if the turn's content is removed once the turn is final.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unstored: bool,
     /// The provider's service tier.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_tier: Option<String>,
@@ -92,12 +110,8 @@ impl TurnOptions {
 
     /// Takes the options out of a stored request.
     pub(super) fn take(json: &mut Json<'_>) -> Result<Option<Box<Self>>, Vec<Error>> {
-        let Json::Object(members) = json else { return Ok(None) };
-        let Some(at) = members.iter().position(|(name, _)| name == MEMBER) else { return Ok(None) };
+        let Some(text) = take_text(json, MEMBER)? else { return Ok(None) };
         let invalid = || vec![Error::from(ErrorCode::MemberInvalid).with_details(MEMBER)];
-        match members.remove(at).1 {
-            Json::Text(text) => serde_json::from_str(&text).map(Some).map_err(|_| invalid()),
-            _ => Err(invalid()),
-        }
+        serde_json::from_str(&text).map(Some).map_err(|_| invalid())
     }
 }

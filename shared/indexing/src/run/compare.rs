@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::file_version::sha256;
 use super::indexed_state::Baseline;
-use crate::walk::{Rules, SkipReason, SourceFile, read};
+use crate::walk::{Rules, SkipReason, SourceFile, Walk, read};
 
 /// A file to index.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +30,11 @@ impl Comparison {
         self.removed.extract_if(.., |path| secrets.contains(path)).collect()
     }
 
+    /// Returns true if the folder has no file to index, changed or not.
+    pub(super) fn is_empty(&self) -> bool {
+        self.changed.is_empty() && self.unchanged == 0
+    }
+
     /// Returns the size of the files to index.
     pub(super) fn bytes(&self) -> u64 {
         self.changed.iter().map(|changed| changed.bytes).sum()
@@ -38,19 +42,21 @@ impl Comparison {
 }
 
 /// Reads every file, one at a time, and holds none in memory.
-pub(super) fn compare(files: Vec<SourceFile>, rules: &Rules, baseline: &Baseline) -> Comparison {
+pub(super) fn compare(Walk { files, skipped }: Walk, rules: &Rules, baseline: &Baseline) -> Comparison {
     let mut comparison = Comparison::default();
+    for (reason, path) in skipped {
+        comparison.skipped.entry(reason).or_default().push(path);
+    }
     let mut present = BTreeSet::new();
     for file in files {
         match read(&file, rules) {
             Err(reason) => comparison.skipped.entry(reason).or_default().push(file.path),
-            Ok(text) => {
+            Ok(content) => {
                 present.insert(file.path.clone());
-                if baseline.complete.get(&file.path) == Some(&sha256(&text)) {
+                if baseline.complete.get(&file.path) == Some(&content.sha256()) {
                     comparison.unchanged += 1;
                 } else {
-                    let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
-                    comparison.changed.push(ChangedFile { file, bytes });
+                    comparison.changed.push(ChangedFile { file, bytes: content.size() });
                 }
             }
         }

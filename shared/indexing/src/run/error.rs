@@ -11,6 +11,17 @@ pub enum Error {
     /// The folder is unreadable.
     #[error("can't read the folder: {0}")]
     Folder(#[from] io::Error),
+    /// The folder has no file to index, and the repository has indexed files.
+    #[error(
+        "the folder has no files to index, and {files} files of the repository {repo} are indexed. Nothing was deleted. Pass \
+         --remove to delete them"
+    )]
+    Emptied {
+        /// The repository.
+        repo: String,
+        /// The number of its files.
+        files: usize,
+    },
     /// The database call failed.
     #[error("{0}. Stored chunks are kept; run it again to continue")]
     Database(#[from] QdrantError),

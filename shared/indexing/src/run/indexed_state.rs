@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use retrieval::collection::Layout;
 
-use super::file_version::FileVersion;
+use super::file_version::{FileVersion, splitter};
 use super::options::{Options, Source};
 use super::point::FilePoints;
 
@@ -47,7 +47,8 @@ impl IndexedState {
             let is_complete = second.is_none()
                 && u32::try_from(file.ids.len()).ok() == Some(version.part_total)
                 && version.model == options.model.name
-                && version.project == source.project;
+                && version.project == source.project
+                && version.splitter == splitter(options.chunk_length);
             (is_complete && !options.force).then_some((path, version.sha256))
         });
         Baseline { complete: complete.collect(), paths }

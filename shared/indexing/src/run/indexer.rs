@@ -1,10 +1,12 @@
 //! The indexer: compares the folder with the database and applies the difference.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use agent::text::estimate_tokens;
 use llm::embeddings::Embeddings;
 use llm::key::{ApiKey, KeySource};
 use retrieval::connection::Connection;
@@ -18,28 +20,28 @@ use super::progress::Progress;
 use super::splits::Splits;
 use super::store::Store;
 use super::summary::Summary;
-use crate::walk;
+use crate::walk::{self, SourceFile, Walk};
 
-/// Indexes a folder into the database.
+/// Indexes files into the database. `K` and `E` are the keys of the database and of the embedding provider.
 #[derive(Debug)]
-pub struct Indexer<K = ApiKey> {
+pub struct Indexer<K = ApiKey, E = ApiKey> {
     store: Arc<Store<K>>,
-    embeddings: Arc<Embeddings<ApiKey>>,
+    embeddings: Arc<Embeddings<E>>,
     source: Source,
     options: Options,
 }
 
-impl<K: KeySource + Clone + 'static> Indexer<K> {
+impl<K: KeySource + Clone + 'static, E: KeySource + 'static> Indexer<K, E> {
     /// Creates an indexer. Nothing is sent before the first run.
     #[must_use]
     pub fn new(
         connection: Connection<K>,
-        embeddings: Embeddings<ApiKey>,
+        embeddings: impl Into<Arc<Embeddings<E>>>,
         source: Source,
         options: Options,
     ) -> Self {
         let store = Arc::new(Store::new(connection, options.collection.clone()));
-        Self { store, embeddings: Arc::new(embeddings), source, options }
+        Self { store, embeddings: embeddings.into(), source, options }
     }
 
     /// Makes the database match the folder for this repository. `state` is the state that an earlier run left, which
@@ -51,6 +53,25 @@ impl<K: KeySource + Clone + 'static> Indexer<K> {
         &self,
         folder: &Path,
         state: &mut Option<IndexedState>,
+        report: impl FnMut(Progress) + Send,
+    ) -> Result<Summary, Error> {
+        let folder = folder.to_owned();
+        self.run_with(move || walk::walk(&folder), state, report).await
+    }
+
+    /// Makes the database match these files for this repository.
+    ///
+    /// # Errors
+    /// Returns [`Error`].
+    pub async fn run_files(&self, files: Vec<SourceFile>) -> Result<Summary, Error> {
+        let walk = Walk { files, skipped: Vec::new() };
+        self.run_with(|| Ok(walk), &mut None, |_| ()).await
+    }
+
+    async fn run_with(
+        &self,
+        walk: impl FnOnce() -> io::Result<Walk> + Send + 'static,
+        state: &mut Option<IndexedState>,
         mut report: impl FnMut(Progress) + Send,
     ) -> Result<Summary, Error> {
         let started = Instant::now();
@@ -58,10 +79,17 @@ impl<K: KeySource + Clone + 'static> Indexer<K> {
             Some(state) => state,
             None => self.store.load_state(&self.source).await?,
         };
-        let mut comparison = self.compare(folder, &current).await?;
+        let mut comparison = self.compare(walk, &current).await?;
+        let files = current.files.len();
+        if comparison.is_empty() && files > 0 {
+            return Err(Error::Emptied { repo: self.source.repo.clone(), files });
+        }
         let mut summary = Summary::from_comparison(&comparison);
         report(Progress::Compared { files: comparison.changed.len(), bytes: comparison.bytes() });
 
+        if self.options.dry_run {
+            return self.estimate(comparison, summary, started).await;
+        }
         // Secrets that an earlier run stored are deleted first, in case the rest fails.
         let secrets = comparison.take_removed_secrets();
         summary.removed_points += self.delete_stale(&mut current, &secrets).await?;
@@ -73,16 +101,19 @@ impl<K: KeySource + Clone + 'static> Indexer<K> {
         let changed = std::mem::take(&mut comparison.changed);
         let mut splits = Splits::new(changed, &self.source, &self.options);
         while let Some((changed, split)) = splits.next().await? {
-            report(Progress::Split { bytes: changed.bytes });
             let path = changed.file.path;
             match split {
                 Ok((file, fallback)) => {
+                    if file.points.is_empty() {
+                        report(Progress::Skipped { bytes: changed.bytes });
+                    }
                     summary.record_fallback(&path, fallback);
                     current.record(&file);
                     pipeline.add(file.points, &mut summary, &mut report).await?;
                 }
                 // The file has changed since the comparison.
                 Err(reason) => {
+                    report(Progress::Skipped { bytes: changed.bytes });
                     summary.skip(&path, reason);
                     comparison.removed.push(path);
                 }
@@ -96,12 +127,54 @@ impl<K: KeySource + Clone + 'static> Indexer<K> {
         Ok(summary)
     }
 
-    async fn compare(&self, folder: &Path, state: &IndexedState) -> Result<Comparison, Error> {
-        let (folder, rules) = (folder.to_owned(), self.options.rules.clone());
+    /// Deletes all points of the repository, and returns a summary.
+    ///
+    /// # Errors
+    /// [`Error::Database`].
+    pub async fn remove(&self) -> Result<Summary, Error> {
+        let started = Instant::now();
+        let mut current = self.store.load_state(&self.source).await?;
+        let paths: Vec<String> = current.files.keys().cloned().collect();
+        let removed_points = match self.options.dry_run {
+            true => current.take_stale_ids(&paths).len(),
+            false => self.delete_stale(&mut current, &paths).await?,
+        };
+        let elapsed = started.elapsed();
+        Ok(Summary { removed_files: paths.len(), removed_points, elapsed, ..Summary::default() })
+    }
+
+    /// Splits the files that a run would index, and counts their chunks and tokens.
+    async fn estimate(
+        &self,
+        comparison: Comparison,
+        mut summary: Summary,
+        started: Instant,
+    ) -> Result<Summary, Error> {
+        let mut splits = Splits::new(comparison.changed, &self.source, &self.options);
+        while let Some((changed, split)) = splits.next().await? {
+            match split {
+                Ok((file, fallback)) => {
+                    summary.record_fallback(&changed.file.path, fallback);
+                    summary.chunks += file.points.len();
+                    let bytes: usize = file.points.iter().map(|point| point.as_ref().len()).sum();
+                    summary.tokens += estimate_tokens(u64::try_from(bytes).unwrap_or(u64::MAX));
+                }
+                Err(reason) => summary.skip(&changed.file.path, reason),
+            }
+        }
+        summary.elapsed = started.elapsed();
+        Ok(summary)
+    }
+
+    async fn compare(
+        &self,
+        walk: impl FnOnce() -> io::Result<Walk> + Send + 'static,
+        state: &IndexedState,
+    ) -> Result<Comparison, Error> {
+        let rules = self.options.rules.clone();
         let baseline = state.clone().baseline(&self.source, &self.options);
-        let comparison = tokio::task::spawn_blocking(move || {
-            walk::walk(&folder).map(|files| compare(files, &rules, &baseline))
-        });
+        let comparison =
+            tokio::task::spawn_blocking(move || walk().map(|walk| compare(walk, &rules, &baseline)));
         Ok(comparison.await??)
     }
 

@@ -16,6 +16,6 @@ mod summary;
 pub use error::Error;
 pub use indexed_state::IndexedState;
 pub use indexer::Indexer;
-pub use options::{Options, Source};
+pub use options::{KNOWLEDGE_REPO, Options, Source};
 pub use progress::Progress;
 pub use summary::Summary;

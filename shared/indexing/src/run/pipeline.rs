@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use llm::embeddings::{EmbeddingModel, Embeddings, batches};
-use llm::key::{ApiKey, KeySource};
+use llm::key::KeySource;
 use tokio::task::JoinSet;
 
 use super::error::Error;
@@ -18,22 +18,29 @@ use super::summary::Summary;
 pub(super) const EMBED_TIMEOUT: Duration = Duration::from_secs(840);
 
 /// Points being processed: some wait to fill a batch, some are in requests in flight.
-pub(super) struct Pipeline<K> {
+pub(super) struct Pipeline<K, E> {
     store: Arc<Store<K>>,
-    embeddings: Arc<Embeddings<ApiKey>>,
+    embeddings: Arc<Embeddings<E>>,
     model: EmbeddingModel,
     /// The number of concurrent embedding requests.
     concurrency: usize,
     /// The dimensions of the collection's vectors.
     length: Option<u64>,
     points: Vec<PendingPoint>,
-    in_flight: JoinSet<Result<(usize, u64), Error>>,
+    in_flight: JoinSet<Result<StoredBatch, Error>>,
 }
 
-impl<K: KeySource + Clone + 'static> Pipeline<K> {
+/// A batch of chunks that was embedded and stored.
+struct StoredBatch {
+    chunks: usize,
+    bytes: u64,
+    tokens: u64,
+}
+
+impl<K: KeySource + Clone + 'static, E: KeySource + 'static> Pipeline<K, E> {
     pub(super) fn new(
         store: Arc<Store<K>>,
-        embeddings: Arc<Embeddings<ApiKey>>,
+        embeddings: Arc<Embeddings<E>>,
         options: &Options,
         length: Option<u64>,
     ) -> Self {
@@ -111,9 +118,9 @@ impl<K: KeySource + Clone + 'static> Pipeline<K> {
                 let collection = store.collection().to_owned();
                 return Err(Error::DimensionMismatch { collection, expected, model: model.name, actual });
             }
-            let chunks = points.len();
+            let (chunks, bytes) = (points.len(), points.iter().map(|point| point.bytes).sum());
             store.upsert(points, embedded.vectors).await?;
-            Ok((chunks, embedded.tokens))
+            Ok(StoredBatch { chunks, bytes, tokens: embedded.tokens })
         });
         Ok(())
     }
@@ -124,11 +131,11 @@ impl<K: KeySource + Clone + 'static> Pipeline<K> {
         report: &mut impl FnMut(Progress),
     ) -> Result<(), Error> {
         if let Some(done) = self.in_flight.join_next().await {
-            let (chunks, tokens) = done??;
+            let StoredBatch { chunks, bytes, tokens } = done??;
             summary.chunks += chunks;
             summary.tokens += tokens;
             summary.requests += 1;
-            report(Progress::Stored { chunks });
+            report(Progress::Stored { chunks, bytes });
         }
         Ok(())
     }

@@ -3,9 +3,9 @@
 use contracts::hash::ContentHash;
 use retrieval::{Payload, point};
 
-use super::file_version::{FileVersion, sha256};
-use super::options::Source;
-use crate::language::{Language, SourceKind};
+use super::file_version::{FileVersion, splitter};
+use super::options::{Options, Source};
+use crate::language::Language;
 use crate::split::{Chunk, Split};
 
 /// The weight of a heading's terms in the sparse vector.
@@ -28,6 +28,8 @@ pub(super) struct PendingPoint {
     pub(super) dense_text: String,
     /// The text for the sparse vector: the same, with the heading repeated for its weight.
     pub(super) sparse_text: String,
+    /// Its share of the file's bytes, for the progress.
+    pub(super) bytes: u64,
 }
 
 impl AsRef<str> for PendingPoint {
@@ -38,18 +40,20 @@ impl AsRef<str> for PendingPoint {
 
 pub(super) fn build_points(
     source: &Source,
-    model: &str,
+    options: &Options,
     path: &str,
-    text: &str,
+    (sha256, file_bytes): (String, u64),
     language: Language,
     split: Split,
 ) -> FilePoints {
+    let (model, splitter) = (options.model.name.as_str(), splitter(options.chunk_length));
     let part_total = u32::try_from(split.chunks.len()).unwrap_or(u32::MAX);
     let version = FileVersion {
-        sha256: sha256(text),
+        sha256,
         model: model.to_owned(),
         project: source.project.clone(),
         part_total,
+        splitter,
     };
     let title = split.title;
     let points = split.chunks.into_iter().zip(0..part_total).map(|(chunk, part)| {
@@ -68,21 +72,27 @@ pub(super) fn build_points(
             part_index: part,
             part_total,
             title: title.clone(),
-            language: (language.kind == SourceKind::Code).then(|| language.name.to_owned()),
+            language: language.of_chunks().map(str::to_owned),
             repo: Some(source.repo.clone()),
             path: path.to_owned(),
             line_start: chunk.line_start,
             line_end: chunk.line_end,
+            page: chunk.page,
             symbol,
             symbol_type,
             label_slugs: Vec::new(),
             source_sha256: Some(version.sha256.clone()),
             content_hash: ContentHash::hash_text(&chunk.text),
             embedding_model: model.to_owned(),
+            splitter: Some(version.splitter.clone()),
+            agents: source.agents.clone(),
+            attributes: source.attributes.clone(),
             text: chunk.text,
         };
         let id = point::point_id(&source.org, &source.repo, path, part).to_string();
-        PendingPoint { id, payload, dense_text, sparse_text }
+        // The file's bytes, spread over its chunks.
+        let share = |part: u32| file_bytes * u64::from(part) / u64::from(part_total.max(1));
+        PendingPoint { id, payload, dense_text, sparse_text, bytes: share(part + 1) - share(part) }
     });
     let points = points.collect();
     FilePoints { path: path.to_owned(), version, points }

@@ -10,8 +10,8 @@ pub enum Progress {
         /// Their size in bytes.
         bytes: u64,
     },
-    /// A file was read and split.
-    Split {
+    /// A file has no chunks to store.
+    Skipped {
         /// Its size in bytes.
         bytes: u64,
     },
@@ -19,5 +19,7 @@ pub enum Progress {
     Stored {
         /// The number of chunks.
         chunks: usize,
+        /// Their share of the bytes to index.
+        bytes: u64,
     },
 }

@@ -58,11 +58,12 @@ impl Splits {
 
 impl Splitter {
     fn split(&self, file: &SourceFile) -> SplitFile {
-        let text = read(file, &self.options.rules)?;
+        let content = read(file, &self.options.rules)?;
+        let (sha256, size) = (content.sha256(), content.size());
+        let text = content.into_text(file, &self.options.rules)?;
         let language = language::detect(Path::new(&file.path));
         let split = split(&text, language, self.options.chunk_length);
         let fallback = split.fallback;
-        let model = &self.options.model.name;
-        Ok((build_points(&self.source, model, &file.path, &text, language, split), fallback))
+        Ok((build_points(&self.source, &self.options, &file.path, (sha256, size), language, split), fallback))
     }
 }

@@ -3,17 +3,15 @@
 use std::collections::{BTreeSet, HashMap};
 
 use agent::retrieval::key;
-use contracts::NonEmpty;
-use contracts::request::{RagCondition, RagOperator, RagValue};
 use llm::key::KeySource;
 use qdrant_client::qdrant::{
-    DeletePointsBuilder, Filter, NamedVectors, PayloadIncludeSelector, PointId, PointStruct, PointsIdsList,
+    DeletePointsBuilder, NamedVectors, PayloadIncludeSelector, PointId, PointStruct, PointsIdsList,
     RetrievedPoint, ScrollPointsBuilder, ScrollResponse, UpsertPointsBuilder, Value, Vector, Vectors,
     point_id::PointIdOptions, value::Kind, with_payload_selector::SelectorOptions,
 };
 use retrieval::collection::{self, FilterKeys, Layout, SPARSE};
 use retrieval::connection::{Connection, QdrantError};
-use retrieval::filter::filters;
+use retrieval::filter::of_repo;
 use retrieval::sparse_vector::SparseVector;
 
 use super::error::Error;
@@ -75,10 +73,11 @@ impl<K: KeySource> Store<K> {
             key::EMBEDDING_MODEL,
             key::PROJECT_ID,
             key::PART_TOTAL,
+            key::SPLITTER,
         ];
         let members = PayloadIncludeSelector { fields: members.map(str::to_owned).to_vec() };
         let mut scroll = ScrollPointsBuilder::new(&self.collection)
-            .filter(repo_filter(source))
+            .filter(of_repo(&source.org, &source.repo))
             .limit(PAGE_SIZE)
             .with_payload(SelectorOptions::Include(members));
         if let Some(offset) = offset {
@@ -97,6 +96,7 @@ impl<K: KeySource> Store<K> {
         let create = collection::create_request(&self.collection, length);
         let layout = Layout {
             dense: (Some(collection::DENSE.to_owned()), length),
+            is_cosine: true,
             has_sparse: true,
             keys: FilterKeys::default(),
         };
@@ -158,16 +158,6 @@ impl<K: KeySource> Store<K> {
     }
 }
 
-/// Returns the filter for a repository's points, built with the tenant filter that searches use.
-fn repo_filter(source: &Source) -> Filter {
-    let repo = RagCondition {
-        key: key::REPO.to_owned(),
-        operator: RagOperator::Equals,
-        values: NonEmpty::one(RagValue::Text(source.repo.clone())),
-    };
-    filters(&source.org, &[repo], &[], &FilterKeys::default()).base
-}
-
 fn build_vectors(layout: &Layout, dense: Vec<f32>, text: &str) -> Vectors {
     let Some(name) = &layout.dense.0 else { return dense.into() };
     let mut named = HashMap::from([(name.clone(), Vector::from(dense))]);
@@ -196,6 +186,7 @@ fn record_point(state: &mut IndexedState, source: &Source, point: RetrievedPoint
         sha256: text(key::SOURCE_SHA256).unwrap_or_default(),
         model: text(key::EMBEDDING_MODEL).unwrap_or_default(),
         project: text(key::PROJECT_ID),
+        splitter: text(key::SPLITTER).unwrap_or_default(),
         part_total: members.remove(key::PART_TOTAL).and_then(as_u32).unwrap_or_default(),
     };
     let file = state.files.entry(path.unwrap_or_default()).or_default();

@@ -25,7 +25,7 @@ pub struct Summary {
     pub chunks: usize,
     /// The number of points deleted.
     pub removed_points: usize,
-    /// The number of tokens used, as the provider reports.
+    /// The number of tokens used, as the provider reports, or the estimate of a dry run.
     pub tokens: u64,
     /// The number of embedding requests.
     pub requests: usize,

@@ -17,6 +17,8 @@ pub struct Chunk {
     pub symbol: Option<Symbol>,
     /// The heading above it, in a document.
     pub section: Option<String>,
+    /// Its page or slide, from 1, in a document that has them.
+    pub page: Option<u32>,
 }
 
 /// A named declaration.
@@ -46,6 +48,12 @@ impl ChunkLength {
     }
 }
 
+impl std::fmt::Display for ChunkLength {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 impl Default for ChunkLength {
     /// About 500 tokens: a function of sixty lines.
     fn default() -> Self {
@@ -60,11 +68,11 @@ pub struct Split {
     pub title: Option<String>,
     /// The chunks in order. Together they are the file, except for whitespace between them.
     pub chunks: Vec<Chunk>,
-    /// The reason if a program was split by lines.
+    /// The reason if a program or a notebook was split by lines.
     pub fallback: Option<Fallback>,
 }
 
-/// The reason to split a program by lines and not by its syntax tree.
+/// The reason to split a file by lines and not by its syntax.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fallback {
     /// No parser accepts the language.
@@ -73,6 +81,8 @@ pub enum Fallback {
     SyntaxErrors,
     /// The parser doesn't finish in time.
     Timeout,
+    /// It is not of the format that its name says.
+    Malformed,
     /// Too many parsers are running, most of them on files that they don't finish.
     Busy,
 }
@@ -85,6 +95,7 @@ impl Fallback {
             Self::NoParser => "no parser",
             Self::SyntaxErrors => "too many syntax errors",
             Self::Timeout => "parser timeout",
+            Self::Malformed => "not of the format that its name says",
             Self::Busy => "parser busy with other files",
         }
     }
@@ -114,5 +125,6 @@ pub(super) fn chunk(text: &str, range: Range<usize>, lines: &LineIndex) -> Optio
         line_end: lines.line_of(end - 1),
         symbol: None,
         section: None,
+        page: None,
     })
 }

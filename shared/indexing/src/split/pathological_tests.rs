@@ -47,7 +47,7 @@ fn deep_nesting_of_ten_kilobytes_is_split_in_time() {
 
 #[test]
 fn hostile_text_in_any_language_is_split_in_time() {
-    let kinds: [(&str, Generator); 12] = [
+    let kinds: [(&str, Generator); 16] = [
         ("one token", |size| "a".repeat(size)),
         ("one line of tokens", |size| "a, ".repeat(size / 3)),
         ("tokens", |size| "a, b\n".repeat(size / 5)),
@@ -59,9 +59,13 @@ fn hostile_text_in_any_language_is_split_in_time() {
         ("quotes", |size| "'\"`".repeat(size / 3)),
         ("declarations", |size| "class A { fn a() { def b(): \n".repeat(size / 29)),
         ("headings", |size| format!("# {}\n{}", "a".repeat(size / 4), "## a\n".repeat(size / 10))),
+        ("open elements", |size| "<nav><svg><!".repeat(size / 12)),
+        ("underlines", |size| "aa\n==\n--\n\n~~\n".repeat(size / 14)),
+        ("references", |size| "&&#x110000;&amp".repeat(size / 15)),
+        ("nested arrays", |size| format!("{{\"cells\":{}", "[".repeat(size))),
         ("tags", |size| "<a b=\"{(\">\n".repeat(size / 11)),
     ];
-    for file in FILES {
+    for file in FILES.into_iter().chain(["a.rst", "a.adoc", "a.html", "a.ipynb", "a.txt"]) {
         for (what, text) in kinds {
             split_in_time(file, text(30_000), what);
         }

@@ -72,6 +72,46 @@ fn document_is_split_at_headings() {
 }
 
 #[test]
+fn documents_of_each_markup_have_titles_and_sections() {
+    let words = "Some words that say a thing. ".repeat(45);
+    let setext = format!(
+        "---\ntitle: Manual\nowner: ada\n---\n\nGuide\n=====\n\n{words}\n\nSet-up\n------\n\n{words}\n"
+    );
+    let restructured = format!(
+        "=====\nGuide\n=====\n\n{words}\n\nSet-up\n======\n\n.. code-block:: text\n\n    no heading\n    ----------\n\n{words}\n"
+    );
+    let ascii = format!("= Guide\n\n{words}\n\n== Set-up\n\n----\n== no heading\n----\n\n{words}\n");
+    let html = format!("<title>Manual</title><h1>Guide</h1><p>{words}</p><h2>Set-up</h2><p>{words}</p>");
+    let notebook = serde_json::json!({
+        "cells": [
+            { "cell_type": "markdown", "source": ["# Guide\n", "\n", words] },
+            { "cell_type": "markdown", "source": format!("## Set-up\n\n{words}") },
+            { "cell_type": "code", "source": "# no heading", "outputs": [{ "text": "secret" }] },
+        ],
+        "metadata": { "language_info": { "name": "python" } },
+    });
+    let files = [
+        ("a.md", setext.as_str(), "Manual"),
+        ("a.rst", &restructured, "Guide"),
+        ("a.txt", &restructured, "Guide"),
+        ("a.adoc", &ascii, "Guide"),
+        ("a.html", &html, "Manual"),
+        ("a.ipynb", &notebook.to_string(), "Guide"),
+    ];
+    for (file, text, title) in files {
+        let split = split_as(file, text);
+        assert_eq!(split.title.as_deref(), Some(title), "{file}");
+        let mut sections: Vec<&str> =
+            split.chunks.iter().filter_map(|chunk| chunk.section.as_deref()).collect();
+        sections.dedup();
+        assert_eq!(sections, ["Guide", "Guide > Set-up"], "{file}");
+        assert_eq!(split.fallback, None, "{file}");
+        assert!(!split.chunks.iter().any(|chunk| chunk.text.contains("secret")), "{file}");
+    }
+    assert_eq!(split_as("a.ipynb", "{}").fallback, Some(Fallback::Malformed));
+}
+
+#[test]
 fn text_is_split_by_lines_with_overlap() {
     let text: String = (1..=100).map(|n| format!("line {n} of a list of things\n")).collect();
     let split = split_as("list.txt", &text);
@@ -85,7 +125,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn any_text_is_split_within_bounds_at_the_stated_lines(
-        text in "([ -~äß会]{0,80}\n){0,60}|[a-z]{0,5000}", file in "a\\.(rs|py|md|txt|cs)",
+        text in "([ -~äß会]{0,80}\n){0,60}|[a-z]{0,5000}", file in "a\\.(rs|py|md|txt|cs|rst|adoc)",
     ) {
         let split = split_as(&file, &text);
         assert_lines(&text, &split);

@@ -18,6 +18,9 @@ pub struct Request<'a> {
     /// The nucleus sampling threshold. The newest models refuse it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
+    /// The texts before which a reply ends.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub stop_sequences: &'a [String],
     /// The thinking settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<Thinking>,
@@ -50,7 +53,11 @@ pub struct Request<'a> {
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Thinking {
     /// The model decides how much to think.
-    Adaptive,
+    Adaptive {
+        /// `summarized` for a model that shows no thinking unasked.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        display: Option<&'static str>,
+    },
     /// The model doesn't think.
     Disabled,
 }
@@ -103,6 +110,12 @@ pub enum ToolChoice<'a> {
     Auto {
         /// True if a reply calls at most one tool.
         disable_parallel_tool_use: bool,
+    },
+    /// The model must call a tool, whichever.
+    Any {
+        /// True if a reply calls exactly one tool.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        disable_parallel_tool_use: Option<bool>,
     },
     /// The model must call this tool.
     Tool {

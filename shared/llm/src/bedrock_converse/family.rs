@@ -3,6 +3,8 @@
 use agent::model::model_settings::Effort;
 use serde_json::{Value, json};
 
+use crate::block_reply::SUMMARIZED;
+
 /// A family of models, by the name of its vendor in the model's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {
@@ -34,7 +36,7 @@ impl Family {
     }
 
     /// Returns the family's own member for reasoning. `None` if it has none, or for no reasoning, which is the default.
-    pub(super) fn reasoning(self, effort: Effort) -> Option<Value> {
+    pub(super) fn reasoning(self, effort: Effort, is_summarized: bool) -> Option<Value> {
         // Nova and OpenAI's open models have three efforts.
         let level = match effort {
             Effort::None => return None,
@@ -43,6 +45,9 @@ impl Family {
             Effort::High | Effort::Xhigh | Effort::Max => "high",
         };
         match self {
+            Self::Claude if is_summarized => {
+                Some(json!({ "thinking": { "type": "adaptive", "display": SUMMARIZED } }))
+            }
             Self::Claude => Some(json!({ "thinking": { "type": "adaptive" } })),
             Self::Nova => {
                 Some(json!({ "reasoningConfig": { "type": "enabled", "maxReasoningEffort": level } }))

@@ -16,7 +16,7 @@ pub struct Request<'a> {
     pub system: Vec<Content<'a>>,
     /// The settings that all models share.
     #[serde(skip_serializing_if = "InferenceConfig::is_empty")]
-    pub inference_config: InferenceConfig,
+    pub inference_config: InferenceConfig<'a>,
     /// The tools that the model may call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_config: Option<ToolConfig<'a>>,
@@ -40,7 +40,7 @@ pub struct Request<'a> {
 /// The settings that all models share.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct InferenceConfig {
+pub struct InferenceConfig<'a> {
     /// The most tokens of the reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
@@ -50,9 +50,12 @@ pub struct InferenceConfig {
     /// The nucleus sampling threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
+    /// The texts before which a reply ends.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub stop_sequences: &'a [String],
 }
 
-impl InferenceConfig {
+impl InferenceConfig<'_> {
     fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -105,6 +108,8 @@ pub enum InputSchema<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ToolChoice<'a> {
+    /// The model must call a tool, whichever.
+    Any {},
     /// The model must call this tool.
     Tool {
         /// The tool's name.

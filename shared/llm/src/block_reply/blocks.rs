@@ -11,6 +11,9 @@ use crate::tool_calls::{ReceivedCall, drop_repeats, push_arguments};
 /// The name of reasoning that is signed.
 pub const THINKING: &str = "thinking";
 
+/// The display of thinking that a request asks for.
+pub const SUMMARIZED: &str = "summarized";
+
 /// The name of reasoning that is encrypted.
 pub const REDACTED_THINKING: &str = "redacted_thinking";
 
@@ -146,7 +149,12 @@ impl Blocks {
             let before = self.blocks.iter().filter(|(index, _)| index < place);
             let (calls, thoughts): (Vec<_>, Vec<_>) =
                 before.partition(|(_, block)| matches!(block, Block::Call { .. }));
-            TextPart { calls_before: calls.len(), reasoning_before: thoughts.len(), start: *start }
+            TextPart {
+                calls_before: calls.len(),
+                reasoning_before: thoughts.len(),
+                start: *start,
+                phase: None,
+            }
         };
         segments.iter().map(part).collect()
     }
@@ -173,10 +181,7 @@ impl Block {
     /// Returns the call, if it is one. Its input may stand in its start, in pieces, or in both.
     fn call(&self) -> Option<ReceivedCall> {
         let Self::Call { id, name, start, pieces } = self else { return None };
-        let start = match start {
-            Value::String(_) | Value::Object(_) => string_or_json(start),
-            _ => String::new(),
-        };
+        let start = string_or_json(start);
         let arguments = match (pieces.trim(), start.trim()) {
             ("" | "{}", "") | ("", "{}") => "{}".to_owned(),
             ("" | "{}", _) => start,

@@ -16,7 +16,7 @@ use crate::tool_calls::{ReceivedCall, ToolCalls};
 use crate::{failure, wire_capture};
 
 pub(crate) use blocks::Blocks;
-pub use blocks::{REDACTED_THINKING, THINKING};
+pub use blocks::{REDACTED_THINKING, SUMMARIZED, THINKING};
 pub(crate) use usage::Usage;
 
 /// True if the item of an earlier reply is between two blocks of thinking of these wires. Their provider refuses two blocks

@@ -71,6 +71,11 @@ impl Chunk {
             Some(call @ Value::Object(_)) => std::slice::from_ref(call),
             _ => &[],
         };
+        // Each call of a whole completion is whole, so its position tells it from the others.
+        let position = |at: usize| message.is_some().then(|| u64::try_from(at).unwrap_or(u64::MAX));
+        let calls = calls.iter().map(CallPiece::read).enumerate();
+        let calls =
+            calls.map(|(at, piece)| CallPiece { index: piece.index.or_else(|| position(at)), ..piece });
         let reasoning = reasoning_members.iter().find_map(|&name| Some((name, non_empty(member(name)?)?)));
         let usage = data.get("usage").filter(|usage| usage.is_object());
         let groq = || data.get("x_groq").and_then(|groq| groq.get("usage"));
@@ -81,7 +86,7 @@ impl Chunk {
             content: member("content").map(text).unwrap_or_default(),
             refusal: member("refusal").and_then(non_empty).unwrap_or_default(),
             reasoning,
-            calls: calls.iter().map(CallPiece::read).collect(),
+            calls: calls.collect(),
             finish_reason: choice.and_then(|choice| non_empty(choice.get("finish_reason")?)),
             usage: usage.or_else(groq).map(Usage::from_value).unwrap_or_default(),
             error: None,

@@ -26,7 +26,10 @@ pub struct Request<'a> {
     /// The verbosity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verbosity: Option<Verbosity>,
-    /// The JSON schema of the text.
+    /// The texts before which a reply ends.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub stop: &'a [String],
+    /// The format of the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_format: Option<ResponseFormat<'a>>,
     /// The service tier.
@@ -63,12 +66,17 @@ pub struct StreamOptions {
     pub include_usage: bool,
 }
 
-/// `{"type": "json_schema", "json_schema": {…}}`.
+/// `{"type": "json_schema", "json_schema": {…}}`, or `{"type": "json_object"}`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(tag = "type", rename = "json_schema")]
-pub struct ResponseFormat<'a> {
-    /// The schema.
-    pub json_schema: JsonSchema<'a>,
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ResponseFormat<'a> {
+    /// JSON with a schema.
+    JsonSchema {
+        /// The schema.
+        json_schema: JsonSchema<'a>,
+    },
+    /// A JSON object of any form.
+    JsonObject,
 }
 
 /// The schema of an answer.
@@ -231,10 +239,20 @@ pub struct Function<'a> {
     pub strict: bool,
 }
 
+/// The tools that the model must call: `"required"`, or `{"type": "function", "function": {"name": …}}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum ToolChoice<'a> {
+    /// Any tool.
+    Required(&'static str),
+    /// This one.
+    Function(FunctionChoice<'a>),
+}
+
 /// `{"type": "function", "function": {"name": …}}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "function")]
-pub struct ToolChoice<'a> {
+pub struct FunctionChoice<'a> {
     /// The function.
     pub function: FunctionName<'a>,
 }

@@ -15,7 +15,7 @@ use tokio::time::{timeout, timeout_at};
 use tracing::Instrument;
 
 use agent::model::Error;
-use contracts::error::causes;
+use contracts::{error::causes, gen_ai};
 
 use crate::auth::authenticate;
 use crate::clock::{Clock, SystemClock};
@@ -77,7 +77,7 @@ impl<K: KeySource, W: Clock> Embeddings<K, W> {
         deadline: Duration,
     ) -> Result<EmbeddingBatch, Error> {
         let deadline = self.clock.now() + deadline.min(self.config.timeouts.total);
-        let span = trace::call_span("embeddings", &model.name, &self.config, self.url.host_str());
+        let span = trace::call_span(gen_ai::EMBEDDINGS, &model.name, &self.config, self.url.host_str());
         let mut embedded = EmbeddingBatch { vectors: Vec::with_capacity(texts.len()), tokens: 0 };
         for range in batches(texts, self.limits) {
             let Some(batch) = texts.get(range) else { continue };

@@ -57,6 +57,11 @@ pub fn classify_response(response: FailedResponse<'_>) -> Error {
     }
 }
 
+/// Returns the parameter that an error refuses, whatever its value.
+pub(crate) fn refused_parameter(error: &ErrorObject) -> Option<String> {
+    parameter::refused(error)
+}
+
 /// Classifies a `response.failed` or a bare `error` event.
 pub fn classify_failed(error: Option<&ErrorObject>) -> Error {
     let classified = error.and_then(|error| classify_error(error, None));

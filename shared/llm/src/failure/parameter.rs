@@ -32,8 +32,32 @@ pub(super) fn is_named(error: &ErrorObject) -> bool {
             let root = param.split(['.', '[']).next().unwrap_or_default();
             !CONVERSATION.contains(&root) && is_identifier(root)
         }
-        None => error.message.as_deref().is_some_and(is_quoted),
+        None => error.message.as_deref().is_some_and(|message| quoted(message).is_some()),
     }
+}
+
+/// Words of messages that refuse a parameter whatever its value, in lower case.
+const UNSUPPORTED: [&str; 6] = [
+    "unsupported parameter",
+    "unknown parameter",
+    "unrecognized request argument",
+    "extra inputs are not permitted",
+    "is not supported",
+    "is deprecated for this model",
+];
+
+/// Returns the parameter that the error refuses. The two for sampling are refused whatever the error says of their value:
+/// many models accept the default alone.
+pub(super) fn refused(error: &ErrorObject) -> Option<String> {
+    let message = error.message.as_deref().unwrap_or_default();
+    let param = error.param.as_deref().filter(|param| !param.is_empty());
+    // Anthropic's messages begin with the name.
+    let leading = || message.split_once(':').map(|(name, _)| name).filter(|name| QUOTED.contains(name));
+    let name = param.or_else(|| quoted(message)).or_else(leading)?;
+    let text = message.to_ascii_lowercase();
+    let is_unsupported = matches!(error.code.as_deref(), Some("unsupported_parameter" | "unknown_parameter"))
+        || !text.contains("value") && UNSUPPORTED.iter().any(|words| text.contains(words));
+    (is_unsupported || matches!(name, "temperature" | "top_p")).then(|| name.to_owned())
 }
 
 /// True if the error is about a text of the conversation: the input or a part of its content, or the instructions.
@@ -59,7 +83,7 @@ fn is_identifier(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
 
-fn is_quoted(message: &str) -> bool {
+fn quoted(message: &str) -> Option<&str> {
     let mut quoted = message.split(['\'', '"', '`']).skip(1).step_by(2);
-    quoted.any(|word| QUOTED.contains(&word))
+    quoted.find(|word| QUOTED.contains(word))
 }

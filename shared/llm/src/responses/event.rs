@@ -50,13 +50,17 @@ pub enum Event {
     /// The whole arguments of a call.
     #[serde(rename = "response.function_call_arguments.done")]
     ArgumentsDone(Delta),
-    /// Any other piece of output, such as reasoning.
+    /// A piece of reasoning, or of its summary.
+    #[serde(rename = "response.reasoning_summary_text.delta", alias = "response.reasoning_text.delta")]
+    ReasoningDelta(Delta),
+    /// A whole part of reasoning, or of its summary.
+    #[serde(rename = "response.reasoning_summary_text.done", alias = "response.reasoning_text.done")]
+    ReasoningDone(Delta),
+    /// Any other piece of output.
     #[serde(
         rename = "response.custom_tool_call_input.delta",
         alias = "response.mcp_call_arguments.delta",
-        alias = "response.code_interpreter_call_code.delta",
-        alias = "response.reasoning_text.delta",
-        alias = "response.reasoning_summary_text.delta"
+        alias = "response.code_interpreter_call_code.delta"
     )]
     OutputDelta(Delta),
     /// An item is complete.
@@ -188,6 +192,9 @@ pub struct Delta {
     /// The index of the part within the item.
     #[serde(default, deserialize_with = "index")]
     pub content_index: Option<u32>,
+    /// The index of the part within the summary of reasoning.
+    #[serde(default, deserialize_with = "index")]
+    pub summary_index: Option<u32>,
     /// The piece.
     #[serde(default, deserialize_with = "string_or_json")]
     pub delta: String,
@@ -203,6 +210,14 @@ pub struct Delta {
     /// The whole arguments.
     #[serde(default, deserialize_with = "string_or_json")]
     pub arguments: String,
+}
+
+impl Delta {
+    /// Returns the place of a piece of reasoning: the item, and the part.
+    pub fn reasoning_place(&self) -> (u32, u32) {
+        let part = self.summary_index.or(self.content_index).unwrap_or_default();
+        (self.output_index.unwrap_or_default(), part)
+    }
 }
 
 /// The response in its first event.

@@ -1,5 +1,6 @@
 //! The items of a response's output.
 
+use agent::model::MessagePhase;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
@@ -34,6 +35,8 @@ pub struct Message {
     pub texts: Vec<String>,
     /// Their annotations.
     pub annotations: Vec<Value>,
+    /// The phase, if the model labels its messages.
+    pub phase: Option<MessagePhase>,
 }
 
 /// Reasoning, encrypted by its provider.
@@ -71,21 +74,17 @@ impl Item {
     fn from_members(members: &Map<String, Value>) -> Self {
         match members.get("type").and_then(Value::as_str) {
             Some("message") => {
-                let id = text(members, "id");
-                Self::Message(match members.get("content") {
-                    Some(Value::String(text)) => {
-                        Message { id, texts: vec![text.clone()], annotations: Vec::new() }
-                    }
+                let (texts, annotations) = match members.get("content") {
+                    Some(Value::String(text)) => (vec![text.clone()], Vec::new()),
                     Some(Value::Array(parts)) => {
                         let annotations = parts.iter().filter_map(|part| part.get("annotations")?.as_array());
-                        Message {
-                            id,
-                            texts: parts.iter().filter_map(part_text).map(str::to_owned).collect(),
-                            annotations: annotations.flatten().cloned().collect(),
-                        }
+                        let texts = parts.iter().filter_map(part_text).map(str::to_owned).collect();
+                        (texts, annotations.flatten().cloned().collect())
                     }
-                    _ => Message { id, ..Message::default() },
-                })
+                    _ => Default::default(),
+                };
+                let phase = members.get("phase").and_then(Value::as_str).and_then(MessagePhase::from_name);
+                Self::Message(Message { id: text(members, "id"), texts, annotations, phase })
             }
             Some(kind) if HOSTED.contains(&kind) && text(members, "id").is_some() => {
                 Self::Hosted(Value::Object(members.clone()))

@@ -1,7 +1,7 @@
 //! A request to `POST {base}/responses`.
 
 use agent::model::hosted_tools::{MemoryLimit, SearchContextSize};
-use agent::model::model_settings::{Effort, ServiceTier, Verbosity};
+use agent::model::model_settings::{Effort, ReasoningSummary, ServiceTier, Verbosity};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -31,6 +31,9 @@ pub struct Request<'a> {
     /// True if one reply may call several tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel_tool_calls: Option<bool>,
+    /// The most calls of hosted tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tool_calls: Option<u32>,
     /// The cache key. Requests with the same key share a prompt cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt_cache_key: Option<&'a str>,
@@ -54,22 +57,26 @@ pub struct Request<'a> {
     pub previous_response_id: Option<&'a str>,
     /// The history, the outputs of calls, and the user message.
     pub input: Vec<Item<'a>>,
-    /// The tool that the model must call.
+    /// The tools that the model must call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice<'a>>,
 }
 
-/// `{"effort": …}`.
+/// `{"effort": …, "summary": …}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Reasoning {
     /// The reasoning effort.
-    pub effort: Effort,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
+    /// The summary of the reasoning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<ReasoningSummary>,
 }
 
 /// `{"format": …, "verbosity": …}`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Text<'a> {
-    /// The JSON schema of the text.
+    /// The format of the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<Format<'a>>,
     /// The verbosity.
@@ -77,10 +84,19 @@ pub struct Text<'a> {
     pub verbosity: Option<Verbosity>,
 }
 
-/// `{"type": "json_schema", …}`.
+/// The format of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(tag = "type", rename = "json_schema")]
-pub struct Format<'a> {
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Format<'a> {
+    /// JSON with a schema.
+    JsonSchema(SchemaFormat<'a>),
+    /// A JSON object of any form.
+    JsonObject,
+}
+
+/// The members of a format with a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SchemaFormat<'a> {
     /// The name.
     pub name: &'a str,
     /// The description.
@@ -149,6 +165,9 @@ pub struct Message<'a> {
     pub role: Role,
     /// The content.
     pub content: Content<'a>,
+    /// The phase of the model's own message. Without it, some models answer worse.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<&'a str>,
 }
 
 /// The content of a message.
@@ -284,10 +303,20 @@ pub struct Tool<'a> {
     pub strict: bool,
 }
 
+/// The tools that the model must call: `"required"`, or `{"type": "function", "name": …}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum ToolChoice<'a> {
+    /// Any tool.
+    Required(&'static str),
+    /// This one.
+    Function(FunctionName<'a>),
+}
+
 /// `{"type": "function", "name": …}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "function")]
-pub struct ToolChoice<'a> {
-    /// The tool that the model must call.
+pub struct FunctionName<'a> {
+    /// The name.
     pub name: &'a str,
 }

@@ -53,8 +53,14 @@ fn published_form_is_read_on_every_wire() {
     }
 }
 
+/// At least this many cases per test. `PROPTEST_CASES` adds more.
+fn at_least(cases: u32) -> ProptestConfig {
+    let config = ProptestConfig::default();
+    ProptestConfig { cases: config.cases.max(cases), ..config }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_500))]
+    #![proptest_config(at_least(1_500))]
 
     #[test]
     fn departures_keep_the_text_and_the_calls(

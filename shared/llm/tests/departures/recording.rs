@@ -58,19 +58,24 @@ fn calls(choices: &mut Choices<'_>) -> Vec<(String, Value)> {
 
 /// Records a reply on this wire.
 pub(crate) fn record(wire: Wire, choices: &mut Choices<'_>) -> Recording {
-    let text = TEXTS[choices.pick(TEXTS.len())];
+    let mut texts = vec![TEXTS[choices.pick(TEXTS.len())]];
     let calls = calls(choices);
+    // A second text after the calls. A completion of a chat has only one.
+    if wire != Wire::ChatCompletions && choices.departs() {
+        texts.push(TEXTS[choices.pick(TEXTS.len())]);
+    }
     let mut events = match wire {
-        Wire::Responses => responses(text, &calls, choices),
-        Wire::ChatCompletions => chat_completions(text, &calls, choices),
-        Wire::AnthropicMessages => anthropic_messages(text, &calls, choices),
-        Wire::BedrockConverse => bedrock_converse(text, &calls, choices),
+        Wire::Responses => responses(&texts, &calls, choices),
+        Wire::ChatCompletions => chat_completions(texts[0], &calls, choices),
+        Wire::AnthropicMessages => anthropic_messages(&texts, &calls, choices),
+        Wire::BedrockConverse => bedrock_converse(&texts, &calls, choices),
     };
     if choices.departs() {
         insert_noise(&mut events, choices);
     }
     let stream = frame(wire, &events, choices);
-    Recording { text: text.concat(), calls, stream }
+    let text = texts.iter().map(|text| text.concat()).collect::<Vec<_>>().join("\n\n");
+    Recording { text, calls, stream }
 }
 
 /// A named event, and its data.
@@ -127,8 +132,7 @@ fn usage(choices: &mut Choices<'_>) -> Value {
     }
 }
 
-fn responses(text: &[&str], calls: &[(String, Value)], choices: &mut Choices<'_>) -> Vec<Event> {
-    let deltas = deltas(text, choices);
+fn responses(texts: &[&[&str]], calls: &[(String, Value)], choices: &mut Choices<'_>) -> Vec<Event> {
     let (ids, counting, style) = (choices.pick(4), choices.departs(), choices.pick(3));
     // Where the text stands: in deltas and at the end, in deltas alone, in the whole text of the part, or at the end.
     let place = choices.pick(4);
@@ -148,44 +152,46 @@ fn responses(text: &[&str], calls: &[(String, Value)], choices: &mut Choices<'_>
         }
     };
     let message = |id: Value, text: &str| json!({ "type": "message", "id": id, "content": [{ "type": "output_text", "text": text, "annotations": [] }] });
-    let whole = text.concat();
-    if announces {
-        let item = json!({ "type": "message", "id": id(0), "content": [] });
-        events.push(event(
-            "response.output_item.added",
-            json!({ "output_index": index(0, style), "item": item }),
-        ));
-        let part =
-            json!({ "item_id": id(0), "output_index": index(0, style), "content_index": 0, "part": {} });
-        events.push(event("response.content_part.added", part));
-    }
-    if place < 2 {
-        for (at, delta) in deltas.iter().enumerate() {
-            // A server without ids has only the index.
-            let counting = counting && !matches!(ids, 1 | 2);
-            let content_index = index(if counting { at } else { 0 }, style);
-            let data = format!(
-                "{{\"item_id\":{},\"output_index\":{},\"content_index\":{content_index},\"delta\":{delta}}}",
-                id(0),
-                index(0, style),
-            );
-            events.push(("response.output_text.delta".to_owned(), data));
-        }
-    }
-    if place == 0 || place == 2 {
-        let done =
-            json!({ "item_id": id(0), "output_index": index(0, style), "content_index": 0, "text": whole });
-        events.push(event("response.output_text.done", done));
-    }
-    if ends_items && place != 1 {
-        events.push(event(
-            "response.output_item.done",
-            json!({ "output_index": index(0, style), "item": message(id(0), &whole) }),
-        ));
-    }
-    let mut items = vec![message(id(0), &whole)];
-    for (at, (name, arguments)) in calls.iter().enumerate() {
-        let at = at + 1;
+    let mut items = Vec::new();
+    for at in 0..texts.len() + calls.len() {
+        let Some((name, arguments)) = at.checked_sub(1).and_then(|call| calls.get(call)) else {
+            let text = texts[usize::from(at > 0)];
+            let (deltas, whole) = (deltas(text, choices), text.concat());
+            if announces {
+                let item = json!({ "type": "message", "id": id(at), "content": [] });
+                events.push(event(
+                    "response.output_item.added",
+                    json!({ "output_index": index(at, style), "item": item }),
+                ));
+                let part = json!({ "item_id": id(at), "output_index": index(at, style), "content_index": 0, "part": {} });
+                events.push(event("response.content_part.added", part));
+            }
+            if place < 2 {
+                for (number, delta) in deltas.iter().enumerate() {
+                    // A server without ids has only the index.
+                    let counting = counting && !matches!(ids, 1 | 2);
+                    let content_index = index(if counting { number } else { 0 }, style);
+                    let data = format!(
+                        "{{\"item_id\":{},\"output_index\":{},\"content_index\":{content_index},\"delta\":{delta}}}",
+                        id(at),
+                        index(at, style),
+                    );
+                    events.push(("response.output_text.delta".to_owned(), data));
+                }
+            }
+            if place == 0 || place == 2 {
+                let done = json!({ "item_id": id(at), "output_index": index(at, style), "content_index": 0, "text": whole });
+                events.push(event("response.output_text.done", done));
+            }
+            if ends_items && place != 1 {
+                events.push(event(
+                    "response.output_item.done",
+                    json!({ "output_index": index(at, style), "item": message(id(at), &whole) }),
+                ));
+            }
+            items.push(message(id(at), &whole));
+            continue;
+        };
         let call = |id: Value, arguments: Value| json!({ "type": "function_call", "id": id, "call_id": format!("call_{at}"), "name": name, "arguments": arguments });
         let (in_deltas, in_done) = (!choices.departs(), !choices.departs());
         let added = call(id(at), [json!(""), Value::Null, json!("{}")][choices.pick(3)].clone());
@@ -312,7 +318,10 @@ fn chat_completions(text: &[&str], calls: &[(String, Value)], choices: &mut Choi
     events
 }
 
-fn anthropic_messages(text: &[&str], calls: &[(String, Value)], choices: &mut Choices<'_>) -> Vec<Event> {
+/// Adds an event: its name, the index of its block, and a member with its value.
+type Push<'a> = dyn FnMut(&str, Option<usize>, &str, String) + 'a;
+
+fn anthropic_messages(texts: &[&[&str]], calls: &[(String, Value)], choices: &mut Choices<'_>) -> Vec<Event> {
     let (style, has_index, typed) = (choices.pick(3), !choices.departs(), !choices.departs());
     let mut events = Vec::new();
     let mut push = |kind: &str, at: Option<usize>, member: &str, value: String| {
@@ -323,16 +332,16 @@ fn anthropic_messages(text: &[&str], calls: &[(String, Value)], choices: &mut Ch
     };
     let start = json!({ "id": "msg_1", "model": "m", "usage": usage(choices) });
     push("message_start", None, "message", start.to_string());
-    push("content_block_start", Some(0), "content_block", json!({ "type": "text", "text": "" }).to_string());
-    for delta in deltas(text, choices) {
-        push(
-            "content_block_delta",
-            Some(0),
-            "delta",
-            format!("{{\"type\":\"text_delta\",\"text\":{delta}}}"),
-        );
-    }
-    push("content_block_stop", Some(0), "ignored", "NaN".to_owned());
+    let write_text = |push: &mut Push<'_>, at: usize, text: &[&str], choices: &mut Choices<'_>| {
+        let block = json!({ "type": "text", "text": "" });
+        push("content_block_start", Some(at), "content_block", block.to_string());
+        for delta in deltas(text, choices) {
+            let delta = format!("{{\"type\":\"text_delta\",\"text\":{delta}}}");
+            push("content_block_delta", Some(at), "delta", delta);
+        }
+        push("content_block_stop", Some(at), "ignored", "NaN".to_owned());
+    };
+    write_text(&mut push, 0, texts[0], choices);
     let repeats = choices.departs();
     for (at, (name, arguments)) in
         calls.iter().enumerate().flat_map(|it| [it; 2]).skip(1).step_by(if repeats { 1 } else { 2 })
@@ -362,20 +371,26 @@ fn anthropic_messages(text: &[&str], calls: &[(String, Value)], choices: &mut Ch
         }
         push("content_block_stop", place, "ignored", "0".to_owned());
     }
+    if let Some(text) = texts.get(1) {
+        write_text(&mut push, calls.len() + 1, text, choices);
+    }
     let reason = if calls.is_empty() { "end_turn" } else { "tool_use" };
     push("message_delta", None, "delta", json!({ "stop_reason": reason }).to_string());
     push("message_stop", None, "ignored", if choices.departs() { "{".to_owned() } else { "0".to_owned() });
     events
 }
 
-fn bedrock_converse(text: &[&str], calls: &[(String, Value)], choices: &mut Choices<'_>) -> Vec<Event> {
+fn bedrock_converse(texts: &[&[&str]], calls: &[(String, Value)], choices: &mut Choices<'_>) -> Vec<Event> {
     let style = choices.pick(3);
     let delta = |at: usize, delta: &str| {
         let data = format!("{{\"contentBlockIndex\":{},\"delta\":{delta},\"p\":\"ab\"}}", index(at, style));
         ("contentBlockDelta".to_owned(), data)
     };
     let mut events = vec![event("messageStart", json!({ "role": "assistant" }))];
-    events.extend(deltas(text, choices).iter().map(|text| delta(0, &format!("{{\"text\":{text}}}"))));
+    let text_at = |at: usize, text: &[&str], choices: &mut Choices<'_>| -> Vec<Event> {
+        deltas(text, choices).iter().map(|text| delta(at, &format!("{{\"text\":{text}}}"))).collect()
+    };
+    events.extend(text_at(0, texts[0], choices));
     for (at, (name, arguments)) in calls.iter().enumerate() {
         let at = at + 1;
         let start = json!({ "toolUse": { "toolUseId": format!("tooluse_{at}"), "name": name } });
@@ -392,6 +407,9 @@ fn bedrock_converse(text: &[&str], calls: &[(String, Value)], choices: &mut Choi
             true => input(arguments.clone()),
             false => pieces(arguments, choices).into_iter().for_each(|piece| input(json!(piece))),
         }
+    }
+    if let Some(text) = texts.get(1) {
+        events.extend(text_at(calls.len() + 1, text, choices));
     }
     let reason = if choices.departs() { Value::Null } else { json!("end_turn") };
     events.push(event("messageStop", json!({ "stopReason": reason })));

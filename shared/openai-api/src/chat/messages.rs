@@ -1,73 +1,45 @@
 //! Reads the messages of a chat.
 
+use contracts::request::{
+    ChatCall, ChatContent as Content, ChatFile as InputFile, ChatMessage, ChatResult, UserMessage,
+};
+use histories::Hint;
 use serde_json::Value;
 
-use super::history::{Chain, History, Point};
 use crate::{
     error::ApiError,
     id::ResponseId,
-    request::{Content, FunctionOutput, Input, InputFile, Members, UserMessage, data_url, input_file},
+    request::{Members, check_detail, data_url, input_file},
 };
 
 /// The messages of a request.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Messages {
     /// The texts of system and developer messages.
     pub(super) system: Vec<String>,
-    /// The new input.
-    pub(super) input: Input,
-    /// The response that called the functions whose outputs are new.
-    pub(super) caller: Option<ResponseId>,
-    /// The earlier messages.
-    pub(super) history: History,
+    /// The other messages.
+    pub(super) messages: Vec<ChatMessage>,
+    /// The responses that ids of calls name.
+    pub(super) hints: Vec<Hint>,
 }
 
 /// Reads `messages`.
-pub(super) fn read(members: &Members<'_>, agent: Option<&str>) -> Result<Messages, ApiError> {
+pub(super) fn read(members: &Members<'_>) -> Result<Messages, ApiError> {
     let messages = members.list("messages")?;
     if messages.is_empty() {
         return Err(members.missing("messages"));
     }
-    let mut reader = Reader {
-        chain: Chain::new(agent),
-        system: Vec::new(),
-        points: Vec::new(),
-        transcript: Vec::new(),
-        caller: None,
-        user: None,
-        outputs: Vec::new(),
-    };
+    let mut read = Messages::default();
     for (n, message) in messages.iter().enumerate() {
-        reader.message(message, &format!("messages[{n}]"))?;
+        read.message(message, &format!("messages[{n}]"))?;
     }
-    let input = match (reader.user, reader.outputs) {
-        (Some(_), outputs) if !outputs.is_empty() => {
-            let rule = "can't hold a new message beside results of tools; send it after their answer";
-            return Err(members.rule("messages", rule));
-        }
-        (Some(user), _) => Input::Message(user),
-        (None, outputs) if !outputs.is_empty() => Input::Outputs(outputs),
-        (None, _) => return Err(members.rule("messages", "must end with a user message or results of tools")),
-    };
-    let history = History {
-        points: reader.points,
-        hash: reader.chain.hash(),
-        transcript: reader.transcript.join("\n\n"),
-    };
-    Ok(Messages { system: reader.system, input, caller: reader.caller, history })
+    match read.messages.last() {
+        Some(ChatMessage::User(_) | ChatMessage::Result(_)) => Ok(read),
+        _ => Err(members.rule("messages", "must end with a user message or results of tools")),
+    }
 }
 
-struct Reader {
-    chain: Chain,
-    system: Vec<String>,
-    points: Vec<Point>,
-    transcript: Vec<String>,
-    caller: Option<ResponseId>,
-    user: Option<UserMessage>,
-    outputs: Vec<FunctionOutput>,
-}
-
-impl Reader {
+impl Messages {
     fn message(&mut self, message: &Value, path: &str) -> Result<(), ApiError> {
         let known = [
             "role",
@@ -84,70 +56,65 @@ impl Reader {
         ];
         let members = Members::read(message, path, &known)?;
         match members.required_text("role")? {
-            "system" | "developer" => {
-                self.system.push(content(&members, path)?.text);
-                Ok(())
-            }
-            "user" => {
-                let read = content(&members, path)?;
-                let sent = members.get("content").map(Value::to_string).unwrap_or_default();
-                self.chain.push("user", &sent);
-                self.add_user(read);
-                Ok(())
-            }
-            "assistant" => self.assistant(&members, path),
+            "system" | "developer" => self.system.push(content(&members, path)?.text),
+            "user" => self.messages.push(ChatMessage::User(content(&members, path)?)),
+            "assistant" => self.assistant(&members, path)?,
             "tool" => {
                 let call_id = members.required_text("tool_call_id")?.to_owned();
-                let output = content(&members, path)?.text;
-                self.chain.push("tool", &format!("{call_id}/{output}"));
-                self.outputs.push(FunctionOutput { call_id, output });
-                Ok(())
+                self.result(call_id, content(&members, path)?.text);
             }
+            // The form before tools: a call without an id, whose result names the function.
+            "function" => self.result(String::new(), content(&members, path)?.text),
             role => {
-                Err(ApiError::unsupported(&format!("{path}.role"), &format!("Role '{role}' can't be sent.")))
+                let alternative = format!("Role '{role}' can't be sent.");
+                return Err(ApiError::unsupported(&format!("{path}.role"), &alternative));
             }
         }
+        Ok(())
     }
 
-    fn add_user(&mut self, UserMessage { text, images, files }: UserMessage) {
-        let joined = self.user.get_or_insert_default();
-        let gap = if joined.text.is_empty() || text.is_empty() { "" } else { "\n\n" };
-        joined.text = format!("{}{gap}{text}", joined.text);
-        joined.images.extend(images);
-        joined.files.extend(files);
+    fn result(&mut self, call_id: String, output: String) {
+        self.messages.push(ChatMessage::Result(ChatResult { call_id, output, is_error: false }));
     }
 
-    /// Reads a message of the model: everything before it is history.
+    /// Reads a message of the model: a text or a refusal, then calls.
     fn assistant(&mut self, members: &Members<'_>, path: &str) -> Result<(), ApiError> {
-        let text = match members.get("content") {
-            None => String::new(),
-            Some(_) => content(members, path)?.text,
+        let text = match (members.get("content"), members.text("refusal")?) {
+            (Some(_), _) => content(members, path)?.text,
+            (None, refusal) => refusal.unwrap_or_default().to_owned(),
         };
         let calls = members.list("tool_calls")?;
-        if let Some(user) = self.user.take() {
-            self.transcript.push(format!("User: {}", user.text));
+        let legacy = members.get("function_call");
+        if !text.is_empty() || calls.is_empty() && legacy.is_none() {
+            self.messages.push(ChatMessage::Assistant(text));
         }
-        for FunctionOutput { output, .. } in self.outputs.drain(..) {
-            self.transcript.push(format!("Tool: {output}"));
+        for call in calls {
+            let id = call["id"].as_str().unwrap_or_default();
+            let function = if call["function"].is_object() { &call["function"] } else { &call["custom"] };
+            self.call(id, function, path)?;
         }
-        if !text.is_empty() {
-            self.transcript.push(format!("Assistant: {text}"));
+        match legacy {
+            Some(function) => self.call("", function, path),
+            None => Ok(()),
         }
-        let ids: Vec<&str> = calls.iter().filter_map(|call| call["id"].as_str()).collect();
-        if calls.is_empty() {
-            let response = self.caller.take();
-            self.points.push(Point { hash: self.chain.hash(), answer: text.clone(), response });
-        } else {
-            self.caller = ids.first().and_then(|id| ResponseId::of_item(id));
-            if self.caller.is_none() {
-                let param = format!("{path}.tool_calls");
-                return Err(ApiError::unsupported(
-                    &param,
-                    "Tool calls of another service can't be continued.",
-                ));
-            }
+    }
+
+    fn call(&mut self, id: &str, function: &Value, path: &str) -> Result<(), ApiError> {
+        let Some(name) = function["name"].as_str() else {
+            return Err(ApiError::value(
+                &format!("{path}.tool_calls"),
+                "must name the function of each call",
+            ));
+        };
+        let arguments = function["arguments"].as_str().or_else(|| function["input"].as_str());
+        if let Some(response) = ResponseId::of_item(id) {
+            self.hints.push(Hint { message: self.messages.len(), turn: response.into(), is_certain: false });
         }
-        self.chain.push("assistant", &format!("{}/{text}", ids.join(",")));
+        self.messages.push(ChatMessage::Call(ChatCall {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            arguments: arguments.unwrap_or_default().to_owned(),
+        }));
         Ok(())
     }
 }
@@ -165,13 +132,16 @@ fn content(members: &Members<'_>, path: &str) -> Result<UserMessage, ApiError> {
         let path = format!("{path}.content[{n}]");
         match part.get("type").and_then(Value::as_str).unwrap_or_default() {
             "text" => texts.push(Members::read(part, &path, &["type", "text"])?.required_text("text")?),
+            "refusal" => {
+                texts.push(Members::read(part, &path, &["type", "refusal"])?.required_text("refusal")?);
+            }
+            // Only the service that wrote reasoning can read it.
+            "thinking" | "reasoning" | "redacted_thinking" => {}
             "image_url" => {
                 let members = Members::read(part, &path, &["type", "image_url"])?;
                 let url = members.get("image_url").ok_or_else(|| members.missing("image_url"))?;
                 let url = Members::read(url, &members.param("image_url"), &["url", "detail"])?;
-                if url.text("detail")?.is_some_and(|detail| detail != "auto") {
-                    return Err(url.unsupported("detail", "Use 'auto'."));
-                }
+                check_detail(&url)?;
                 let data = data_url(url.required_text("url")?);
                 let alternative = "Send the image itself, as a data: URL in base64.";
                 let data = data.ok_or_else(|| url.unsupported("url", alternative))?;

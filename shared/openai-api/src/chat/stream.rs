@@ -61,7 +61,7 @@ impl ChatTranslator {
                 Vec::new()
             }
             Kind::Result(body) => self.finish(&Outcome::from_body(body.get().as_bytes())),
-            Kind::Status(_) => Vec::new(),
+            Kind::Status(_) | Kind::Reasoning(_) => Vec::new(),
         }
     }
 

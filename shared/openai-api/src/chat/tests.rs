@@ -1,33 +1,32 @@
 use contracts::{
     Error, ErrorCode,
     id::{SessionId, TurnId},
+    request::{ChatCall, ChatMessage, ChatResult, UserMessage},
     response::ToolCall,
     stream::{Delta, Event, EventId, Kind, Reset},
 };
-use runtime::id_key::IdKeys;
+use histories::Hint;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{
-    id::ResponseId,
-    request::{FunctionOutput, Input},
-    response::Outcome,
-    retry::RequestUser,
-};
+use crate::{id::ResponseId, request::Body, response::Outcome};
 
 fn parse(body: Value) -> ChatRequest {
-    ChatRequest::parse(body.to_string().as_bytes()).unwrap_or_else(|error| panic!("{body}: {error}"))
+    ChatRequest::parse(&Body::parse(body.to_string().as_bytes()).unwrap(), false)
+        .unwrap_or_else(|error| panic!("{body}: {error}"))
 }
 
 fn chat(messages: Value) -> ChatRequest {
     parse(json!({"model": "gpt-x", "messages": messages}))
 }
 
-fn text(request: &ChatRequest) -> &str {
-    match &request.create.input {
-        Input::Message(message) => &message.text,
-        Input::Outputs(_) => panic!("no message"),
-    }
+fn said(text: &str) -> ChatMessage {
+    ChatMessage::User(UserMessage { text: text.to_owned(), ..UserMessage::default() })
+}
+
+fn result(call_id: &str, output: &str) -> ChatMessage {
+    let (call_id, output) = (call_id.to_owned(), output.to_owned());
+    ChatMessage::Result(ChatResult { call_id, output, is_error: false })
 }
 
 fn completion() -> Completion {
@@ -52,46 +51,50 @@ fn streamed(chunks: &[String]) -> String {
 }
 
 #[test]
-fn second_request_names_the_first_turn() {
-    let user = |text: &str| json!({"role": "user", "content": text});
-    let first = chat(json!([{"role": "system", "content": "Be kind."}, user("Hi")]));
-    assert_eq!((first.create.instructions.as_str(), first.history.points.len()), ("Be kind.", 0));
-    let reply = json!({"role": "assistant", "content": "Hello."});
-    let second = chat(json!([user("Hi"), reply, user("More")]));
-    let [point] = second.history.points.as_slice() else { panic!("{:?}", second.history) };
-    assert_eq!((point.hash, point.answer.as_str()), (first.history.hash, "Hello."));
-    assert_eq!(
-        (text(&second), second.history.transcript.as_str()),
-        ("More", "User: Hi\n\nAssistant: Hello.")
-    );
-    let edited = chat(json!([user("Hi!"), reply, user("More")]));
-    assert_ne!(edited.history.points[0].hash, point.hash);
-    let key = IdKeys::from_keys("k").unwrap().current;
-    let ada = RequestUser { key: &key, org: "acme", user: "ada" };
-    let turn = |hash| History::turn(ada, hash).unwrap();
-    assert_eq!(turn(&point.hash), turn(&first.history.hash));
-    assert_ne!(History::session(ada, &point.hash, 0), History::session(ada, &point.hash, 1));
-}
-
-#[test]
-fn tool_results_name_the_response_of_their_call() {
+fn messages_are_read_role_by_role() {
     let id = completion().response.call(0);
     let call = json!({"id": id, "type": "function", "function": {"name": "f", "arguments": "{}"}});
     let request = chat(json!([
-        {"role": "user", "content": "Weather?"},
-        {"role": "assistant", "content": null, "tool_calls": [call]},
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": [{"type": "text", "text": "Weather?"}]},
+        {"role": "assistant", "content": "Let me look.", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": id, "content": "sunny"},
+        {"role": "user", "content": "And tomorrow?"},
     ]));
-    assert_eq!(request.caller, Some(completion().response));
-    let outputs = vec![FunctionOutput { call_id: id.clone(), output: "sunny".to_owned() }];
-    assert_eq!(request.create.input, Input::Outputs(outputs.clone()));
-    let calls = [ToolCall {
-        tool_call_id: "call_1".to_owned(),
-        name: "f".to_owned(),
-        arguments_json: "{}".to_owned(),
-    }];
-    let results = crate::request::tool_continuation(&completion().response, &calls, &outputs).unwrap();
-    assert_eq!(results.tool_results.iter().next().unwrap().tool_call_id, "call_1");
+    let call = ChatCall { id: id.clone(), name: "f".to_owned(), arguments: "{}".to_owned() };
+    let expected = [
+        said("Weather?"),
+        ChatMessage::Assistant("Let me look.".to_owned()),
+        ChatMessage::Call(call),
+        result(&id, "sunny"),
+        said("And tomorrow?"),
+    ];
+    assert_eq!(request.chat.messages, expected);
+    assert_eq!(
+        request.chat.hints,
+        [Hint { message: 2, turn: completion().response.into(), is_certain: false }]
+    );
+    assert_eq!(request.chat.instructions, "Be kind.");
+}
+
+#[test]
+fn refusals_and_functions_of_older_clients_are_accepted() {
+    let request = chat(json!([
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": null, "refusal": "No."},
+        {"role": "user", "content": "Weather?"},
+        {"role": "assistant", "content": null, "function_call": {"name": "f", "arguments": "{}"}},
+        {"role": "function", "name": "f", "content": "sunny"},
+    ]));
+    let call = ChatCall { id: String::new(), name: "f".to_owned(), arguments: "{}".to_owned() };
+    let expected = [
+        said("Hi"),
+        ChatMessage::Assistant("No.".to_owned()),
+        said("Weather?"),
+        ChatMessage::Call(call),
+        result("", "sunny"),
+    ];
+    assert_eq!((request.chat.messages.as_slice(), request.chat.hints.len()), (expected.as_slice(), 0));
 }
 
 #[test]
@@ -103,14 +106,13 @@ fn unsupported_members_are_refused_by_name() {
     };
     for (members, param) in [
         (json!({"n": 2}), "n"),
-        (json!({"stop": ["x"]}), "stop"),
-        (json!({"seed": 1}), "seed"),
+        (json!({"conversation": "conv_1"}), "conversation"),
         (json!({"logprobs": true}), "logprobs"),
         (json!({"functions": [{"name": "f"}]}), "functions"),
-        (json!({"response_format": {"type": "json_object"}}), "response_format"),
-        (json!({"store": false}), "store"),
+        (json!({"response_format": {"type": "grammar"}}), "response_format"),
     ] {
-        let error = ChatRequest::parse(with(members).to_string().as_bytes()).unwrap_err();
+        let body = Body::parse(with(members).to_string().as_bytes()).unwrap();
+        let error = ChatRequest::parse(&body, false).unwrap_err();
         assert_eq!(
             (error.param.as_deref(), error.code.as_deref()),
             (Some(param), Some("unsupported_parameter"))
@@ -120,7 +122,16 @@ fn unsupported_members_are_refused_by_name() {
         json!({"n": 1, "stop": null, "frequency_penalty": 0, "presence_penalty": 0.0, "logit_bias": {}}),
     ));
     let settings = parse(with(json!({"max_tokens": 50, "temperature": 0.5, "reasoning_effort": "low"})));
-    assert_eq!(settings.create.options.max_output_tokens, Some(50));
+    assert_eq!(settings.chat.options.max_output_tokens, Some(50));
+    let tool = |name: &str| json!({"type": "function", "function": {"name": name}});
+    let allowed = json!({"mode": "required", "tools": [tool("b")]});
+    let settings = parse(with(json!({
+        "tools": [tool("a"), tool("b")], "tool_choice": {"type": "allowed_tools", "allowed_tools": allowed},
+        "stop": "END", "response_format": {"type": "json_object"},
+    })));
+    let options = settings.chat.options;
+    assert_eq!((options.tools[0].name.as_str(), options.requires_tool), ("b", true));
+    assert_eq!((options.stop.as_slice(), options.json_object), (["END".to_owned()].as_slice(), true));
 }
 
 #[test]

@@ -7,7 +7,8 @@ use std::fmt;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
-const PREFIX: &str = "file-";
+/// The start of the ids of files.
+pub const FILE_PREFIX: &str = "file-";
 
 /// The purpose of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -59,7 +60,7 @@ impl FileId {
     /// Parses an id.
     #[must_use]
     pub fn parse(id: &str) -> Option<Self> {
-        let text = String::from_utf8(URL_SAFE_NO_PAD.decode(id.strip_prefix(PREFIX)?).ok()?).ok()?;
+        let text = String::from_utf8(URL_SAFE_NO_PAD.decode(id.strip_prefix(FILE_PREFIX)?).ok()?).ok()?;
         let mut parts = text.splitn(5, '/');
         let mut part = || parts.next();
         let (nonce, created, expires) = (part()?.to_owned(), part()?.parse().ok()?, part()?.parse().ok()?);
@@ -90,7 +91,7 @@ impl fmt::Display for FileId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { created, expires, purpose, nonce, name } = self;
         let text = format!("{nonce}/{created}/{expires}/{}/{name}", purpose.name());
-        write!(f, "{PREFIX}{}", URL_SAFE_NO_PAD.encode(text))
+        write!(f, "{FILE_PREFIX}{}", URL_SAFE_NO_PAD.encode(text))
     }
 }
 

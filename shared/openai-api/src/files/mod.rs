@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 
-pub use id::{FileId, Purpose};
+pub use id::{FILE_PREFIX, FileId, Purpose};
 pub use list::FileQuery;
 pub use upload::FileUpload;
 

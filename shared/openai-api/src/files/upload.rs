@@ -6,7 +6,10 @@ use contracts::{
     request::{RelativePath, is_mime_type, limits::MAX_MIME_TYPE_CHARS},
 };
 use http::{HeaderMap, header::CONTENT_TYPE};
-use runtime::form::{FormPart, read_form};
+use runtime::{
+    dialect::ANTHROPIC_VERSION,
+    form::{FormPart, read_form},
+};
 
 use super::{FileId, MAX_FILE_BYTES, Purpose};
 use crate::error::ApiError;
@@ -51,8 +54,12 @@ impl FileUpload {
     /// If the body is no form, or a field is missing, unknown or invalid.
     pub async fn read(headers: &HeaderMap, body: Bytes) -> Result<Self, ApiError> {
         let fields = fields(headers, body).await?;
-        let purpose = fields.purpose.as_ref().ok_or_else(|| missing("purpose"))?;
-        let purpose = text(purpose)?;
+        let purpose = match &fields.purpose {
+            Some(purpose) => text(purpose)?,
+            // Anthropic's API has no purposes.
+            None if headers.contains_key(ANTHROPIC_VERSION) => Purpose::UserData.name(),
+            None => return Err(missing("purpose")),
+        };
         let purpose = Purpose::from_name(purpose).ok_or_else(|| {
             let alternative = "Use 'user_data', 'assistants' or 'vision': files are the input of requests.";
             ApiError::unsupported("purpose", alternative)

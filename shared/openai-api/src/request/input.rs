@@ -1,8 +1,13 @@
 //! The input of a response: new messages or outputs of functions, after items of earlier responses.
 
+use contracts::request::{
+    ChatCall, ChatContent as Content, ChatFile as InputFile, ChatMessage, ChatResult as FunctionOutput,
+    InlineData, UserMessage,
+};
+use histories::Hint;
 use serde_json::Value;
 
-use super::members::Members;
+use super::{ignored::ignore, members::Members};
 use crate::{error::ApiError, files::FileId, id::ResponseId};
 
 /// The new input of a turn.
@@ -10,148 +15,112 @@ use crate::{error::ApiError, files::FileId, id::ResponseId};
 pub enum Input {
     /// A message of the user.
     Message(UserMessage),
-    /// Outputs of the functions that the previous response called.
-    Outputs(Vec<FunctionOutput>),
-}
-
-/// A message of the user. Several messages are joined.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct UserMessage {
-    /// The text.
-    pub text: String,
-    /// The images.
-    pub images: Vec<Content>,
-    /// The files.
-    pub files: Vec<InputFile>,
-}
-
-/// The content of an image or a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
-    /// In the request.
-    Inline(InlineData),
-    /// In a file that was uploaded before.
-    Uploaded(FileId),
-}
-
-/// Data in a `data:` URL.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InlineData {
-    /// The media type.
-    pub mime_type: String,
-    /// The data in base64.
-    pub base64: String,
-}
-
-/// A file of the input.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InputFile {
-    /// The name.
-    pub name: String,
-    /// The content.
-    pub content: Content,
-}
-
-impl Content {
-    /// Returns the uploaded file, if the content isn't inline.
-    pub(crate) fn upload(&self) -> Option<&FileId> {
-        match self {
-            Self::Inline(_) => None,
-            Self::Uploaded(file) => Some(file),
-        }
-    }
-
-    /// Returns the inline content.
-    ///
-    /// # Errors
-    /// If it is in a file that wasn't read.
-    pub(super) fn inline(&self) -> Result<&InlineData, ApiError> {
-        match self {
-            Self::Inline(data) => Ok(data),
-            Self::Uploaded(file) => Err(ApiError::unknown_file("input", &file.to_string())),
-        }
-    }
-}
-
-/// The output of a function.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FunctionOutput {
-    /// The call.
-    pub call_id: String,
-    /// The output.
-    pub output: String,
+    /// Outputs of the functions that the previous response called, and the user's text after them.
+    Outputs(Vec<FunctionOutput>, Option<UserMessage>),
+    /// The whole chat, in a request that names nothing to continue.
+    Chat(Vec<ChatMessage>, Vec<Hint>),
 }
 
 /// The input of a request.
 #[derive(Debug)]
 pub(super) struct Items {
-    /// The response that the last item of an earlier response belongs to.
-    pub(super) anchor: Option<ResponseId>,
     /// The texts of system and developer messages.
     pub(super) system: Vec<String>,
-    /// The new input.
+    /// The other messages.
+    pub(super) messages: Vec<ChatMessage>,
+    /// The responses that ids in them name.
+    pub(super) hints: Vec<Hint>,
+    /// True if some messages are references, whose content is known to the service alone.
+    pub(super) has_references: bool,
+}
+
+/// Messages after the response that a request continues from.
+#[derive(Debug)]
+pub(super) struct NewMessages {
+    /// Those of other services, before the input.
+    pub(super) ancestry: Vec<ChatMessage>,
+    /// The input.
     pub(super) input: Input,
 }
 
 /// Reads `input`.
 pub(super) fn read(members: &Members<'_>) -> Result<Items, ApiError> {
-    let items = match members.get("input") {
+    let mut reader =
+        Items { system: Vec::new(), messages: Vec::new(), hints: Vec::new(), has_references: false };
+    match members.get("input") {
         None => return Err(members.missing("input")),
         Some(Value::String(text)) => {
-            let input = Input::Message(UserMessage { text: text.clone(), ..UserMessage::default() });
-            return Ok(Items { anchor: None, system: Vec::new(), input });
+            let message = UserMessage { text: text.clone(), ..UserMessage::default() };
+            reader.messages.push(ChatMessage::User(message));
         }
-        Some(Value::Array(items)) => items,
+        Some(Value::Array(items)) => {
+            for (n, item) in items.iter().enumerate() {
+                reader.item(item, &format!("input[{n}]"))?;
+            }
+        }
         Some(_) => return Err(members.rule("input", "must be a string or an array of items")),
-    };
-    let mut reader = Reader::default();
-    for (n, item) in items.iter().enumerate() {
-        reader.item(item, &format!("input[{n}]"))?;
     }
-    let Reader { anchor, system, transcript, foreign_call, message, outputs } = reader;
-    let input = match (message, outputs) {
-        (Some(_), outputs) if !outputs.is_empty() => {
-            let rule = "can't hold a new message beside outputs of functions; send it after their response";
-            return Err(members.rule("input", rule));
-        }
-        (Some(mut message), _) => {
-            if !transcript.is_empty() {
-                message.text = format!("{}\n\nUser: {}", transcript.join("\n\n"), message.text);
-            }
-            Input::Message(message)
-        }
-        (None, outputs) if !outputs.is_empty() => match foreign_call {
-            None => Input::Outputs(outputs),
-            Some(path) => {
-                let alternative = "Function calls of another service can't be continued.";
-                return Err(ApiError::unsupported(&path, alternative));
-            }
-        },
-        (None, _) => {
-            return Err(members.rule("input", "must hold a new user message or outputs of functions"));
-        }
-    };
-    Ok(Items { anchor, system, input })
+    let start = reader.after_last_reply();
+    if reader.messages.len() <= start {
+        return Err(members.rule("input", "must hold a new user message or outputs of functions"));
+    }
+    Ok(reader)
 }
 
-#[derive(Default)]
-struct Reader {
-    anchor: Option<ResponseId>,
-    system: Vec<String>,
-    /// Earlier messages that no stored response has, as text.
-    transcript: Vec<String>,
-    /// The last function call, if no stored response has it.
-    foreign_call: Option<String>,
-    message: Option<UserMessage>,
-    outputs: Vec<FunctionOutput>,
-}
+impl Items {
+    fn after_last_reply(&self) -> usize {
+        let is_reply =
+            |message: &ChatMessage| matches!(message, ChatMessage::Assistant(_) | ChatMessage::Call(_));
+        let hinted = self.hints.last().map_or(0, |hint| hint.message.saturating_add(1));
+        self.messages.iter().rposition(is_reply).map_or(0, |last| last.saturating_add(1)).max(hinted)
+    }
 
-impl Reader {
+    /// Returns the response that the last item of an earlier response belongs to.
+    pub(super) fn anchor(&self) -> Option<ResponseId> {
+        self.hints.last().map(|hint| hint.turn.clone().into())
+    }
+
+    /// Returns the chat of a request that names nothing to continue. Messages without any reply are the input.
+    pub(super) fn into_chat(self) -> Input {
+        match self.after_last_reply() {
+            0 => self.into_new().input,
+            _ => Input::Chat(self.messages, self.hints),
+        }
+    }
+
+    /// Returns the messages after the response that the request names. Items of that response and those before it are
+    /// stored.
+    pub(super) fn into_new(self) -> NewMessages {
+        let start = self.after_last_reply();
+        let stored = self.hints.last().map_or(0, |hint| hint.message.saturating_add(1));
+        let (mut ancestry, mut outputs, mut joined) = (Vec::new(), Vec::new(), None::<UserMessage>);
+        for (position, message) in self.messages.into_iter().enumerate().skip(stored) {
+            match message {
+                message if position < start => ancestry.push(message),
+                ChatMessage::Result(output) => outputs.push(output),
+                ChatMessage::User(message) => join(joined.get_or_insert_default(), message),
+                _ => {}
+            }
+        }
+        if !ancestry.is_empty() {
+            ancestry.extend(outputs.drain(..).map(ChatMessage::Result));
+        }
+        let input = match joined {
+            joined if !outputs.is_empty() => Input::Outputs(outputs, joined),
+            joined => Input::Message(joined.unwrap_or_default()),
+        };
+        NewMessages { ancestry, input }
+    }
+
     fn item(&mut self, item: &Value, path: &str) -> Result<(), ApiError> {
         let kind = item.get("type").and_then(Value::as_str).unwrap_or("message");
         let role = item.get("role").and_then(Value::as_str).unwrap_or_default();
         match (kind, role) {
-            ("message", "user") => self.user(item, path),
+            ("message", "user") => {
+                let members = Members::read(item, path, &["type", "role", "content", "id", "status"])?;
+                self.messages.push(ChatMessage::User(message(&members, path)?));
+                Ok(())
+            }
             ("message", "system" | "developer") => {
                 let members = Members::read(item, path, &["type", "role", "content", "id", "status"])?;
                 let message = message(&members, path)?;
@@ -161,11 +130,17 @@ impl Reader {
                 self.system.push(message.text);
                 Ok(())
             }
-            ("message", "assistant") | ("function_call" | "item_reference", _) => self.earlier(item, path),
+            ("message", "assistant") | ("function_call" | "item_reference", _) => self.reply(item, path),
+            // Only the service that wrote reasoning can read it.
+            ("reasoning", _) => Ok(()),
             ("function_call_output", _) => {
                 let members = Members::read(item, path, &["type", "call_id", "output", "id", "status"])?;
                 let call_id = members.required_text("call_id")?.to_owned();
-                self.outputs.push(FunctionOutput { call_id, output: output(&members, path)? });
+                let (output, images) = output(&members, path)?;
+                self.messages.push(ChatMessage::Result(FunctionOutput { call_id, output, is_error: false }));
+                if !images.is_empty() {
+                    self.messages.push(ChatMessage::User(UserMessage { images, ..UserMessage::default() }));
+                }
                 Ok(())
             }
             ("message", _) => {
@@ -178,34 +153,24 @@ impl Reader {
         }
     }
 
-    fn user(&mut self, item: &Value, path: &str) -> Result<(), ApiError> {
-        let members = Members::read(item, path, &["type", "role", "content", "id", "status"])?;
-        let UserMessage { text, images, files } = message(&members, path)?;
-        let joined = self.message.get_or_insert_default();
-        let gap = if joined.text.is_empty() || text.is_empty() { "" } else { "\n\n" };
-        joined.text = format!("{}{gap}{text}", joined.text);
-        joined.images.extend(images);
-        joined.files.extend(files);
-        Ok(())
-    }
-
-    /// Reads an item of the model. An item of a stored response is known by its id, or by its call's id, since some clients
-    /// keep no other; everything before it is stored too. Others go to the model as text.
-    fn earlier(&mut self, item: &Value, path: &str) -> Result<(), ApiError> {
+    /// Reads an item of the model. Its id may name a stored response, as may its call's id: some clients keep no other.
+    fn reply(&mut self, item: &Value, path: &str) -> Result<(), ApiError> {
         let ids = ["id", "call_id"].into_iter().filter_map(|name| item.get(name)?.as_str());
-        let anchor = ids.flat_map(|id| ResponseId::of_item(id).or_else(|| ResponseId::parse(id))).next();
-        if let Some(anchor) = anchor {
-            *self =
-                Self { anchor: Some(anchor), system: std::mem::take(&mut self.system), ..Self::default() };
-            return Ok(());
-        }
-        let said = match item.get("type").and_then(Value::as_str) {
+        let named = ids.flat_map(|id| ResponseId::of_item(id).or_else(|| ResponseId::parse(id))).next();
+        let message = match item.get("type").and_then(Value::as_str) {
             Some("function_call") => {
                 let members =
                     Members::read(item, path, &["type", "id", "status", "call_id", "name", "arguments"])?;
-                self.foreign_call = Some(path.to_owned());
-                let arguments = members.text("arguments")?.unwrap_or_default();
-                format!("{}({arguments})", members.required_text("name")?)
+                ChatMessage::Call(ChatCall {
+                    id: members.text("call_id")?.unwrap_or_default().to_owned(),
+                    name: members.required_text("name")?.to_owned(),
+                    arguments: members.text("arguments")?.unwrap_or_default().to_owned(),
+                })
+            }
+            // The item itself isn't sent, so its content is unknown.
+            Some("item_reference") if named.is_some() => {
+                self.has_references = true;
+                ChatMessage::Assistant(String::new())
             }
             Some("item_reference") => {
                 let message = format!("'{path}.id' isn't the id of an item of this service.");
@@ -214,17 +179,23 @@ impl Reader {
             _ => {
                 let members =
                     Members::read(item, path, &["type", "role", "content", "id", "status", "phase"])?;
-                self.foreign_call = None;
-                answer(&members, path)?
+                ChatMessage::Assistant(answer(&members, path)?)
             }
         };
-        self.transcript.extend(self.message.take().map(|message| format!("User: {}", message.text)));
-        self.transcript.extend(self.outputs.drain(..).map(|output| format!("Tool: {}", output.output)));
-        if !said.is_empty() {
-            self.transcript.push(format!("Assistant: {said}"));
+        if let Some(named) = named {
+            self.hints.push(Hint { message: self.messages.len(), turn: named.into(), is_certain: false });
         }
+        self.messages.push(message);
         Ok(())
     }
+}
+
+/// Adds a message of the user to another one.
+fn join(joined: &mut UserMessage, UserMessage { text, images, files }: UserMessage) {
+    let gap = if joined.text.is_empty() || text.is_empty() { "" } else { "\n\n" };
+    joined.text = format!("{}{gap}{text}", joined.text);
+    joined.images.extend(images);
+    joined.files.extend(files);
 }
 
 /// Reads the content of a message of the model.
@@ -281,15 +252,22 @@ fn message(members: &Members<'_>, path: &str) -> Result<UserMessage, ApiError> {
 
 fn image(part: &Value, path: &str) -> Result<Content, ApiError> {
     let members = Members::read(part, path, &["type", "image_url", "detail", "file_id"])?;
-    if members.text("detail")?.is_some_and(|detail| detail != "auto") {
-        return Err(members.unsupported("detail", "Use 'auto'."));
-    }
+    check_detail(&members)?;
     if let Some(file) = upload(&members, &["image_url"])? {
-        return Ok(Content::Uploaded(file));
+        return Ok(Content::Uploaded(file.to_string()));
     }
     let alternative = "Send the image itself, as a data: URL in base64, or upload it and send its 'file_id'.";
     let data = data_url(members.required_text("image_url")?);
     data.map(Content::Inline).ok_or_else(|| members.unsupported("image_url", alternative))
+}
+
+/// Checks the detail in which a model should see an image or a file, which is a hint.
+pub(crate) fn check_detail(members: &Members<'_>) -> Result<(), ApiError> {
+    match members.text("detail")? {
+        None | Some("auto") => Ok(()),
+        Some("low" | "high" | "original") if ignore(members.param("detail")) => Ok(()),
+        Some(_) => Err(members.rule("detail", "must be 'auto', 'low', 'high' or 'original'")),
+    }
 }
 
 fn file(part: &Value, path: &str, number: usize) -> Result<InputFile, ApiError> {
@@ -298,9 +276,7 @@ fn file(part: &Value, path: &str, number: usize) -> Result<InputFile, ApiError> 
     if members.get("file_url").is_some() {
         return Err(members.unsupported("file_url", "Send 'file_data' with a data: URL, or 'file_id'."));
     }
-    if members.text("detail")?.is_some_and(|detail| detail != "auto") {
-        return Err(members.unsupported("detail", "Use 'auto'."));
-    }
+    check_detail(&members)?;
     input_file(&members, &format!("file-{}", number.saturating_add(1)))
 }
 
@@ -309,7 +285,7 @@ pub(crate) fn input_file(members: &Members<'_>, unnamed: &str) -> Result<InputFi
     let name = members.text("filename")?;
     if let Some(file) = upload(members, &["file_data"])? {
         let name = name.unwrap_or(&file.name).to_owned();
-        return Ok(InputFile { name, content: Content::Uploaded(file) });
+        return Ok(InputFile { name, content: Content::Uploaded(file.to_string()) });
     }
     let data = data_url(members.required_text("file_data")?);
     let data = data.ok_or_else(|| members.rule("file_data", "must be a data: URL in base64"))?;
@@ -326,21 +302,30 @@ fn upload(members: &Members<'_>, others: &[&str]) -> Result<Option<FileId>, ApiE
     FileId::parse(id).map(Some).ok_or_else(unknown)
 }
 
-/// Reads the output of a function: a text, or parts of text.
-fn output(members: &Members<'_>, path: &str) -> Result<String, ApiError> {
+/// Reads the output of a function: a text, or parts with text and images. The images follow the results as a message.
+fn output(members: &Members<'_>, path: &str) -> Result<(String, Vec<Content>), ApiError> {
     match members.get("output") {
         None => Err(members.missing("output")),
-        Some(Value::String(text)) => Ok(text.clone()),
+        Some(Value::String(text)) => Ok((text.clone(), Vec::new())),
         Some(Value::Array(parts)) => {
-            let text = |(n, part): (usize, &Value)| {
+            let (mut texts, mut images) = (Vec::new(), Vec::new());
+            for (n, part) in parts.iter().enumerate() {
                 let path = format!("{path}.output[{n}]");
-                if part.get("type").and_then(Value::as_str) != Some("input_text") {
-                    let alternative = "Outputs of functions are text.";
-                    return Err(ApiError::unsupported(&format!("{path}.type"), alternative));
+                match part.get("type").and_then(Value::as_str).unwrap_or_default() {
+                    "input_text" => {
+                        texts.push(Members::read(part, &path, &["type", "text"])?.required_text("text")?);
+                    }
+                    "input_image" => images.push(image(part, &path)?),
+                    _ => {
+                        let alternative = "Outputs of functions are text and images.";
+                        return Err(ApiError::unsupported(&format!("{path}.type"), alternative));
+                    }
                 }
-                Members::read(part, &path, &["type", "text"])?.required_text("text").map(str::to_owned)
-            };
-            parts.iter().enumerate().map(text).collect::<Result<Vec<_>, _>>().map(|texts| texts.join("\n\n"))
+            }
+            if texts.is_empty() && !images.is_empty() {
+                texts.push("The image follows.");
+            }
+            Ok((texts.join("\n\n"), images))
         }
         Some(_) => Err(members.rule("output", "must be a string or an array of parts")),
     }

@@ -1,7 +1,8 @@
-//! Reads the members of a JSON object, and refuses those that are unknown.
+//! Reads the members of a JSON object. Unknown ones are ignored and named, or refused.
 
 use serde_json::{Map, Number, Value};
 
+use super::ignored::{ignore, is_hint_anywhere, is_promise};
 use crate::error::ApiError;
 
 /// The members of an object, with its path.
@@ -12,17 +13,23 @@ pub(crate) struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    /// Reads an object with these members. Null counts as absent.
+    /// Reads an object with these members. Null counts as absent. Others are ignored where a request is parsed, unless
+    /// they carry state or a promise.
     pub(crate) fn read(value: &'a Value, path: &str, known: &[&str]) -> Result<Self, ApiError> {
         let Value::Object(members) = value else {
             return Err(ApiError::value(path, "must be an object"));
         };
         let read = Self { members, path: path.to_owned() };
         for (name, value) in members {
-            if !known.contains(&name.as_str()) && !value.is_null() {
-                let param = read.param(name);
-                let message = format!("Unknown parameter: '{param}'.");
-                return Err(ApiError::invalid(&param, "unknown_parameter", message));
+            if known.contains(&name.as_str()) || value.is_null() || is_hint_anywhere(name) {
+                continue;
+            }
+            let param = read.param(name);
+            if is_promise(name) {
+                return Err(read.unsupported(name, "Omit it."));
+            }
+            if !ignore(param.clone()) {
+                return Err(ApiError::unknown(&param));
             }
         }
         Ok(read)

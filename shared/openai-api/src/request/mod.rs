@@ -1,16 +1,23 @@
-//! Requests for responses: every member is read, or refused by name.
+//! Requests for responses: every member is read, ignored and named, or refused by name.
 
+pub mod compaction;
 mod contents;
 mod conversation;
+mod ignored;
 mod input;
 mod members;
 mod settings;
+pub mod standing;
 #[cfg(test)]
 mod tests;
 mod turn;
 
 use agent::context::check_options;
-use contracts::{id::SessionId, request::TurnOptions};
+use contracts::{
+    id::SessionId,
+    request::{ChatMessage, TurnOptions},
+};
+use histories::{Chat, Hint};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -18,59 +25,22 @@ use crate::{
     id::{self, ResponseId},
 };
 
-pub use conversation::check_conversation;
-pub use input::{Content, FunctionOutput, InlineData, Input, InputFile, UserMessage};
-pub(crate) use input::{data_url, input_file};
+pub use compaction::input_tokens;
+pub use contents::{uploads, with_contents};
+pub use conversation::{
+    ConversationBody, MAX_ITEMS as MAX_CONVERSATION_ITEMS, StoredConversation, StoredItem, as_input,
+    conversation_object, with_id,
+};
+pub use ignored::Ignored;
+pub(crate) use ignored::collect;
+pub use input::Input;
+pub(crate) use input::{check_detail, data_url, input_file};
 pub(crate) use members::Members;
-pub(crate) use settings::{function, tool_choice};
+pub(crate) use settings::{AnswerFormat, Choice, function, functions, json_format, tool_choice};
 pub use turn::tool_continuation;
 
 /// The prefix of a `model` that names an agent.
 pub const AGENT: &str = "agent/";
-
-/// The members that the service honours or takes as hints.
-const KNOWN: &[&str] = &[
-    "background",
-    "context_management",
-    "conversation",
-    "include",
-    "input",
-    "instructions",
-    "max_output_tokens",
-    "max_tool_calls",
-    "metadata",
-    "model",
-    "moderation",
-    "parallel_tool_calls",
-    "previous_response_id",
-    "prompt",
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "prompt_cache_retention",
-    "reasoning",
-    "safety_identifier",
-    "service_tier",
-    "store",
-    "stream",
-    "stream_options",
-    "temperature",
-    "text",
-    "tool_choice",
-    "tools",
-    "top_logprobs",
-    "top_p",
-    "truncation",
-    "user",
-];
-
-/// The members that the service knows and can't honour, with the alternative.
-const UNSUPPORTED: &[(&str, &str)] = &[
-    ("context_management", "The service compacts long conversations itself."),
-    ("max_tool_calls", "The agent's context limits the rounds of a turn."),
-    ("moderation", "Omit it."),
-    ("prompt", "Name an agent in 'model', or send 'instructions'."),
-    ("prompt_cache_options", "Omit it."),
-];
 
 /// Members that are repeated in the response. The first ones are hints without an effect.
 const REPEATED: &[&str] = &[
@@ -85,6 +55,7 @@ const REPEATED: &[&str] = &[
     "model",
     "parallel_tool_calls",
     "service_tier",
+    "store",
     "temperature",
     "top_p",
 ];
@@ -111,6 +82,8 @@ pub struct CreateResponse {
     pub agent: Option<String>,
     /// The parent of the turn.
     pub parent: Parent,
+    /// The messages before the input that no stored turn has.
+    pub ancestry: Vec<ChatMessage>,
     /// The new input.
     pub input: Input,
     /// The standing instructions, with the system messages' instructions.
@@ -121,56 +94,161 @@ pub struct CreateResponse {
     pub stream: bool,
     /// True if the client doesn't wait for the response.
     pub background: bool,
+    /// What the request asks for without an effect.
+    pub ignored: Ignored,
 }
 
 impl CreateResponse {
     /// Parses a body.
     ///
     /// # Errors
-    /// Returns the first member that is invalid, unknown or not supported.
-    pub fn parse(body: &[u8]) -> Result<Self, ApiError> {
-        let value = json_body(body)?;
-        let members = Members::read(&value, "", KNOWN)?;
-        for (name, alternative) in UNSUPPORTED {
-            if members.get(name).is_some() {
-                return Err(members.unsupported(name, alternative));
-            }
-        }
+    /// Returns the first member that is invalid or not supported.
+    pub fn parse(body: &Body) -> Result<Self, ApiError> {
+        let (parsed, ignored) = collect(|| Self::read(body))?;
+        Ok(Self { ignored, ..parsed })
+    }
+
+    fn read(body: &Body) -> Result<Self, ApiError> {
+        let members = standing::read(&body.value, "", standing::RESPONSES)?;
         check_delivery(&members)?;
         let model = members.required_text("model")?;
         let (settings, choice) = settings::read(&members)?;
         let items = input::read(&members)?;
-        let parent = parent(&members, items.anchor.clone())?;
+        let parent = parent(&members, items.anchor(), items.has_references)?;
         let own = members.text("instructions")?;
         let instructions: Vec<&str> =
             own.into_iter().chain(items.system.iter().map(String::as_str)).collect();
+        let instructions = instructions.join("\n\n");
         let background = members.flag("background")?.unwrap_or_default();
         let mut repeated: Map<String, Value> = REPEATED
             .iter()
             .filter_map(|name| Some(((*name).to_owned(), members.get(name)?.clone())))
             .collect();
         repeated.extend(choice);
-        match &parent {
-            Parent::None => {}
-            Parent::Response(response) => {
-                repeated.insert("previous_response_id".to_owned(), json!(response.to_string()));
-            }
-            Parent::Conversation(session) => {
-                repeated.insert("conversation".to_owned(), json!({"id": id::conversation(session)}));
-            }
+        if let Parent::Conversation(session) = &parent {
+            repeated.insert("conversation".to_owned(), json!({"id": id::conversation(session)}));
         }
-        let agent = model.strip_prefix(AGENT).map(str::to_owned);
+        let agent = body.agent(model).map(str::to_owned);
         let model = agent.is_none().then(|| model.to_owned());
-        let options = checked(TurnOptions { model, repeated: Value::Object(repeated), ..settings })?;
-        Ok(Self {
+        let unstored = members.flag("store")? == Some(false);
+        if unstored && matches!(parent, Parent::Conversation(_)) {
+            return Err(members.rule("store", "must be true with 'conversation', which stores its items"));
+        }
+        if unstored && background {
+            return Err(members.rule("background", "needs 'store' to be true"));
+        }
+        let options =
+            checked(TurnOptions { model, unstored, repeated: Value::Object(repeated), ..settings })?;
+        let (ancestry, input) = match parent {
+            Parent::None => (Vec::new(), items.into_chat()),
+            Parent::Response(_) | Parent::Conversation(_) => {
+                let new = items.into_new();
+                (new.ancestry, new.input)
+            }
+        };
+        let request = Self {
             agent,
-            parent,
-            input: items.input,
-            instructions: instructions.join("\n\n"),
+            parent: Parent::None,
+            ancestry,
+            input,
+            instructions,
             options,
             stream: members.flag("stream")?.unwrap_or_default(),
             background,
-        })
+            ignored: Ignored::default(),
+        };
+        Ok(request.after(parent))
+    }
+
+    /// Returns the request with another parent.
+    #[must_use]
+    pub fn after(mut self, parent: Parent) -> Self {
+        if let (Parent::Response(response), Value::Object(repeated)) = (&parent, &mut self.options.repeated) {
+            repeated.insert("previous_response_id".to_owned(), json!(response.to_string()));
+        }
+        Self { parent, ..self }
+    }
+
+    /// Returns the chat of a request with these messages.
+    #[must_use]
+    pub fn chat(&self, messages: &[ChatMessage], hints: &[Hint], is_retry: bool) -> Chat {
+        Chat {
+            agent: self.agent.clone(),
+            instructions: self.instructions.clone(),
+            options: self.options.clone(),
+            is_streamed: self.stream || self.background,
+            is_retry,
+            messages: messages.to_vec(),
+            hints: hints.to_vec(),
+            name: None,
+        }
+    }
+}
+
+/// The body of a request, whose model may be an agent.
+#[derive(Debug, Clone)]
+pub struct Body {
+    value: Value,
+    names_agent: bool,
+}
+
+impl Body {
+    /// Parses a body.
+    ///
+    /// # Errors
+    /// If it isn't JSON.
+    pub fn parse(body: &[u8]) -> Result<Self, ApiError> {
+        Ok(Self { value: json_body(body)?, names_agent: false })
+    }
+
+    /// Returns the `model` that is a model's name or an agent's. `None` if its prefix or the lack of it leaves no choice.
+    #[must_use]
+    pub fn ambiguous_model(&self) -> Option<&str> {
+        self.value.get("model")?.as_str().filter(|model| !model.contains('/'))
+    }
+
+    /// Takes the name of the model for an agent's.
+    #[must_use]
+    pub fn with_agent(self) -> Self {
+        Self { names_agent: true, ..self }
+    }
+
+    /// Returns the conversation that the request names, unless its input is outputs of functions alone, which resume a turn.
+    #[must_use]
+    pub fn conversation(&self) -> Option<SessionId> {
+        let named = self.value.get("conversation")?;
+        let id = named.as_str().or_else(|| named.get("id")?.as_str())?;
+        let is_output = |item: &Value| item.get("type").is_some_and(|kind| kind == "function_call_output");
+        let items = self.value.get("input").and_then(Value::as_array);
+        let resumes = items.is_some_and(|items| !items.is_empty() && items.iter().all(is_output));
+        id::parse_conversation(id).filter(|_| !resumes)
+    }
+
+    /// Puts items before the input.
+    #[must_use]
+    pub fn with_earlier_items(mut self, mut items: Vec<Value>) -> Self {
+        if let Value::Object(members) = &mut self.value
+            && !items.is_empty()
+        {
+            match members.remove("input") {
+                Some(Value::Array(input)) => items.extend(input),
+                Some(Value::String(text)) => items.push(json!({"role": "user", "content": text})),
+                Some(other) => items.push(other),
+                None => {}
+            }
+            members.insert("input".to_owned(), Value::Array(items));
+        }
+        self
+    }
+
+    /// Returns the request as JSON.
+    pub(crate) fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// Returns the agent that the name of a model names.
+    pub(crate) fn agent<'a>(&self, model: &'a str) -> Option<&'a str> {
+        model.strip_prefix(AGENT).or(self.names_agent.then_some(model))
     }
 }
 
@@ -197,27 +275,11 @@ pub(crate) fn checked(options: TurnOptions) -> Result<TurnOptions, ApiError> {
 
 /// Checks the members that say how a response is stored and delivered.
 fn check_delivery(members: &Members<'_>) -> Result<(), ApiError> {
-    if members.flag("store")? == Some(false) {
-        let alternative = "Every response is stored. Delete it with DELETE /v1/responses/{id}.";
-        return Err(members.unsupported("store", alternative));
-    }
-    match members.text("truncation")? {
-        None | Some("auto") => {}
-        Some("disabled") => {
-            return Err(
-                members.unsupported("truncation", "The service compacts long conversations; use 'auto'.")
-            );
-        }
-        Some(_) => return Err(members.rule("truncation", "must be 'auto'")),
+    if members.text("truncation")?.is_some_and(|word| !matches!(word, "auto" | "disabled")) {
+        return Err(members.rule("truncation", "must be 'auto' or 'disabled'"));
     }
     if let Some(options) = members.get("stream_options") {
-        let options = Members::read(options, "stream_options", &["include_obfuscation"])?;
-        if options.flag("include_obfuscation")? == Some(true) {
-            return Err(options.unsupported("include_obfuscation", "Omit it."));
-        }
-    }
-    if members.get("top_logprobs").is_some_and(|count| *count != json!(0)) {
-        return Err(members.unsupported("top_logprobs", "Omit it."));
+        standing::read(options, "stream_options", standing::RESPONSES)?;
     }
     for include in members.list("include")? {
         // The others are about items that a response of this service doesn't have.
@@ -243,8 +305,12 @@ fn check_metadata(members: &Members<'_>) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Reads the parent of the turn. Items of earlier responses in the input name the response that they belong to.
-fn parent(members: &Members<'_>, anchor: Option<ResponseId>) -> Result<Parent, ApiError> {
+/// Reads the parent of the turn. Items of earlier responses in the input must be of the response that it names.
+fn parent(
+    members: &Members<'_>,
+    anchor: Option<ResponseId>,
+    has_references: bool,
+) -> Result<Parent, ApiError> {
     let previous = members.text("previous_response_id")?;
     let conversation = match members.get("conversation") {
         None => None,
@@ -274,6 +340,7 @@ fn parent(members: &Members<'_>, anchor: Option<ResponseId>) -> Result<Parent, A
             }
             Ok(Parent::Conversation(session))
         }
-        (None, None) => Ok(anchor.map_or(Parent::None, Parent::Response)),
+        // Nothing can be compared with a reference.
+        (None, None) => Ok(anchor.filter(|_| has_references).map_or(Parent::None, Parent::Response)),
     }
 }

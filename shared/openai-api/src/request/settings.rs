@@ -3,46 +3,79 @@
 use contracts::request::{FunctionTool, JsonFormat, TurnOptions};
 use serde_json::{Map, Value, json};
 
-use super::members::Members;
+use super::{ignored::ignore, members::Members, standing};
 use crate::error::ApiError;
+
+/// The types of tools that only OpenAI's own service has. They are left out, and the response names them: coding agents
+/// send them beside their functions, and work without.
+const LEFT_OUT: &[&str] = &[
+    "custom",
+    "namespace",
+    "tool_search",
+    "web_search",
+    "web_search_2025_08_26",
+    "web_search_preview",
+    "web_search_preview_2025_03_11",
+];
 
 /// Reads the settings, and the members that the response repeats in another form.
 pub(super) fn read(members: &Members<'_>) -> Result<(TurnOptions, Map<String, Value>), ApiError> {
     let mut repeated = Map::new();
-    let tools = members.list("tools")?.iter().enumerate();
-    let tools =
-        tools.map(|(n, tool)| of_kind(tool, &format!("tools[{n}]"))).collect::<Result<Vec<_>, _>>()?;
+    let tools = functions(members, |tool, path| {
+        function(
+            tool,
+            path,
+            &["type", "name", "description", "parameters", "strict", "allowed_callers", "async"],
+        )
+    })?;
     let shown: Vec<Value> = tools.iter().map(shown).collect();
     repeated.insert("tools".to_owned(), Value::Array(shown));
-    let (tools, tool_choice) = choice(members, tools, &mut repeated)?;
-    let effort = effort(members, &mut repeated)?;
-    let (text_format, verbosity) = text(members, &mut repeated)?;
+    let Choice { tools, named, is_required } = choice(members, tools, &mut repeated)?;
+    let (reasoning_effort, reasoning_summary) = reasoning(members, &mut repeated)?;
+    let (format, verbosity) = text(members, &mut repeated)?;
+    let (text_format, json_object) = format.into_options();
     let options = TurnOptions {
         model: None,
         tools,
-        tool_choice,
+        tool_choice: named,
+        requires_tool: is_required,
+        max_tool_calls: members.count("max_tool_calls")?,
         parallel_tool_calls: members.flag("parallel_tool_calls")?,
         temperature: members.number("temperature")?,
         top_p: members.number("top_p")?,
         max_output_tokens: members.count("max_output_tokens")?,
-        reasoning_effort: effort,
+        reasoning_effort,
+        reasoning_summary,
         verbosity,
+        stop: Vec::new(),
         text_format,
+        json_object,
         service_tier: members.text("service_tier")?.map(str::to_owned),
+        unstored: false,
         repeated: Value::Null,
     };
     Ok((options, repeated))
 }
 
-/// Reads a tool, which must be a function.
-fn of_kind(tool: &Value, path: &str) -> Result<FunctionTool, ApiError> {
-    let kind = tool.get("type").and_then(Value::as_str).unwrap_or_default();
-    if kind != "function" {
-        let alternative =
-            format!("'{kind}' tools come with the agent's context; send tools of type 'function'.");
-        return Err(ApiError::unsupported(&format!("{path}.type"), &alternative));
+/// Reads the functions of `tools`.
+pub(crate) fn functions(
+    members: &Members<'_>,
+    read: impl Fn(&Value, &str) -> Result<FunctionTool, ApiError>,
+) -> Result<Vec<FunctionTool>, ApiError> {
+    let mut functions = Vec::new();
+    for (n, tool) in members.list("tools")?.iter().enumerate() {
+        let path = format!("tools[{n}]");
+        match tool.get("type").and_then(Value::as_str).unwrap_or_default() {
+            "function" => functions.push(read(tool, &path)?),
+            kind if LEFT_OUT.contains(&kind) && ignore(path.clone()) => {}
+            kind => {
+                let alternative =
+                    format!("'{kind}' tools come with the agent's context; send tools of type 'function'.");
+                return Err(ApiError::unsupported(&format!("{path}.type"), &alternative));
+            }
+        }
     }
-    function(tool, path, &["type", "name", "description", "parameters", "strict"])
+    Ok(functions)
 }
 
 /// Reads a function, which may have these members.
@@ -66,76 +99,96 @@ fn shown(tool: &FunctionTool) -> Value {
     json!({"type": "function", "name": name, "description": description, "parameters": parameters, "strict": strict})
 }
 
-/// Reads the choice of a tool. Returns the tools to offer, and the one to call first.
+/// The tools of a turn, and those that its first model call must call.
+#[derive(Debug)]
+pub(crate) struct Choice {
+    pub(crate) tools: Vec<FunctionTool>,
+    /// The tool to call.
+    pub(crate) named: Option<String>,
+    /// True if any tool must be called.
+    pub(crate) is_required: bool,
+}
+
+/// Reads the choice of a tool.
 fn choice(
     members: &Members<'_>,
     tools: Vec<FunctionTool>,
     repeated: &mut Map<String, Value>,
-) -> Result<(Vec<FunctionTool>, Option<String>), ApiError> {
-    let Some(choice) = members.get("tool_choice") else { return Ok((tools, None)) };
+) -> Result<Choice, ApiError> {
+    let Some(choice) = members.get("tool_choice") else {
+        return Ok(Choice { tools, named: None, is_required: false });
+    };
     repeated.insert("tool_choice".to_owned(), choice.clone());
     tool_choice(members, choice, tools)
 }
 
-/// Returns the tools that a choice offers, and the one to call first.
+/// Returns the tools that a choice offers, and those to call first.
 pub(crate) fn tool_choice(
     members: &Members<'_>,
     choice: &Value,
     tools: Vec<FunctionTool>,
-) -> Result<(Vec<FunctionTool>, Option<String>), ApiError> {
-    match choice.as_str() {
-        Some("auto") => return Ok((tools, None)),
-        Some("none") => return Ok((Vec::new(), None)),
-        Some("required") => {
-            return match tools.as_slice() {
-                [only] => {
-                    let name = only.name.clone();
-                    Ok((tools, Some(name)))
-                }
-                _ => {
-                    let alternative =
-                        "With several tools, name the one to call: {\"type\":\"function\",\"name\":…}.";
-                    Err(members.unsupported("tool_choice", alternative))
-                }
+) -> Result<Choice, ApiError> {
+    let rule = "must be 'auto', 'none', 'required', 'allowed_tools' or a function";
+    let kind = choice.as_str().or_else(|| choice.get("type")?.as_str());
+    let none = |tools| Choice { tools, named: None, is_required: false };
+    match (kind, choice.is_string()) {
+        (Some("auto"), true) => Ok(none(tools)),
+        (Some("none"), true) => Ok(none(Vec::new())),
+        (Some("required"), true) => Ok(Choice { is_required: true, ..none(tools) }),
+        (Some("function"), false) => {
+            let name = Members::read(choice, "tool_choice", &["type", "name"])?.required_text("name")?;
+            let named = Some(offered(&tools, name, "tool_choice.name")?);
+            Ok(Choice { named, ..none(tools) })
+        }
+        (Some("allowed_tools"), false) => {
+            let allowed = Members::read(choice, "tool_choice", &["type", "mode", "tools"])?;
+            let is_required = match allowed.text("mode")? {
+                None | Some("auto") => false,
+                Some("required") => true,
+                Some(_) => return Err(allowed.rule("mode", "must be 'auto' or 'required'")),
             };
+            let mut names = Vec::new();
+            for (n, tool) in allowed.list("tools")?.iter().enumerate() {
+                let path = format!("tool_choice.tools[{n}]");
+                let name = Members::read(tool, &path, &["type", "name"])?.required_text("name")?;
+                names.push(offered(&tools, name, &format!("{path}.name"))?);
+            }
+            let tools = tools.into_iter().filter(|tool| names.contains(&tool.name)).collect();
+            Ok(Choice { is_required, ..none(tools) })
         }
-        Some(_) => {
-            return Err(members.rule("tool_choice", "must be 'auto', 'none', 'required' or a function"));
-        }
-        None => {}
+        (_, true) => Err(members.rule("tool_choice", rule)),
+        (_, false) => Err(members.unsupported("tool_choice", &format!("It {rule}."))),
     }
-    if choice.get("type").and_then(Value::as_str) != Some("function") {
-        return Err(members.unsupported("tool_choice", "Use 'auto', 'none', 'required' or a function."));
-    }
-    let named = Members::read(choice, "tool_choice", &["type", "name"])?;
-    let name = named.required_text("name")?;
-    if tools.iter().all(|tool| tool.name != name) {
-        return Err(members.rule("tool_choice", "must name one of 'tools'"));
-    }
-    Ok((tools, Some(name.to_owned())))
 }
 
-fn effort(members: &Members<'_>, repeated: &mut Map<String, Value>) -> Result<Option<String>, ApiError> {
-    let Some(reasoning) = members.get("reasoning") else { return Ok(None) };
-    let reasoning = Members::read(reasoning, "reasoning", &["effort", "summary", "generate_summary"])?;
-    for name in ["summary", "generate_summary"] {
-        if reasoning.get(name).is_some() {
-            return Err(reasoning.unsupported(name, "Reasoning isn't shown."));
-        }
-    }
+/// Returns the name of a tool that the request has.
+fn offered(tools: &[FunctionTool], name: &str, param: &str) -> Result<String, ApiError> {
+    let is_offered = tools.iter().any(|tool| tool.name == name);
+    if is_offered { Ok(name.to_owned()) } else { Err(ApiError::value(param, "must name one of 'tools'")) }
+}
+
+/// Reads the effort, and the summary of the reasoning to stream.
+fn reasoning(
+    members: &Members<'_>,
+    repeated: &mut Map<String, Value>,
+) -> Result<(Option<String>, Option<String>), ApiError> {
+    let Some(reasoning) = members.get("reasoning") else { return Ok((None, None)) };
+    let reasoning = standing::read(reasoning, "reasoning", standing::RESPONSES)?;
     let effort = reasoning.text("effort")?.map(str::to_owned);
-    repeated.insert("reasoning".to_owned(), json!({"effort": effort, "summary": null}));
-    Ok(effort)
+    // The older name comes second.
+    let summary = reasoning.text("summary")?.or(reasoning.text("generate_summary")?).map(str::to_owned);
+    repeated.insert("reasoning".to_owned(), json!({"effort": effort, "summary": summary}));
+    Ok((effort, summary))
 }
 
 fn text(
     members: &Members<'_>,
     repeated: &mut Map<String, Value>,
-) -> Result<(Option<JsonFormat>, Option<String>), ApiError> {
-    let Some(text) = members.get("text") else { return Ok((None, None)) };
-    let text = Members::read(text, "text", &["format", "verbosity"])?;
+) -> Result<(AnswerFormat, Option<String>), ApiError> {
+    let Some(text) = members.get("text") else { return Ok((AnswerFormat::Text, None)) };
+    let text = standing::read(text, "text", standing::RESPONSES)?;
     let verbosity = text.text("verbosity")?.map(str::to_owned);
-    let format = text.get("format").map_or(Ok(None), format)?;
+    let format = text.get("format").map_or(Ok(AnswerFormat::Text), format)?;
     let shown = text.get("format").cloned().unwrap_or_else(|| json!({"type": "text"}));
     let mut text = json!({"format": shown});
     if let (Value::Object(text), Some(verbosity)) = (&mut text, &verbosity) {
@@ -145,20 +198,50 @@ fn text(
     Ok((format, verbosity))
 }
 
-/// Reads `text.format`, or `None` if it is plain text.
-fn format(format: &Value) -> Result<Option<JsonFormat>, ApiError> {
+/// The format of an answer.
+#[derive(Debug)]
+pub(crate) enum AnswerFormat {
+    /// Text.
+    Text,
+    /// JSON with a schema.
+    Schema(JsonFormat),
+    /// A JSON object of any form.
+    Object,
+}
+
+impl AnswerFormat {
+    /// Returns the options of a turn: its schema, and whether its answer is any JSON object.
+    pub(crate) fn into_options(self) -> (Option<JsonFormat>, bool) {
+        match self {
+            Self::Text => (None, false),
+            Self::Schema(schema) => (Some(schema), false),
+            Self::Object => (None, true),
+        }
+    }
+}
+
+/// Reads `text.format`.
+fn format(format: &Value) -> Result<AnswerFormat, ApiError> {
     let path = "text.format";
     match format.get("type").and_then(Value::as_str) {
-        Some("text") => Members::read(format, path, &["type"]).map(|_| None),
+        Some("text") => Members::read(format, path, &["type"]).map(|_| AnswerFormat::Text),
+        Some("json_object") => Members::read(format, path, &["type"]).map(|_| AnswerFormat::Object),
         Some("json_schema") => {
             let members = Members::read(format, path, &["type", "name", "description", "schema", "strict"])?;
-            Ok(Some(JsonFormat {
-                name: members.required_text("name")?.to_owned(),
-                description: members.text("description")?.map(str::to_owned),
-                schema: members.get("schema").cloned().ok_or_else(|| members.missing("schema"))?,
-                strict: members.flag("strict")?.unwrap_or_default(),
-            }))
+            json_format(&members).map(AnswerFormat::Schema)
         }
-        Some(_) | None => Err(ApiError::unsupported("text.format.type", "Use 'text' or 'json_schema'.")),
+        Some(_) | None => {
+            Err(ApiError::unsupported("text.format.type", "Use 'text', 'json_object' or 'json_schema'."))
+        }
     }
+}
+
+/// Reads a schema with its name.
+pub(crate) fn json_format(members: &Members<'_>) -> Result<JsonFormat, ApiError> {
+    Ok(JsonFormat {
+        name: members.required_text("name")?.to_owned(),
+        description: members.text("description")?.map(str::to_owned),
+        schema: members.get("schema").cloned().ok_or_else(|| members.missing("schema"))?,
+        strict: members.flag("strict")?.unwrap_or_default(),
+    })
 }

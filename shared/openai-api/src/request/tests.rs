@@ -1,14 +1,24 @@
-use contracts::{UserTurn, id::TurnId, response::ToolOutcome};
+use contracts::{
+    UserTurn,
+    id::TurnId,
+    request::{
+        ChatCall, ChatContent as Content, ChatFile as InputFile, ChatResult as FunctionOutput, UserMessage,
+    },
+    response::ToolOutcome,
+};
+use histories::Hint;
 
 use super::*;
 use crate::files::{FileId, Purpose};
 
 fn parse(body: Value) -> CreateResponse {
-    CreateResponse::parse(body.to_string().as_bytes()).unwrap_or_else(|error| panic!("{body}: {error}"))
+    CreateResponse::parse(&Body::parse(body.to_string().as_bytes()).unwrap())
+        .unwrap_or_else(|error| panic!("{body}: {error}"))
 }
 
 fn refused(body: Value) -> (String, String) {
-    let error = CreateResponse::parse(body.to_string().as_bytes()).expect_err("an invalid request");
+    let error = CreateResponse::parse(&Body::parse(body.to_string().as_bytes()).unwrap())
+        .expect_err("an invalid request");
     assert_eq!(error.kind(), "invalid_request_error");
     (error.param.unwrap_or_default(), error.code.unwrap_or_default())
 }
@@ -75,12 +85,12 @@ fn uploaded_files_are_named_by_id() {
     let with_part = |part: Value| with(json!({"input": [{"role": "user", "content": [part]}]}));
     let request = parse(with_part(json!({"type": "input_file", "file_id": id.to_string()})));
     let Input::Message(message) = &request.input else { panic!("no message") };
-    let expected = InputFile { name: "a.txt".to_owned(), content: Content::Uploaded(id.clone()) };
+    let expected = InputFile { name: "a.txt".to_owned(), content: Content::Uploaded(id.to_string()) };
     assert_eq!(message.files, [expected]);
     assert!(request.user_turn(&previous(), message).is_err(), "its content wasn't read");
     let image = parse(with_part(json!({"type": "input_image", "file_id": id.to_string()})));
     let Input::Message(message) = &image.input else { panic!("no message") };
-    assert_eq!(message.images, [Content::Uploaded(id.clone())]);
+    assert_eq!(message.images, [Content::Uploaded(id.to_string())]);
     for (part, code) in [
         (json!({"type": "input_file", "file_id": "file-1"}), "file_not_found"),
         (json!({"type": "input_image", "file_id": "file-1"}), "file_not_found"),
@@ -94,56 +104,80 @@ fn uploaded_files_are_named_by_id() {
     }
 }
 
+fn said(text: &str) -> ChatMessage {
+    ChatMessage::User(UserMessage { text: text.to_owned(), ..UserMessage::default() })
+}
+
+fn output(id: &str, text: &str) -> FunctionOutput {
+    FunctionOutput { call_id: id.to_owned(), output: text.to_owned(), is_error: false }
+}
+
 #[test]
-fn items_of_earlier_responses_name_the_previous_one() {
+fn items_without_a_parent_are_a_chat_with_hints() {
     let (message, call) = (previous().message(0), previous().call(0));
     let request = parse(with(json!({"input": [
         {"role": "system", "content": "Be kind."},
         {"role": "user", "content": "First"},
-        {"id": message, "type": "message", "role": "assistant", "status": "completed", "content": []},
-        {"role": "user", "content": "Second"},
-    ]})));
-    assert_eq!(request.parent, Parent::Response(previous()));
-    assert_eq!(turn(&request).instruction.as_deref(), Some("Second"));
-    assert_eq!(request.instructions, "Be kind.");
-    assert_eq!(request.options.repeated["previous_response_id"], json!(previous().to_string()));
-    let request = parse(with(json!({"input": [
-        {"role": "user", "content": "First"},
+        {"id": "rs_1", "type": "reasoning", "summary": []},
         {"id": call, "type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
         {"type": "function_call_output", "call_id": "c", "output": "sunny"},
+        {"id": message, "type": "message", "role": "assistant", "status": "completed", "content": "Hi."},
+        {"role": "user", "content": "Second"},
     ]})));
-    let outputs = vec![FunctionOutput { call_id: "c".to_owned(), output: "sunny".to_owned() }];
-    assert_eq!((request.parent, request.input), (Parent::Response(previous()), Input::Outputs(outputs)));
+    assert_eq!((&request.parent, request.instructions.as_str()), (&Parent::None, "Be kind."));
+    let Input::Chat(messages, hints) = &request.input else { panic!("no chat: {:?}", request.input) };
+    let call = ChatCall { id: "c".to_owned(), name: "f".to_owned(), arguments: "{}".to_owned() };
+    let expected = [
+        said("First"),
+        ChatMessage::Call(call),
+        ChatMessage::Result(output("c", "sunny")),
+        ChatMessage::Assistant("Hi.".to_owned()),
+        said("Second"),
+    ];
+    assert_eq!(messages, &expected);
+    let hint = |message| Hint { message, turn: previous().into(), is_certain: false };
+    assert_eq!(hints, &[hint(1), hint(3)]);
+    let after = request.after(Parent::Response(previous()));
+    assert_eq!(after.options.repeated["previous_response_id"], json!(previous().to_string()));
 }
 
 #[test]
-fn earlier_messages_without_ids_become_text() {
+fn references_name_the_previous_response() {
+    let (message, call) = (previous().message(0), previous().call(0));
     let request = parse(with(json!({"input": [
-        {"role": "user", "content": "My name is Alice."},
-        {"role": "assistant", "content": [{"type": "output_text", "text": "Hello Alice!", "annotations": []}]},
-        {"role": "user", "content": "Weather?"},
-        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
-        {"type": "function_call_output", "call_id": "c", "output": "sunny"},
-        {"type": "message", "role": "assistant", "content": "Sunny."},
-        {"role": "user", "content": "What is my name?"},
+        {"role": "user", "content": "First"}, {"type": "item_reference", "id": message},
+        {"role": "user", "content": "Second"},
     ]})));
-    assert_eq!(request.parent, Parent::None);
-    assert_eq!(
-        turn(&request).instruction.as_deref(),
-        Some(
-            "User: My name is Alice.\n\nAssistant: Hello Alice!\n\nUser: Weather?\n\nAssistant: f({})\n\n\
-             Tool: sunny\n\nAssistant: Sunny.\n\nUser: What is my name?"
-        )
-    );
-    let foreign = json!({"input": [
-        {"role": "user", "content": "Weather?"},
-        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+    assert_eq!((&request.parent, &request.ancestry), (&Parent::Response(previous()), &Vec::new()));
+    assert_eq!(turn(&request).instruction.as_deref(), Some("Second"));
+    let request = parse(with(json!({"input": [
+        {"type": "item_reference", "id": call},
         {"type": "function_call_output", "call_id": "c", "output": "sunny"},
-    ]});
-    assert_eq!(refused(with(foreign)), ("input[1]".to_owned(), "unsupported_parameter".to_owned()));
+        {"role": "user", "content": "Stop."},
+    ]})));
+    let Input::Outputs(outputs, message) = &request.input else { panic!("no outputs") };
+    assert_eq!(
+        (outputs.as_slice(), message.clone().map(ChatMessage::User)),
+        ([output("c", "sunny")].as_slice(), Some(said("Stop.")))
+    );
     let reference =
         json!({"input": [{"type": "item_reference", "id": "msg_1"}, {"role": "user", "content": "Hi"}]});
     assert_eq!(refused(with(reference)), ("input[0].id".to_owned(), "invalid_value".to_owned()));
+}
+
+#[test]
+fn messages_of_other_services_after_a_response_are_ancestry() {
+    let request = parse(with(json!({"previous_response_id": previous().to_string(), "input": [
+        {"role": "user", "content": "Weather?"},
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c", "output": "sunny"},
+    ]})));
+    let message = request.input.clone();
+    assert_eq!((request.ancestry.len(), message), (3, Input::Message(UserMessage::default())));
+    let turn = turn(&request);
+    assert_eq!((turn.instruction.as_deref(), turn.ancestry.len()), (None, 3));
+    let stored = UserTurn::from_canonical(&turn.canonical_json()).unwrap();
+    assert_eq!(stored, turn, "the messages are stored with the request");
 }
 
 #[test]
@@ -153,17 +187,17 @@ fn outputs_follow_the_order_of_calls() {
         name: "f".to_owned(),
         arguments_json: "{}".to_owned(),
     };
-    let output = |id: &str, text: &str| FunctionOutput { call_id: id.to_owned(), output: text.to_owned() };
     let calls = [call("a"), call("b")];
     let results =
-        tool_continuation(&previous(), &calls, &[output("b", "{\"x\":1}"), output("a", "sunny")]).unwrap();
+        tool_continuation(&previous(), &calls, &[output("b", "{\"x\":1}"), output("a", "sunny")], None)
+            .unwrap();
     let results: Vec<_> = results.tool_results.iter().map(|result| result.outcome.clone()).collect();
     let json = |text: &str| ToolOutcome::ResultJson(text.to_owned());
     assert_eq!(results, [json("\"sunny\""), json("{\"x\":1}")]);
-    let missing = tool_continuation(&previous(), &calls, &[output("a", "x")]).unwrap_err();
+    let missing = tool_continuation(&previous(), &calls, &[output("a", "x")], None).unwrap_err();
     let name = previous().call(1);
     assert_eq!(missing.message, format!("No tool output found for function call {name}."));
-    let unknown = tool_continuation(&previous(), &calls, &[output("c", "x")]).unwrap_err();
+    let unknown = tool_continuation(&previous(), &calls, &[output("c", "x")], None).unwrap_err();
     assert!(unknown.message.contains("call_id c"), "{unknown}");
 }
 
@@ -173,11 +207,11 @@ fn tools_and_format_are_settings_of_the_turn() {
     let request = parse(with(json!({
         "tools": [{"type": "function", "name": "look", "parameters": schema, "strict": true, "description": null}],
         "tool_choice": "required", "parallel_tool_calls": false, "max_output_tokens": 64,
-        "reasoning": {"effort": "low"}, "metadata": {"a": "b"},
+        "reasoning": {"effort": "low", "summary": "concise"}, "metadata": {"a": "b"},
         "text": {"format": {"type": "json_schema", "name": "n", "schema": schema, "strict": true}},
     })));
     let options = &request.options;
-    assert_eq!((options.tools[0].name.as_str(), options.tool_choice.as_deref()), ("look", Some("look")));
+    assert_eq!((options.tools[0].name.as_str(), options.requires_tool), ("look", true));
     assert_eq!((options.max_output_tokens, options.parallel_tool_calls), (Some(64), Some(false)));
     assert_eq!(options.text_format.as_ref().unwrap().name, "n");
     assert_eq!(options.repeated["metadata"], json!({"a": "b"}));
@@ -187,22 +221,42 @@ fn tools_and_format_are_settings_of_the_turn() {
 }
 
 #[test]
+fn any_number_of_tools_may_be_allowed_or_required() {
+    let tools = json!([{"type": "function", "name": "a"}, {"type": "function", "name": "b", "defer_loading": true},
+                       {"type": "web_search"}, {"type": "namespace", "name": "n", "description": "d", "tools": []}]);
+    let of = |choice: Value| parse(with(json!({"tools": tools, "tool_choice": choice})));
+    let required = of(json!("required"));
+    assert_eq!((required.options.tools.len(), required.options.requires_tool), (2, true));
+    assert_eq!(required.ignored.refusal().unwrap().param.as_deref(), Some("tools[2]"));
+    let allowed = of(
+        json!({"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "b"}]}),
+    );
+    assert_eq!((allowed.options.tools[0].name.as_str(), allowed.options.requires_tool), ("b", true));
+    let unknown =
+        json!({"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "c"}]});
+    let refused = refused(with(json!({"tools": tools, "tool_choice": unknown})));
+    assert_eq!(refused, ("tool_choice.tools[0].name".to_owned(), "invalid_value".to_owned()));
+    let object = parse(with(json!({"text": {"format": {"type": "json_object"}}, "max_output_tokens": 1})));
+    assert_eq!((object.options.json_object, object.options.max_output_tokens), (true, Some(1)));
+}
+
+#[test]
 fn unsupported_members_are_refused_by_name() {
     for (members, param) in [
-        (json!({"store": false}), "store"),
-        (json!({"truncation": "disabled"}), "truncation"),
-        (json!({"tools": [{"type": "web_search"}]}), "tools[0].type"),
+        (json!({"prompt": {"id": "pmpt_1"}}), "prompt"),
+        (json!({"thread": {"type": "create"}}), "thread"),
+        (json!({"previous_thread": "t"}), "previous_thread"),
+        (json!({"tools": [{"type": "mcp", "server_label": "x"}]}), "tools[0].type"),
+        (json!({"tool_choice": {"type": "web_search"}}), "tool_choice"),
         (json!({"top_logprobs": 3}), "top_logprobs"),
-        (json!({"max_tool_calls": 3}), "max_tool_calls"),
-        (json!({"reasoning": {"summary": "auto"}}), "reasoning.summary"),
         (json!({"include": ["message.output_text.logprobs"]}), "include"),
         (json!({"stream_options": {"include_obfuscation": true}}), "stream_options.include_obfuscation"),
-        (json!({"text": {"format": {"type": "json_object"}}}), "text.format.type"),
+        (json!({"text": {"format": {"type": "grammar"}}}), "text.format.type"),
         (
             json!({"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "https://x.y/z.png"}]}]}),
             "input[0].content[0].image_url",
         ),
-        (json!({"input": [{"type": "reasoning", "id": "rs_1", "summary": []}]}), "input[0].type"),
+        (json!({"input": [{"type": "local_shell_call", "id": "l"}]}), "input[0].type"),
         (
             json!({"input": [{"role": "assistant", "content": [{"type": "audio"}]}]}),
             "input[0].content[0].type",
@@ -217,10 +271,16 @@ fn invalid_members_are_refused_by_name() {
     for (body, param, code) in [
         (json!({"input": "Hi"}), "model", "missing_required_parameter"),
         (json!({"model": "m"}), "input", "missing_required_parameter"),
-        (with(json!({"colour": "red"})), "colour", "unknown_parameter"),
+        (with(json!({"truncation": "left"})), "truncation", "invalid_value"),
         (with(json!({"stream": "yes"})), "stream", "invalid_value"),
+        (with(json!({"store": false, "background": true})), "background", "invalid_value"),
+        (with(json!({"store": false, "conversation": "conv_c"})), "store", "invalid_value"),
         (with(json!({"metadata": {"a": 1}})), "metadata", "invalid_value"),
-        (with(json!({"tool_choice": {"type": "function", "name": "x"}})), "tool_choice", "invalid_value"),
+        (
+            with(json!({"tool_choice": {"type": "function", "name": "x"}})),
+            "tool_choice.name",
+            "invalid_value",
+        ),
         (
             with(json!({"previous_response_id": "resp_1"})),
             "previous_response_id",
@@ -234,6 +294,30 @@ fn invalid_members_are_refused_by_name() {
     let blank = parse(with(json!({"input": " "})));
     let Input::Message(message) = &blank.input else { panic!("no message") };
     assert_eq!(blank.user_turn(&previous(), message).unwrap_err().status, 400);
+}
+
+#[test]
+fn unknown_members_are_ignored_and_named() {
+    let request = parse(with(json!({
+        "colour": "red", "reasoning": {"summary": "auto", "depth": 3}, "seed": 1, "truncation": "disabled",
+        "input": [{"role": "user", "content": "Hi", "cache_control": {"type": "ephemeral"}, "mood": "good"}],
+    })));
+    let refusal = request.ignored.refusal().unwrap();
+    assert_eq!(refusal.param.as_deref(), Some("colour"));
+    let named = request.ignored.warn(axum::response::Response::default());
+    assert_eq!(named.headers()["x-aptix-ignored"], "colour, reasoning.depth, input[0].mood");
+    assert_eq!(parse(with(json!({"seed": 1}))).ignored, Ignored::default());
+}
+
+#[test]
+fn name_without_a_slash_may_be_an_agent() {
+    let body =
+        |model: &str| Body::parse(json!({"model": model, "input": "Hi"}).to_string().as_bytes()).unwrap();
+    assert_eq!(body("engineer").ambiguous_model(), Some("engineer"));
+    assert_eq!(body("agent/engineer").ambiguous_model(), None);
+    let request = CreateResponse::parse(&body("engineer").with_agent()).unwrap();
+    assert_eq!((request.agent.as_deref(), &request.options.model), (Some("engineer"), &None));
+    assert_eq!(request.options.repeated["model"], "engineer", "the response shows the name as sent");
 }
 
 #[test]

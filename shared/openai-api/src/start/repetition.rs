@@ -1,14 +1,14 @@
 //! Repeated requests: by their key, or by the SDKs' count of retries.
 
+use contracts::request::UserMessage;
 use futures::future::try_join_all;
 use http::HeaderMap;
 use turns::{flow::DerivedSession, refusal::Refusal, stream::ResponseStart};
 
 use super::{Started, Turns, turn::Start};
 use crate::{
-    delivery::refused,
-    error::ApiError,
-    request::{CreateResponse, UserMessage},
+    error::{ApiError, refused},
+    request::CreateResponse,
     retry::{IDEMPOTENCY_KEY, MAX_EQUAL, MAX_KEY_CHARS, MINUTES, RETRY_COUNT, RequestUser, Seed},
 };
 

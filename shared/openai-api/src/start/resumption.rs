@@ -1,13 +1,13 @@
 //! Resumes a turn with the outputs of its functions.
 
+use contracts::request::{ChatResult as FunctionOutput, UserMessage};
 use turns::{flow::TurnSnapshot, stream::ResponseStart};
 
 use super::Turns;
 use crate::{
-    delivery::refused,
-    error::ApiError,
+    error::{ApiError, refused},
     id::ResponseId,
-    request::{FunctionOutput, Parent, tool_continuation},
+    request::{Parent, tool_continuation},
 };
 
 /// A turn that was resumed.
@@ -24,19 +24,24 @@ pub struct Resumed<W> {
 /// a stream may be read for a response in one piece.
 ///
 /// # Errors
-/// If no turn waits for these outputs, or it can't be read.
+/// If no turn waits for these outputs, it can't be read, or it is stored and `unstored` asks for one that isn't.
 pub async fn resume<T: Turns>(
     turns: &T,
     parent: &Parent,
-    outputs: &[FunctionOutput],
+    (outputs, message): (&[FunctionOutput], Option<&UserMessage>),
+    unstored: bool,
 ) -> Result<Resumed<T::Work>, ApiError> {
     let previous = suspended(turns, parent, outputs).await?;
-    let snapshot = turns.snapshot(&previous).await.map_err(|refusal| match refused(&refusal) {
-        error if error.status == 404 => ApiError::previous_not_found(&previous.to_string()),
-        error => error,
-    })?;
+    let snapshot =
+        turns.snapshot(&previous.clone().into()).await.map_err(|refusal| match refused(&refusal) {
+            error if error.status == 404 => ApiError::previous_not_found(&previous.to_string()),
+            error => error,
+        })?;
+    if unstored && !snapshot.head.is_unstored {
+        return Err(ApiError::value("store", "must be what the first request of this turn said"));
+    }
     let suspension = snapshot.suspension(previous.round).ok_or_else(|| no_calls(outputs))?;
-    let results = tool_continuation(&previous, &suspension.calls, outputs)?;
+    let results = tool_continuation(&previous, &suspension.calls, outputs, message)?;
     let started = turns.resume(results).await;
     Ok(Resumed { id: previous.next(), snapshot, started })
 }
@@ -54,7 +59,7 @@ async fn suspended(
     };
     let turn = turns.last_turn(&session).await.map_err(|refusal| refused(&refusal))?;
     let id = ResponseId::first(session, turn.ok_or_else(|| no_calls(outputs))?);
-    let head = turns.head(&id).await.map_err(|refusal| refused(&refusal))?;
+    let head = turns.head(&id.clone().into()).await.map_err(|refusal| refused(&refusal))?;
     Ok(ResponseId { round: head.ok_or_else(|| no_calls(outputs))?.round, ..id })
 }
 

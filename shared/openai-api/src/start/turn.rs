@@ -3,22 +3,21 @@
 use contracts::{
     id::{SessionId, TurnId},
     read::StatusReason,
-    request::ForkRequest,
+    request::{ForkRequest, UserMessage},
 };
 use protocol::session::IdOrigin;
 use runtime::id_key::IdKey;
 use turns::{
-    flow::{DerivedSession, StartConditions, TurnHead},
+    flow::{DerivedSession, DerivedTurn, StartConditions, StartRead, TurnHead},
     refusal::Refusal,
     stream::ResponseStart,
 };
 
 use super::{Started, Turns, internal};
 use crate::{
-    delivery::refused,
-    error::ApiError,
+    error::{ApiError, refused},
     id::ResponseId,
-    request::{CreateResponse, Parent, UserMessage},
+    request::{CreateResponse, Parent},
     retry::{RequestUser, Seed},
     snapshot,
 };
@@ -58,16 +57,17 @@ impl<T: Turns> Start<'_, T> {
                 self.run(ResponseId::first(session.clone(), turn), anywhere).await
             }
             Parent::Response(previous) => {
-                let head = self.continuable(previous).await?;
                 let in_session = ResponseId::first(previous.session.clone(), turn.clone());
+                let (head, read) = self.continuable(previous, &in_session).await?;
                 // A repeated request finds its turn where the first one started it.
                 let exists = !is_new && self.head(&in_session).await?.is_some();
                 if exists {
                     return self.run(in_session, anywhere).await;
                 }
-                if head.is_last {
+                // A turn that isn't stored has a session of its own, which is purged after it.
+                if head.is_last && !self.request.options.unstored {
                     let follows = Some(previous.turn.clone());
-                    let follows = StartConditions { is_new, follows, ..StartConditions::default() };
+                    let follows = StartConditions { is_new, follows, read, ..StartConditions::default() };
                     let started = self.run(in_session, follows).await?;
                     // Another turn was faster. This turn continues from the same response, in a fork.
                     let is_late = matches!(
@@ -107,17 +107,31 @@ impl<T: Turns> Start<'_, T> {
 
     /// Reads the state of a session and a turn with derived ids.
     pub(super) async fn derived(&self, ids: &ResponseId) -> Result<DerivedSession, ApiError> {
-        self.turns.derived(ids).await.map_err(|refusal| refused(&refusal))
+        self.turns.derived(&ids.clone().into()).await.map_err(|refusal| refused(&refusal))
     }
 
     pub(super) async fn head(&self, id: &ResponseId) -> Result<Option<TurnHead>, ApiError> {
-        self.turns.head(id).await.map_err(|refusal| refused(&refusal))
+        self.turns.head(&id.clone().into()).await.map_err(|refusal| refused(&refusal))
     }
 
-    /// Returns the head of the turn to continue from.
-    async fn continuable(&self, previous: &ResponseId) -> Result<TurnHead, ApiError> {
-        let head = self.head(previous).await?;
-        let head = head.filter(|head| !head.is_deleted && previous.round <= head.round);
+    /// Returns the head of the turn to continue from. In a session of the caller, also the read for the start of the next
+    /// turn, which is a part of the same request.
+    async fn continuable(
+        &self,
+        previous: &ResponseId,
+        next: &ResponseId,
+    ) -> Result<(TurnHead, Option<Box<StartRead>>), ApiError> {
+        let ids = [ResponseId { round: 0, ..previous.clone() }.into(), next.clone().into()];
+        let found = self.turns.derived_all(&ids).await.map_err(|refusal| refused(&refusal))?;
+        let (head, read) = match found.as_slice() {
+            [DerivedTurn { state: DerivedSession::Own(Some(head)), .. }, next] => {
+                (Some(*head), next.start_read())
+            }
+            // Another user's, which the caller may see.
+            _ => (self.head(previous).await?, None),
+        };
+        let is_stored = |head: &TurnHead| !head.is_deleted && !head.is_unstored;
+        let head = head.filter(|head| is_stored(head) && previous.round <= head.round);
         let head = head.ok_or_else(|| ApiError::previous_not_found(&previous.to_string()))?;
         let param = "previous_response_id";
         if previous.round < head.round || head.status == StatusReason::WaitingForTools {
@@ -125,7 +139,7 @@ impl<T: Turns> Start<'_, T> {
             return Err(ApiError::invalid("input", "invalid_value", message));
         }
         match head.status {
-            StatusReason::Completed => Ok(head),
+            StatusReason::Completed => Ok((head, read)),
             StatusReason::Running => {
                 let error = ApiError::value(param, "names a response that is still in progress");
                 Err(ApiError { status: 409, retry: Some(true), ..error })
@@ -149,7 +163,7 @@ impl<T: Turns> Start<'_, T> {
 
     /// Returns the response with which a turn was suspended.
     async fn suspended(&self, ids: &ResponseId) -> Result<ResponseStart<T::Work>, ApiError> {
-        let snapshot = self.turns.snapshot(ids).await.map_err(|refusal| refused(&refusal))?;
+        let snapshot = self.turns.snapshot(&ids.clone().into()).await.map_err(|refusal| refused(&refusal))?;
         let response = snapshot::suspended_response(ids, &snapshot);
         response.map(ResponseStart::Complete).ok_or_else(|| ApiError::response_not_found(&ids.to_string()))
     }

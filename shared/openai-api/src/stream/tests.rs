@@ -2,7 +2,7 @@ use contracts::{
     AgentExecuteResponse, ErrorCode, InvokeResult,
     id::{SessionId, TurnId},
     response::ToolCall,
-    stream::{Delta, Event, EventId, Kind, Reset},
+    stream::{Delta, Event, EventId, Kind, Reasoning, Reset, ResetReason},
 };
 use serde_json::{Value, json, value::to_raw_value};
 
@@ -27,8 +27,12 @@ fn delta(segment: u64, end: u64, text: &str) -> Event {
     Event { id: Some(id(segment, end)), kind: Kind::Delta(Delta { index: 0, text: text.to_owned() }) }
 }
 
+fn reasoning(index: u64, text: &str) -> Event {
+    Event { id: None, kind: Kind::Reasoning(Reasoning { round: 1, index, text: text.to_owned() }) }
+}
+
 fn reset(segment: u64) -> Event {
-    Event { id: Some(id(segment, 0)), kind: Kind::Reset(Reset::default()) }
+    Event { id: Some(id(segment, 0)), kind: Kind::Reset(Reset { reason: Some(ResetReason::Tools) }) }
 }
 
 fn answer(text: &str) -> Event {
@@ -107,8 +111,65 @@ fn reset_ends_the_message_as_incomplete() {
         .map(|e| &e.data()["item"]["status"])
         .collect();
     assert_eq!(done, ["incomplete", "completed"]);
+    let phases: Vec<&Value> =
+        events.iter().filter(|e| e.kind.ends_with("item.done")).map(|e| &e.data()["item"]["phase"]).collect();
+    assert_eq!(phases, ["commentary", "final_answer"]);
     let output = &events.last().unwrap().data()["response"]["output"];
     assert_eq!((output.as_array().unwrap().len(), &output[0]["content"][0]["text"]), (1, &json!("Hello")));
+}
+
+#[test]
+fn reasoning_is_an_item_before_the_text_that_follows_it() {
+    let stream = [
+        reasoning(0, "Let me"),
+        reasoning(6, " think."),
+        delta(0, 3, "Hmm"),
+        reasoning(0, "Beside the text."),
+        reset(1),
+        reasoning(0, "Again."),
+        delta(1, 5, "Hello"),
+        answer("Hello"),
+    ];
+    let events = read(&mut Translator::new(frame(), None), &stream);
+    assert_ascending(&events);
+    assert_eq!(
+        kinds(&events)[2..9],
+        [
+            "output_item.added",
+            "reasoning_summary_part.added",
+            "reasoning_summary_text.delta",
+            "reasoning_summary_text.delta",
+            "reasoning_summary_text.done",
+            "reasoning_summary_part.done",
+            "output_item.done",
+        ]
+    );
+    let item = &events[8].data()["item"];
+    assert_eq!(item["summary"], json!([{"type": "summary_text", "text": "Let me think."}]));
+    assert_eq!((&events[2].data()["item"]["id"], &events[4].data()["item_id"]), (&item["id"], &item["id"]));
+    let done = events.iter().filter(|event| event.kind.ends_with("item.done"));
+    let items: Vec<_> =
+        done.map(|e| (e.data()["output_index"].as_u64(), e.data()["item"]["type"].as_str())).collect();
+    let expected = ["reasoning", "message", "reasoning", "message"];
+    assert_eq!(items, (0..).zip(expected).map(|(n, kind)| (Some(n), Some(kind))).collect::<Vec<_>>());
+    assert_eq!((text(&events, 1), text(&events, 3)), ("Hmm".to_owned(), "Hello".to_owned()));
+    let output = &events.last().unwrap().data()["response"]["output"];
+    assert_eq!((output.as_array().unwrap().len(), &output[0]["type"]), (1, &json!("message")));
+
+    // Another connection has no reasoning, and continues with the text after it.
+    for event in &events {
+        let mut translator = Translator::new(frame(), Some(event.sequence_number));
+        let from = translator.last_event();
+        let later =
+            stream.iter().filter(|event| event.id.is_some() && from.is_none_or(|from| event.id > Some(from)));
+        let later: Vec<Event> = later.cloned().collect();
+        let rest = read(&mut translator, &later);
+        let before = events.iter().filter(|other| other.sequence_number <= event.sequence_number).cloned();
+        let all: Vec<StreamEvent> = before.chain(rest).collect();
+        assert_ascending(&all);
+        let texts: String = (0..8).map(|index| text(&all, index)).collect();
+        assert_eq!(texts, "HmmHello", "after {}", event.kind);
+    }
 }
 
 #[test]
@@ -153,6 +214,7 @@ fn calls_follow_the_text_beside_them() {
     let output = events.last().unwrap().data()["response"]["output"].as_array().unwrap().clone();
     let types: Vec<&str> = output.iter().map(|item| item["type"].as_str().unwrap()).collect();
     assert_eq!(types, ["message", "function_call", "function_call"]);
+    assert_eq!(output[0]["phase"], "commentary");
     assert_eq!(events[8].data()["output_index"], 1);
     assert_eq!(output[2]["call_id"], output[2]["id"], "a client that keeps one of them names the response");
 }

@@ -1,12 +1,12 @@
 //! Translates a turn's stream into the events of a response.
 
-use contracts::stream::{Event, EventId, Kind};
+use contracts::stream::{Event, EventId, Kind, Reasoning, ResetReason};
 use serde_json::{Value, json};
 
 use super::StreamEvent;
 use crate::json_object::set;
 use crate::{
-    response::{Frame, Outcome, Status, part},
+    response::{COMMENTARY, FINAL_ANSWER, Frame, Outcome, Status, part, summary},
     sequence::{self, Position, Step},
 };
 
@@ -21,11 +21,15 @@ pub struct Translator {
     after: Option<u64>,
     /// The end of the text so far.
     position: Position,
+    /// True if the client has text.
+    has_text: bool,
     /// The text of the open message, as far as this connection knows it.
     text: String,
     is_open: bool,
-    /// True if the turn's stream discarded the open message.
-    is_discarded: bool,
+    /// The open reasoning, if an item of it is open.
+    reasoning: Option<OpenReasoning>,
+    /// The phase of the open message, if the turn's stream discarded it.
+    discarded: Option<Option<&'static str>>,
     is_finished: bool,
 }
 
@@ -33,17 +37,33 @@ impl Translator {
     /// Creates a translator for a client that has the events up to the number `after`.
     #[must_use]
     pub fn new(frame: Frame, after: Option<u64>) -> Self {
-        let position = after.map(Position::of_number).unwrap_or_default();
-        let position = if position.is_call() { Position::default() } else { position };
-        let is_open =
-            after.is_some_and(|after| after > sequence::IN_PROGRESS) && !after.is_some_and(is_after_text);
-        Self { frame, after, position, text: String::new(), is_open, is_discarded: false, is_finished: false }
+        let known = after.filter(|after| *after > sequence::IN_PROGRESS && !is_after_text(*after));
+        let known = known.map(Position::of_number);
+        // No connection has the reasoning again: the text follows it.
+        let reasoning = known.filter(|known| known.is_reasoning()).map(|known| OpenReasoning {
+            at: known,
+            text: String::new(),
+            is_partial: true,
+        });
+        let text = known.filter(|known| !known.is_reasoning());
+        let before = text.or_else(|| known.and_then(Position::text_before));
+        Self {
+            frame,
+            after,
+            position: before.unwrap_or_default(),
+            has_text: before.is_some(),
+            text: String::new(),
+            is_open: text.is_some(),
+            reasoning,
+            discarded: None,
+            is_finished: false,
+        }
     }
 
     /// Returns the turn's event after which its stream has to continue, for a client that has some of the text.
     #[must_use]
     pub fn last_event(&self) -> Option<EventId> {
-        self.is_open.then(|| self.position.event(self.frame.id.round)).flatten()
+        self.has_text.then(|| self.position.event(self.frame.id.round)).flatten()
     }
 
     /// True if the last event was returned, or the client has it.
@@ -68,10 +88,12 @@ impl Translator {
     pub fn event(&mut self, event: &Event) -> Vec<StreamEvent> {
         match (&event.kind, event.id) {
             (Kind::Delta(delta), Some(id)) => self.delta(&delta.text, id),
-            (Kind::Reset(_), _) => {
-                self.is_discarded = self.is_open;
+            (Kind::Reset(reset), _) => {
+                let is_commentary = reset.reason == Some(ResetReason::Tools);
+                self.discarded = self.is_open.then_some(is_commentary.then_some(COMMENTARY));
                 Vec::new()
             }
+            (Kind::Reasoning(piece), _) => self.reasoning(piece),
             (Kind::Result(body), _) => self.finish(&Outcome::from_body(body.get().as_bytes())),
             (Kind::Delta(_) | Kind::Status(_), _) => Vec::new(),
         }
@@ -83,18 +105,18 @@ impl Translator {
             return Vec::new();
         }
         self.is_finished = true;
-        let mut events = Vec::new();
+        let mut events = self.close_reasoning();
         let outcome = match outcome {
             Outcome::Answer { text, .. } => {
                 // Text that was discarded at the end isn't the answer's.
-                if self.is_discarded && self.text != *text {
-                    events.extend(self.close("incomplete"));
+                if let Some(phase) = self.discarded.filter(|_| self.text != *text) {
+                    events.extend(self.close("incomplete", phase));
                 }
-                events.extend(self.complete(text, outcome.status()));
+                events.extend(self.complete(text, outcome.status(), FINAL_ANSWER));
                 outcome.clone()
             }
             Outcome::Calls { text, calls } => {
-                events.extend(self.complete(text, Status::Completed));
+                events.extend(self.complete(text, Status::Completed, COMMENTARY));
                 let known = self.after.map(Position::of_number).filter(|known| known.is_call());
                 let first = known.map_or(self.position.index, |known| known.offset);
                 for (n, call) in calls.iter().enumerate() {
@@ -136,7 +158,7 @@ impl Translator {
             }
             Outcome::Failed { error, text } => {
                 let text = if text.is_empty() { self.text.clone() } else { text.clone() };
-                events.extend(self.close("incomplete"));
+                events.extend(self.close("incomplete", None));
                 Outcome::Failed { error: error.clone(), text }
             }
         };
@@ -151,18 +173,80 @@ impl Translator {
     }
 
     fn delta(&mut self, text: &str, id: EventId) -> Vec<StreamEvent> {
-        let mut events = Vec::new();
-        if self.is_discarded {
-            events.extend(self.close("incomplete"));
-        }
+        let mut events = self.close_discarded();
+        events.extend(self.close_reasoning());
         let end = Position::of_event(id, self.position.index);
         if !self.is_open {
             events.extend(self.open(end.segment));
         }
         self.position = end;
+        self.has_text = true;
         self.text.push_str(text);
         events.push(self.text_delta(text));
         self.wanted(events)
+    }
+
+    /// Ends a message that the turn's stream discarded.
+    fn close_discarded(&mut self) -> Vec<StreamEvent> {
+        self.discarded.map_or_else(Vec::new, |phase| self.close("incomplete", phase))
+    }
+
+    /// Adds reasoning. Leaves out what comes in the middle of a message, since output items follow each other.
+    fn reasoning(&mut self, piece: &Reasoning) -> Vec<StreamEvent> {
+        let mut events = self.close_discarded();
+        if self.is_open {
+            return self.wanted(events);
+        }
+        // Another model call has other reasoning. A connection that continues doesn't know the start.
+        if piece.index == 0 || self.reasoning.as_ref().is_some_and(|open| open.is_partial) {
+            events.extend(self.close_reasoning());
+        }
+        if self.reasoning.is_none() {
+            events.extend(self.open_reasoning());
+        }
+        if let Some(open) = &mut self.reasoning
+            && let Some(next) = open.at.next_piece()
+        {
+            open.at = next;
+            open.text.push_str(&piece.text);
+            let data = open.of_summary(&self.frame, "delta", json!(piece.text));
+            let number = open.at.number(Step::First);
+            events.push(StreamEvent::new("response.reasoning_summary_text.delta", number, data));
+        }
+        self.wanted(events)
+    }
+
+    /// Opens an item with reasoning.
+    fn open_reasoning(&mut self) -> Vec<StreamEvent> {
+        let text = self.has_text.then_some(self.position.segment);
+        let at = Position::of_reasoning(self.position.index, text);
+        let open = OpenReasoning { at, text: String::new(), is_partial: false };
+        let item = json!({"output_index": at.index, "item": self.frame.reasoning(at.index, None)});
+        let part = open.of_summary(&self.frame, "part", summary(""));
+        self.reasoning = Some(open);
+        vec![
+            StreamEvent::new("response.output_item.added", at.number(Step::Third), item),
+            StreamEvent::new("response.reasoning_summary_part.added", at.number(Step::Fourth), part),
+        ]
+    }
+
+    /// Ends the open item with reasoning. The next item follows it.
+    fn close_reasoning(&mut self) -> Vec<StreamEvent> {
+        let Some(open) = self.reasoning.take() else { return Vec::new() };
+        let (at, index) = (open.at, open.at.index);
+        self.position = Position { index: index.saturating_add(1), offset: 0, ..self.position };
+        if open.is_partial {
+            // Only a connection that has the text can end it.
+            return Vec::new();
+        }
+        let item = json!({"output_index": index, "item": self.frame.reasoning(index, Some(&open.text))});
+        let text = open.of_summary(&self.frame, "text", json!(open.text));
+        let part = open.of_summary(&self.frame, "part", summary(&open.text));
+        vec![
+            StreamEvent::new("response.reasoning_summary_text.done", at.number(Step::Second), text),
+            StreamEvent::new("response.reasoning_summary_part.done", at.number(Step::Third), part),
+            StreamEvent::new("response.output_item.done", at.number(Step::Fourth), item),
+        ]
     }
 
     /// Opens a message.
@@ -171,7 +255,7 @@ impl Translator {
         self.text.clear();
         self.is_open = true;
         let index = self.position.index;
-        let item = self.frame.message(index, "in_progress", Vec::new());
+        let item = self.frame.message(index, "in_progress", None, Vec::new());
         vec![
             StreamEvent::new(
                 "response.output_item.added",
@@ -188,7 +272,7 @@ impl Translator {
     }
 
     /// Completes the message with this text, from where the client has it.
-    fn complete(&mut self, text: &str, status: Status) -> Vec<StreamEvent> {
+    fn complete(&mut self, text: &str, status: Status, phase: &'static str) -> Vec<StreamEvent> {
         let mut events = Vec::new();
         if !self.is_open {
             if text.is_empty() {
@@ -205,19 +289,19 @@ impl Translator {
             text.clone_into(&mut self.text);
         }
         let status = if text.is_empty() { Status::Incomplete } else { status };
-        events.extend(self.close(status.as_str()));
+        events.extend(self.close(status.as_str(), Some(phase)));
         events
     }
 
-    /// Ends the open message.
-    fn close(&mut self, status: &str) -> Vec<StreamEvent> {
+    /// Ends the open message. Its phase is known only now.
+    fn close(&mut self, status: &str, phase: Option<&str>) -> Vec<StreamEvent> {
         if !self.is_open {
             return Vec::new();
         }
         let (at, index) = (self.position, self.position.index);
         let mut done = self.of_text("text", json!(self.text));
         set(&mut done, "logprobs", json!([]));
-        let item = self.frame.message(index, status, vec![part(&self.text)]);
+        let item = self.frame.message(index, status, phase, vec![part(&self.text)]);
         let events = vec![
             StreamEvent::new("response.output_text.done", at.number(Step::Second), done),
             StreamEvent::new(
@@ -231,7 +315,7 @@ impl Translator {
                 json!({"output_index": index, "item": item}),
             ),
         ];
-        (self.is_open, self.is_discarded) = (false, false);
+        (self.is_open, self.discarded) = (false, None);
         self.position = Position { index: index.saturating_add(1), segment: at.segment, offset: 0 };
         self.text.clear();
         events
@@ -255,6 +339,26 @@ impl Translator {
     fn wanted(&self, mut events: Vec<StreamEvent>) -> Vec<StreamEvent> {
         events.retain(|event| self.after.is_none_or(|after| event.sequence_number > after));
         events
+    }
+}
+
+/// An item with reasoning, of which more may follow.
+#[derive(Debug)]
+struct OpenReasoning {
+    /// The end of the text so far.
+    at: Position,
+    text: String,
+    /// True if an earlier connection had the start of the item.
+    is_partial: bool,
+}
+
+impl OpenReasoning {
+    fn of_summary(&self, frame: &Frame, name: &str, value: Value) -> Value {
+        let index = self.at.index;
+        let mut data =
+            json!({"item_id": frame.id.reasoning(index), "output_index": index, "summary_index": 0});
+        set(&mut data, name, value);
+        data
     }
 }
 

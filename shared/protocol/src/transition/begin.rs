@@ -18,6 +18,7 @@ use crate::{
     chain::{self, ChainStart, Target, Upstream},
     change::{Commit, Condition, SessionChange, TurnChange},
     detail::{Excerpt, OutcomeSummary, Participant, RequestDetail},
+    effect::UnknownEffect,
     id::{AttemptId, TurnKey},
     payload::StoredRequest,
     ratings::Ratings,
@@ -53,6 +54,8 @@ pub struct Submission {
     pub solution: SolutionChange,
     /// True if the client asked for a stream.
     pub streamed: bool,
+    /// True if the turn's content must not be stored.
+    pub unstored: bool,
 }
 
 impl Submission {
@@ -77,19 +80,28 @@ pub struct Setup {
     pub target: Target,
     /// The files of the request, and which of them go to the model.
     pub files: Vec<AgentSessionActiveFileRef>,
-    /// The repeated turn and the parent, if the turn is a rerun.
-    pub rerun: Option<Rerun>,
+    /// The state that the turn continues from, if it isn't the session's latest.
+    pub basis: Option<Basis>,
     /// An ancestor session that was purged or hidden since the last turn.
     pub lost_ancestor: Option<LostAncestor>,
 }
 
-/// A rerun of an earlier turn.
+/// The state that a turn continues from instead of the session's latest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rerun {
-    /// The repeated turn.
-    pub rerun_of: RerunOf,
-    /// The state that it continues from instead of the session's latest.
+pub struct Basis {
+    /// The repeated turn, if the turn is a rerun.
+    pub rerun_of: Option<RerunOf>,
+    /// The state.
     pub parent: ParentState,
+}
+
+impl Basis {
+    /// Returns the basis of a turn that continues from none: its request brings all that the model gets.
+    #[must_use]
+    pub fn nothing(session: &Session) -> Self {
+        let parent = ParentState { turn: ParentRef::in_session(0), chain: None, mode: session.mode.clone() };
+        Self { rerun_of: None, parent }
+    }
 }
 
 /// The state that a turn continues from.
@@ -196,6 +208,7 @@ pub enum Decision {
 ///     instruction_summary: Excerpt { text: "What is a lease?".to_owned(), is_truncated: false },
 ///     solution: SolutionChange::Unchanged,
 ///     streamed: false,
+///     unstored: false,
 /// };
 /// let (now, timing) = (Timestamp::from_millis(0), Timing::default());
 /// assert_eq!(decide(&Snapshot::default(), &submission, now, &timing), Decision::Begin);
@@ -206,7 +219,7 @@ pub enum Decision {
 ///     initial_mode: "general".to_owned(),
 ///     target: Target::default(),
 ///     files: Vec::new(),
-///     rerun: None,
+///     basis: None,
 ///     lost_ancestor: None,
 /// };
 /// let attempt = AttemptId::new("a fresh random id".to_owned());
@@ -229,6 +242,13 @@ pub fn decide(snapshot: &Snapshot, submission: &Submission, now: Timestamp, timi
     };
     if let Err(closed) = session.ensure_open() {
         return Decision::Closed(closed);
+    }
+    // A purge removes a whole session, so a turn that is not stored shares its session with no other.
+    if submission.unstored && session.turn_count > 0 {
+        return Decision::SessionConflict;
+    }
+    if snapshot.open.as_ref().is_some_and(|open| open.is_unstored) {
+        return Decision::Closed(SessionClosed::Deleted);
     }
     if !submission.contexts.agree_with(&session.contexts) {
         return Decision::ContextMismatch;
@@ -298,6 +318,12 @@ impl Closing {
         }
     }
 
+    /// Adds the closed turn's calls with an unknown outcome.
+    #[must_use]
+    pub fn with_unknown_effects(self, unknown_effects: Vec<UnknownEffect>) -> Self {
+        Self { finalized: self.finalized.with_unknown_effects(unknown_effects) }
+    }
+
     /// Returns the finalization that the transaction contains.
     #[must_use]
     pub fn finalized(&self) -> &Finalization {
@@ -331,7 +357,7 @@ pub fn begin(
     let sequence = before.turn_count.saturating_add(1);
     let next = before.next_parent();
     let parent =
-        setup.rerun.as_ref().map_or_else(|| ParentState::from_session(&before), |rerun| rerun.parent.clone());
+        setup.basis.as_ref().map_or_else(|| ParentState::from_session(&before), |basis| basis.parent.clone());
     let after = Session {
         rev: session.map_or(0, |session| session.rev).saturating_add(1),
         turn_count: sequence,
@@ -371,6 +397,7 @@ pub fn begin(
         spent: None,
         meters: Vec::new(),
         is_imported: false,
+        is_unstored: submission.unstored,
         state: State::Running { lease_ends, stage: Stage { round: 0, attempts: vec![attempt] } },
     };
     let mut commit = Commit::new(SessionChange { condition: session.map(|session| session.rev), after });
@@ -430,7 +457,7 @@ fn request_detail(submission: &Submission, setup: &Setup, upstream: Upstream) ->
         instruction_summary: submission.instruction_summary.text.clone(),
         instruction_summary_truncated: submission.instruction_summary.is_truncated,
         active_file_refs: setup.files.clone(),
-        rerun_of: setup.rerun.as_ref().map(|rerun| rerun.rerun_of.clone()),
+        rerun_of: setup.basis.as_ref().and_then(|basis| basis.rerun_of.clone()),
         inline_json: None,
     }
 }

@@ -4,6 +4,7 @@ use super::{IllegalTransition, spend};
 use crate::{
     change::{Commit, Condition, SessionChange, TurnChange},
     detail::{ModeChange, ModeChangePosition, OutcomeSummary, Participant, Report, ResultDetail},
+    effect::UnknownEffect,
     session::{ChainHead, Contexts, LastTurn, Session, add_cost},
     turn::{Settlement, State, Turn, Verdict},
     usage::UsageEntry,
@@ -24,6 +25,8 @@ pub struct Finalization {
     pub mode_changes: Vec<ModeChange>,
     /// The usage of the turn. `None` if an import brought it, so that it was used elsewhere.
     pub usage: Option<UsageEntry>,
+    /// The turn's calls with an unknown outcome.
+    pub unknown_effects: Vec<UnknownEffect>,
 }
 
 /// Makes a settled turn terminal. A turn of a purged session only counts: the session stays the tombstone that it is.
@@ -66,10 +69,18 @@ pub fn finalize(
         result: ResultDetail { key: turn.key.clone(), report },
         activity: activity(turn).filter(|_| !purged),
         mode_changes: if purged { Vec::new() } else { mode_changes(session, turn, settlement, outcome) },
+        unknown_effects: Vec::new(),
     })
 }
 
 impl Finalization {
+    /// Adds the turn's calls with an unknown outcome. A purged session has no later turn that could repeat one.
+    #[must_use]
+    pub fn with_unknown_effects(self, unknown_effects: Vec<UnknownEffect>) -> Self {
+        let unknown_effects = if self.session.is_purged() { Vec::new() } else { unknown_effects };
+        Self { unknown_effects, ..self }
+    }
+
     /// Returns the transaction of a finalization that is not part of a start.
     #[must_use]
     pub fn commit(self, session_as_read: &Session) -> Commit {
@@ -86,6 +97,7 @@ impl Finalization {
         commit.result = Some(self.result).filter(|_| !self.session.is_purged());
         commit.activity = self.activity;
         commit.mode_changes = self.mode_changes;
+        commit.unknown_effects = self.unknown_effects;
         commit.usage = self.usage.into_iter().collect();
     }
 }

@@ -158,6 +158,7 @@ fn make_submission(turn: u8, body: u8) -> Submission {
         session_name: String::new(),
         instruction_summary: Excerpt::default(),
         streamed: false,
+        unstored: false,
         solution: SolutionChange::default(),
     }
 }
@@ -170,7 +171,7 @@ pub(crate) fn setup() -> &'static Setup {
         initial_mode: FIRST_MODE.to_owned(),
         target: Target { model: MODEL.to_owned(), ..Target::default() },
         files: Vec::new(),
-        rerun: None,
+        basis: None,
         lost_ancestor: None,
     });
     &SETUP

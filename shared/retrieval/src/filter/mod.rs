@@ -1,6 +1,7 @@
 //! Filters: the points that a search may return. They are built only here.
 //!
-//! Every filter has a condition on the tenant, which is the verified caller's (I7). A request's conditions narrow
+//! Every filter has a condition on the tenant, which is the verified caller's (I7), and one on the turn's agent, if the
+//! collection has an index for it. A request's conditions narrow
 //! the rest and grant nothing. A condition that names the tenant's key in any spelling is dropped, so a caller can't
 //! even use it to empty a result. Hints rank: they are never a condition of the only search.
 //!
@@ -13,11 +14,11 @@ use std::collections::BTreeSet;
 
 use agent::retrieval::{Hint, key};
 use contracts::{
-    id::OrgId,
+    id::{AgentContextId, OrgId},
     request::{RagCondition, RagOperator, RagValue},
 };
 use qdrant_client::qdrant::{
-    Condition, FieldCondition, Filter, Match, PayloadSchemaType, r#match::MatchValue,
+    Condition, FieldCondition, Filter, Match, PayloadSchemaType, Range, r#match::MatchValue,
 };
 
 use self::payload_condition::PayloadCondition;
@@ -46,10 +47,19 @@ pub struct Filters {
     pub unindexed_keys: Vec<String>,
 }
 
-/// Builds the filters of a search in `org`, in a collection with these `keys`.
+/// Builds the filters of a search in `org` by a turn of `agent`, in a collection with these `keys`.
 #[must_use]
-pub fn filters(org: &OrgId, scope: &[RagCondition], hints: &[Hint], keys: &FilterKeys) -> Filters {
+pub fn filters(
+    org: &OrgId,
+    agent: Option<&AgentContextId>,
+    scope: &[RagCondition],
+    hints: &[Hint],
+    keys: &FilterKeys,
+) -> Filters {
     let mut base = Filter::must([tenant_condition(org)]);
+    if keys.accept(key::AGENT_CONTEXT_IDS, std::iter::once(PayloadSchemaType::Keyword)) {
+        base.must.push(agent_condition(agent));
+    }
     let (mut payload_conditions, mut whole_matches) = (Vec::new(), Vec::new());
     let (mut ignored_keys, mut custom_keys, mut unindexed_keys) = (Vec::new(), Vec::new(), Vec::new());
     for condition in scope {
@@ -121,6 +131,20 @@ pub(crate) fn has_key(org: &OrgId, key: &str) -> Filter {
     }
 }
 
+/// Returns a filter that matches every point of a repository of the org, for the indexer.
+#[must_use]
+pub fn of_repo(org: &OrgId, repo: &str) -> Filter {
+    Filter::must([tenant_condition(org), exact_match(key::REPO, repo)])
+}
+
+/// Returns the condition that the agent may have the point. A search drops results that it may not have too, so it
+/// needs no index.
+fn agent_condition(agent: Option<&AgentContextId>) -> Condition {
+    let of_every_agent = Condition::is_empty(key::AGENT_CONTEXT_IDS);
+    let of_this_agent = agent.map(|agent| exact_match(key::AGENT_CONTEXT_IDS, agent.as_str()));
+    Filter::should(std::iter::once(of_every_agent).chain(of_this_agent)).into()
+}
+
 /// Returns the tenant condition, which every filter has.
 fn tenant_condition(org: &OrgId) -> Condition {
     exact_match(key::ORG_ID, org.as_str())
@@ -153,9 +177,12 @@ fn any_of(key: &str, condition: &RagCondition, texts: &BTreeSet<String>) -> Vec<
     } else if !words.is_empty() {
         any.push(Condition::matches(key, words.into_iter().collect::<Vec<String>>()));
     }
-    if !numbers.is_empty() {
-        any.push(Condition::matches(key, numbers.into_iter().collect::<Vec<i64>>()));
-    }
+    // A range, which finds 3.0 too: indexers in languages without integers write doubles.
+    #[expect(clippy::cast_precision_loss, reason = "a condition's numbers are within 2^53")]
+    any.extend(numbers.into_iter().map(|number| {
+        let (gte, lte) = (Some(number as f64), Some(number as f64));
+        Condition::range(key, Range { gte, lte, ..Range::default() })
+    }));
     any.extend(flags.into_iter().map(|flag| Condition::matches(key, flag)));
     any
 }

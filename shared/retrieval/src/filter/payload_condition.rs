@@ -107,6 +107,9 @@ impl PayloadCondition {
                 Comparison::Contains => text.to_lowercase().contains(wanted),
             },
             (Kind::IntegerValue(number), RagValue::Integer(wanted)) => number == wanted,
+            // Indexers in languages without integers write doubles.
+            #[expect(clippy::cast_precision_loss, reason = "a condition's numbers are within 2^53")]
+            (Kind::DoubleValue(number), RagValue::Integer(wanted)) => *number == *wanted as f64,
             (Kind::BoolValue(flag), RagValue::Flag(wanted)) => flag == wanted,
             _ => false,
         }

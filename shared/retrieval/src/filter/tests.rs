@@ -29,11 +29,11 @@ fn strict_keys() -> FilterKeys {
 }
 
 fn whole_matches(scope: &[RagCondition]) -> Filter {
-    filters(&org(), scope, &[], &keys()).whole_matches.unwrap()
+    filters(&org(), None, scope, &[], &keys()).whole_matches.unwrap()
 }
 
 fn base_filter(scope: &[RagCondition]) -> Filter {
-    filters(&org(), scope, &[], &keys()).base
+    filters(&org(), None, scope, &[], &keys()).base
 }
 
 /// Returns every field condition of a filter at any depth, and whether it is in the filter's own `must`.
@@ -48,6 +48,7 @@ fn fields(filter: &Filter) -> Vec<(bool, FieldCondition)> {
             ConditionOneOf::Filter(inner) => {
                 conditions.extend(fields(&inner).into_iter().map(|(_, field)| (false, field)))
             }
+            ConditionOneOf::HasId(_) | ConditionOneOf::IsEmpty(_) => {}
             other => panic!("{other:?} is never built"),
         }
     }
@@ -70,6 +71,11 @@ pub(crate) fn assert_of_tenant(filter: &Filter, org: &OrgId) {
     assert!(filter.min_should.is_none());
 }
 
+/// The condition that finds a number as an integer and as a double.
+fn number(key: &str, number: f64) -> Condition {
+    Condition::range(key, Range { gte: Some(number), lte: Some(number), ..Range::default() })
+}
+
 #[test]
 fn equals_matches_any_value_once() {
     let values =
@@ -77,17 +83,18 @@ fn equals_matches_any_value_once() {
     let filter = base_filter(&[condition("Repo", RagOperator::Equals, &values)]);
     let any = Filter::should([
         Condition::matches("Repo", vec!["a".to_owned(), "b".to_owned()]),
-        Condition::matches("Repo", vec![3]),
+        number("Repo", 3.0),
         Condition::matches("Repo", true),
     ]);
-    assert_eq!(filter, Filter::must([Condition::matches("OrgId", "acme".to_owned()), any.into()]));
+    assert_eq!(filter.must[..2], base_filter(&[]).must);
+    assert_eq!(filter.must[2..], [any.into()]);
 }
 
 /// The client library's own conversion would make such a text a word search.
 #[test]
 fn name_with_a_space_is_matched_exactly() {
     let org = OrgId::new("acme corp").unwrap();
-    let built = filters(&org, &[], &[Hint::new("Repo", "the core")], &keys());
+    let built = filters(&org, None, &[], &[Hint::new("Repo", "the core")], &keys());
     let exact: Vec<MatchValue> = fields(&built.hinted.unwrap())
         .into_iter()
         .map(|(_, field)| field.r#match.unwrap().match_value.unwrap())
@@ -101,18 +108,15 @@ fn conditions_are_combined() {
         condition("Repo", RagOperator::Equals, &[text("core")]),
         condition("Level", RagOperator::Contains, &[RagValue::Integer(1)]),
     ]);
-    assert_eq!((filter.must.len(), filter.must_not.len()), (3, 0));
+    assert_eq!((filter.must.len(), filter.must_not.len()), (4, 0));
 }
 
 #[test]
 fn negative_operators_exclude_every_value() {
     for operator in [RagOperator::NotEquals, RagOperator::DoesNotContain] {
         let filter = base_filter(&[condition("LabelSlugs", operator, &[text("a"), RagValue::Integer(1)])]);
-        assert_eq!(filter.must.len(), 1);
-        let none = [
-            Condition::matches("LabelSlugs", vec!["a".to_owned()]),
-            Condition::matches("LabelSlugs", vec![1]),
-        ];
+        assert_eq!(filter.must.len(), 2);
+        let none = [Condition::matches("LabelSlugs", vec!["a".to_owned()]), number("LabelSlugs", 1.0)];
         assert_eq!(filter.must_not, none);
     }
 }
@@ -122,20 +126,20 @@ fn contains_is_left_to_the_payload_and_equals_compares_the_whole() {
     let contains = [condition("Text", RagOperator::Contains, &[text("lease end")])];
     assert_eq!(base_filter(&contains), base_filter(&[]), "words are not the parts of a text");
     let by_word = Filter::should([Condition::matches_text("Text", "lease end")]);
-    assert_eq!(whole_matches(&contains).must[1], by_word.into());
+    assert_eq!(whole_matches(&contains).must[2], by_word.into());
     let path = [condition("path", RagOperator::Contains, &[text("b"), text("a")])];
     let whole = Filter::should([Condition::matches("Path", vec!["a".to_owned(), "b".to_owned()])]);
-    assert_eq!((base_filter(&path).must.len(), whole_matches(&path).must[1].clone()), (1, whole.into()));
+    assert_eq!((base_filter(&path).must.len(), whole_matches(&path).must[2].clone()), (2, whole.into()));
     let equals = base_filter(&[condition("Title", RagOperator::Equals, &[text("Leases")])]);
     let exact = Filter::should([Condition::matches("Title", vec!["Leases".to_owned()])]);
-    assert_eq!(equals.must[1], exact.into());
+    assert_eq!(equals.must[2], exact.into());
 }
 
 #[test]
 fn ignored_and_custom_keys_are_reported() {
     let scope = ["OrgId", "a\"b", "Level", "path", "LabelSlugs[0]", "Repo.x"]
         .map(|key| condition(key, RagOperator::Equals, &[text("x")]));
-    let filters = filters(&org(), &scope, &[], &keys());
+    let filters = filters(&org(), None, &scope, &[], &keys());
     assert_eq!(filters.ignored_keys, ["OrgId", "a\"b"]);
     let custom_keys = ["Level", "Repo.x"].map(|key| (key.to_owned(), key.to_owned()));
     assert_eq!(filters.custom_keys, custom_keys);
@@ -195,8 +199,8 @@ fn tenant_key_is_dropped_in_every_spelling() {
             [RagOperator::Equals, RagOperator::NotEquals, RagOperator::Contains, RagOperator::DoesNotContain];
         for operator in operators {
             let hints = [Hint::new(key, "other")];
-            let built = filters(&org(), &[condition(key, operator, &[text("other")])], &hints, &keys());
-            let alone = Filter::must([Condition::matches("OrgId", "acme".to_owned())]);
+            let built = filters(&org(), None, &[condition(key, operator, &[text("other")])], &hints, &keys());
+            let alone = base_filter(&[]);
             assert_eq!((built.base, built.hinted, built.whole_matches), (alone, None, None), "{key:?}");
             assert_eq!(built.payload_conditions, [], "{key:?}");
             assert_eq!(built.ignored_keys, [key], "{key:?}");
@@ -207,10 +211,10 @@ fn tenant_key_is_dropped_in_every_spelling() {
 #[test]
 fn hints_leave_the_base_filter_unchanged() {
     let hints = [Hint::new("Repo", "core"), Hint::new("Title", "leases")];
-    let built = filters(&org(), &[], &hints, &keys());
-    assert_eq!(built.base, Filter::must([Condition::matches("OrgId", "acme".to_owned())]));
+    let built = filters(&org(), None, &[], &hints, &keys());
+    assert_eq!(built.base, base_filter(&[]));
     let any = [Condition::matches("Repo", "core".to_owned()), Condition::matches_text("Title", "leases")];
-    assert_eq!(built.hinted.unwrap().must[1], Filter::should(any).into());
+    assert_eq!(built.hinted.unwrap().must[2], Filter::should(any).into());
 }
 
 fn any_key() -> impl Strategy<Value = String> {
@@ -250,7 +254,7 @@ proptest! {
 
     #[test]
     fn every_filter_is_limited_to_the_callers_org((org, scope, hints) in any_scope()) {
-        let Filters { base, whole_matches, hinted, .. } = filters(&org, &scope, &hints, &keys());
+        let Filters { base, whole_matches, hinted, .. } = filters(&org, None, &scope, &hints, &keys());
         for filter in [Some(base), whole_matches, hinted].into_iter().flatten() {
             assert_of_tenant(&filter, &org);
         }
@@ -278,7 +282,7 @@ fn strict_mode_filters_by_indexed_keys_and_compares_the_rest() {
         ("Path[]", Equals, text("a"), 0, 1, true),
     ] {
         let scope = [condition(key, operator, std::slice::from_ref(&value))];
-        let built = filters(&org(), &scope, &[Hint::new("Repo", "core")], &strict_keys());
+        let built = filters(&org(), None, &scope, &[Hint::new("Repo", "core")], &strict_keys());
         let of_database = built.base.must.len() - 1 + built.base.must_not.len();
         let found = (of_database, built.payload_conditions.len(), !built.unindexed_keys.is_empty());
         assert_eq!(found, (in_database, in_payload, unindexed), "{key} {operator:?} {value:?}");

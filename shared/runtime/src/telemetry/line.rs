@@ -62,7 +62,9 @@ where
         context.format_fields(Writer::new(&mut own), event)?;
         fields.extend(read(&own));
         // These fields are meant for traces only.
-        fields.retain(|name, _| !["otel.", "gen_ai."].iter().any(|of_traces| name.starts_with(of_traces)));
+        fields.retain(|name, _| {
+            !["otel.", contracts::gen_ai::PREFIX].iter().any(|of_traces| name.starts_with(of_traces))
+        });
         let mut timestamp = String::new();
         SystemTime.format_time(&mut Writer::new(&mut timestamp))?;
         let level = event.metadata().level().as_str();

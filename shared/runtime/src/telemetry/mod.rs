@@ -21,15 +21,26 @@ use tracing_subscriber::{
 };
 
 /// The crates of this repository that a function consists of.
-const OUR_CRATES: [&str; 19] = [
+const OUR_CRATES: &[&str] = &[
+    "ag_ui_api",
     "agent",
+    "anthropic_api",
     "authorizer",
     "contracts",
+    "egress",
     "execute",
+    "fronts",
     "llm",
+    "histories",
+    "indexing",
+    "knowledge",
+    "knowledge_indexer",
+    "mcp_api",
+    "mcp_client",
     "openai_api",
     "local",
     "protocol",
+    "remote_tools",
     "retrieval",
     "runtime",
     "service",

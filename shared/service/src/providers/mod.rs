@@ -9,5 +9,5 @@ mod registry;
 mod stored_responses;
 
 pub use key::{CachedKey, KeyConfig};
-pub use registry::{Provider, ResolvedProviders, Settings};
+pub use registry::{IN_TABLE, Provider, ResolvedProviders, Settings, check, load_stored};
 pub use stored_responses::StoredResponses;

@@ -2,7 +2,7 @@
 //!
 //! | setting | meaning |
 //! |---|---|
-//! | `MODEL_PROVIDERS` | a JSON list of at most 16 providers, each with the members of [`ProviderEntry`]. Conversation contexts refer to them by name |
+//! | `MODEL_PROVIDERS` | a JSON list of at most 16 providers, each with the members of [`ProviderEntry`], or `table` for the list that the table has. Conversation contexts refer to them by name |
 //! | `MODEL_PROVIDER` | the provider of contexts that name none. If absent, the provider of the `OPENAI_…` settings |
 //!
 //! The `OPENAI_…` settings define the retries, the breaker and the default timeouts. Each provider has its own breaker.
@@ -14,7 +14,8 @@ use llm::{ApiKey, Config, Wire, client::Timeouts, key::KeyLocation, signing_scop
 use serde::Deserialize;
 use serde_json::Value;
 use settings::{Env, MAX_CALL_SECONDS, MAX_CONNECT_SECONDS};
-use storage::Secrets;
+use storage::{Clients, Secrets};
+use turns::ports::Unavailable;
 
 use super::{
     client_config,
@@ -23,6 +24,9 @@ use super::{
 
 const SETTING: &str = settings::MODEL_PROVIDERS.name;
 const DEFAULT: &str = settings::MODEL_PROVIDER.name;
+
+/// The value of the setting for the list in the table.
+pub const IN_TABLE: &str = "table";
 
 /// The most providers of a deployment.
 const MAX_PROVIDERS: usize = 16;
@@ -101,6 +105,37 @@ pub struct Settings {
     pub providers: BTreeMap<String, Provider>,
     /// The name of the default provider.
     pub default: String,
+}
+
+/// Replaces `table` by the list that the table has, or by an empty one. Returns the clients that this took: without it, they are
+/// loaded once every setting is known to be valid.
+///
+/// # Errors
+/// Fails if the table can't be reached. A function then doesn't start: without the list, turns would fail, or reach
+/// another provider.
+pub async fn load_stored(env: &mut Env, storage: &storage::Settings) -> Result<Option<Clients>, Unavailable> {
+    let setting = &settings::MODEL_PROVIDERS;
+    if env.get(setting.name).is_none_or(|value| value.trim() != IN_TABLE) {
+        return Ok(None);
+    }
+    let clients = Clients::load(storage).await;
+    let stored = clients.table.model_providers().await?;
+    env.replace(setting, stored.unwrap_or_else(|| "[]".to_owned()));
+    Ok(Some(clients))
+}
+
+/// Checks a list of providers as a function would, on AWS or on a developer's machine.
+///
+/// # Errors
+/// Every fault of the list.
+pub fn check(list: &str, on_aws: bool) -> Result<(), settings::Invalid> {
+    let mut env = match on_aws {
+        true => Env::from_vars([("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand")]),
+        false => Env::from_process(),
+    };
+    env.replace(&settings::MODEL_PROVIDERS, list.to_owned());
+    read_entries(&mut env, &Config::default());
+    env.finish()
 }
 
 impl Settings {

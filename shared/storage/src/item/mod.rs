@@ -6,6 +6,7 @@
 pub(crate) mod checkpoint;
 pub(crate) mod detail;
 pub(crate) mod document;
+pub(crate) mod effect;
 pub(crate) mod purge;
 pub(crate) mod session;
 #[cfg(test)]

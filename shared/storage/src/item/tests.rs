@@ -87,6 +87,7 @@ fn turn(state: State) -> Turn {
             entry: Some(EntryId(7)),
         }],
         is_imported: true,
+        is_unstored: true,
         checkpoint: Some(protocol::stream_position::StreamPosition {
             segment: protocol::stream_position::Segment::first(1, 0),
             offset: 7,

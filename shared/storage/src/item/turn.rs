@@ -117,6 +117,8 @@ pub(crate) struct TurnItem {
     meters: Vec<MeterRef>,
     #[serde(rename = "Imported", skip_serializing_if = "std::ops::Not::not", default)]
     is_imported: bool,
+    #[serde(rename = "Unstored", skip_serializing_if = "std::ops::Not::not", default)]
+    is_unstored: bool,
 }
 
 /// The kind of a settlement.
@@ -196,6 +198,7 @@ impl From<&Turn> for TurnItem {
             spent_final: turn.spent.as_ref().is_some_and(|spent| spent.is_final),
             meters: turn.meters.clone(),
             is_imported: turn.is_imported,
+            is_unstored: turn.is_unstored,
         };
         match &turn.state {
             State::Running { lease_ends, stage } => {
@@ -295,6 +298,7 @@ impl TurnItem {
             spent: self.spent.map(|spent| Spent { is_final: self.spent_final, ..spent }),
             meters: self.meters,
             is_imported: self.is_imported,
+            is_unstored: self.is_unstored,
         })
     }
 }

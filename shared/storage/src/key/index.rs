@@ -88,6 +88,18 @@ pub fn turn_due(at: Timestamp, turn: &TurnKey) -> String {
     )
 }
 
+/// GSI1 partition key: the calls of an org whose outcome is unknown.
+#[must_use]
+pub fn unknown_index(org: &OrgId) -> String {
+    format!("UNKNOWN#{}", encode_part(org.as_str()))
+}
+
+/// GSI1 sort key: a call with an unknown outcome by its time.
+#[must_use]
+pub fn unknown_at(at: Timestamp, session: &SessionKey, hash: &Fingerprint) -> String {
+    format!("{at}#{}#{hash}", encode_part(session.session.as_str()))
+}
+
 /// The shard of a session's purge record. Any fixed function of the session will do.
 #[must_use]
 pub fn purge_shard(session: &SessionKey) -> u8 {

@@ -12,7 +12,9 @@ use protocol::{
     id::{SessionKey, TurnKey},
     usage::UsageEntry,
 };
-use turns::ports::DocumentId;
+use turns::ports::{DocumentId, UsageKeyHolder};
+
+use knowledge::DocumentId as KnowledgeId;
 
 use super::index::{org_index, shard};
 use super::part::{decode_part, encode_part, partition};
@@ -55,6 +57,15 @@ pub enum Item<'a> {
     ///
     /// Key: `O#{org}#S#{session}` / `STREAM#{turn}#{end position, sixteen digits}`
     Checkpoint(&'a TurnKey, EventId),
+    /// The calls with effects that a round sends. Written once, before the first is sent.
+    ///
+    /// Key: `O#{org}#S#{session}` / `EFFECTS#{turn}#{round, ten digits}`
+    Intent(&'a TurnKey, u32),
+    /// A call whose outcome is unknown. Removed when a person resolves it.
+    ///
+    /// Key: `O#{org}#S#{session}` / `UNKNOWN#{hash of the call}`
+    /// GSI1: `UNKNOWN#{org}` / `{time}#{session}#{hash of the call}`
+    UnknownEffect(&'a SessionKey, &'a Fingerprint),
     /// The purge record of a deleted session.
     ///
     /// Key: `O#{org}#S#{session}` / `PURGE`
@@ -65,10 +76,22 @@ pub enum Item<'a> {
     /// Key: `O#{org}` / `AGENT#{id}` for an agent, `CONV#{id}` for a conversation context, `MODE#{key}` for a mode,
     /// `BUDGETS`, or `SETTINGS`
     Document(&'a OrgId, &'a DocumentId),
+    /// The record of a document for the org's agents. Replaced by every change.
+    ///
+    /// Key: `O#{org}` / `KNOWLEDGE#{id}`
+    Knowledge(&'a OrgId, &'a KnowledgeId),
     /// The org of a client application whose tokens name none. Read by the authorizer.
     ///
     /// Key: `CLIENTS` / `{client's id}`
     ClientOrg(&'a str),
+    /// The API key that requests of an org or of one user count against. Read by the authorizer.
+    ///
+    /// Key: `USAGE_KEYS` / `{org}`, or `{org}#{the user's id, as a hash}`
+    UsageKey(&'a UsageKeyHolder),
+    /// The additional model providers. Read at the start of functions with `MODEL_PROVIDERS=table`.
+    ///
+    /// Key: `DEPLOYMENT` / `MODEL_PROVIDERS`
+    ModelProviders,
     /// A meter of a budget: the sums of a window, and an attribute per turn that isn't over. Expires a month after its
     /// window.
     ///
@@ -88,8 +111,14 @@ pub enum Item<'a> {
 /// The prefix of participants' sort keys.
 pub(crate) const USER_PREFIX: &str = "USER#";
 
-/// The partition of client applications. The authorizer's role may read no other.
+/// The partition of client applications. The authorizer's role may read this one and [`USAGE_KEYS_PARTITION`].
 pub(crate) const CLIENTS_PARTITION: &str = "CLIENTS";
+
+/// The partition of the API keys of callers.
+pub(crate) const USAGE_KEYS_PARTITION: &str = "USAGE_KEYS";
+
+/// The prefix of the sort keys of documents for agents.
+pub(crate) const KNOWLEDGE_PREFIX: &str = "KNOWLEDGE#";
 
 /// The prefix of sort keys of a context's versions.
 const VERSION_PREFIX: &str = "VERSION#";
@@ -105,14 +134,18 @@ impl Item<'_> {
             Self::Session(session)
             | Self::Participant(session, _)
             | Self::ModeChange(session, _)
+            | Self::UnknownEffect(session, _)
             | Self::Purge(session) => partition(session),
             Self::Turn(turn)
             | Self::Request(turn)
             | Self::Result(turn)
             | Self::Feedback(turn, _)
+            | Self::Intent(turn, _)
             | Self::Checkpoint(turn, _) => partition(&turn.session),
-            Self::Document(org, _) => org_index(org),
+            Self::Document(org, _) | Self::Knowledge(org, _) => org_index(org),
             Self::ClientOrg(_) => CLIENTS_PARTITION.to_owned(),
+            Self::UsageKey(_) => USAGE_KEYS_PARTITION.to_owned(),
+            Self::ModelProviders => "DEPLOYMENT".to_owned(),
             Self::Meter(meter) => {
                 let scope = meter.scope.name();
                 format!("{}#METER#{scope}#{}", org_index(&meter.org), short_hash(&meter.subject))
@@ -131,7 +164,17 @@ impl Item<'_> {
             Self::Document(_, DocumentId::Context(id)) => context_part(id),
             Self::Document(_, DocumentId::Budgets) => "BUDGETS".to_owned(),
             Self::Document(_, DocumentId::OrgSettings) => "SETTINGS".to_owned(),
+            Self::Knowledge(_, id) => format!("{KNOWLEDGE_PREFIX}{}", id.as_str()),
             Self::ClientOrg(client) => encode_part(client),
+            Self::ModelProviders => "MODEL_PROVIDERS".to_owned(),
+            // Hashed, because both ids of the maximum length would be too long.
+            Self::UsageKey(UsageKeyHolder { org, user }) => {
+                let org = encode_part(org.as_str());
+                user.as_ref().map_or_else(
+                    || org.clone(),
+                    |user| format!("{org}#{}", Fingerprint::hash_bytes(user.as_str().as_bytes())),
+                )
+            }
             Self::Meter(meter) => format!("{}#{}", meter.window.name(), meter.start),
             Self::Turn(turn) => format!("TURN#{}", encode_part(turn.turn.as_str())),
             Self::Request(turn) => format!("TURN#{}#REQUEST", encode_part(turn.turn.as_str())),
@@ -145,6 +188,8 @@ impl Item<'_> {
             Self::Checkpoint(turn, end) => {
                 format!("STREAM#{}#{:016}", encode_part(turn.turn.as_str()), end.get())
             }
+            Self::Intent(turn, round) => format!("{}{round:010}", intent_prefix(turn)),
+            Self::UnknownEffect(_, hash) => format!("UNKNOWN#{hash}"),
             // Hashed, because the ids together may be longer than a key. The shard keeps the sessions of a busy user
             // from writing the same item.
             Self::Usage(entry) => {
@@ -166,6 +211,7 @@ pub(crate) fn context_prefix(kind: ContextKind) -> &'static str {
         ContextKind::Agent => "AGENT#",
         ContextKind::Conversation => "CONV#",
         ContextKind::Mode => MODE_PREFIX,
+        ContextKind::Connection => "CONNECTION#",
     }
 }
 
@@ -176,6 +222,11 @@ fn context_part(id: &ContextId) -> String {
 /// The prefix of the sort keys of a turn's feedback.
 pub(crate) fn feedback_prefix(turn: &TurnKey) -> String {
     format!("FEEDBACK#{}#", encode_part(turn.turn.as_str()))
+}
+
+/// The prefix of the sort keys of a turn's intents.
+pub(crate) fn intent_prefix(turn: &TurnKey) -> String {
+    format!("EFFECTS#{}#", encode_part(turn.turn.as_str()))
 }
 
 /// The partition key of an org's usage on a day.
@@ -212,6 +263,8 @@ pub fn kind_of_item(sk: &str) -> &'static str {
         Some(("MODE", _)) => "mode_changes",
         Some(("STREAM", _)) => "checkpoints",
         Some(("FEEDBACK", _)) => "feedback",
+        Some(("EFFECTS", _)) => "intents",
+        Some(("UNKNOWN", _)) => "unknown_effects",
         _ => "other",
     }
 }
@@ -252,10 +305,11 @@ pub(crate) fn parse_turn_item(sk: &str) -> Option<(TurnId, TurnItemKind)> {
     Some((TurnId::new(decode_part(turn)?).ok()?, detail))
 }
 
-/// The ranges of sort keys of a turn's items: head and details, checkpoints, feedback. See [`turn_range_after`].
-pub(crate) fn turn_ranges(turn: &TurnId) -> [(String, String); 3] {
+/// The ranges of sort keys of a turn's items: head and details, checkpoints, feedback, intents. See [`turn_range_after`].
+pub(crate) fn turn_ranges(turn: &TurnId) -> [(String, String); 4] {
     let turn = encode_part(turn.as_str());
-    ["TURN", "STREAM", "FEEDBACK"].map(|kind| (format!("{kind}#{turn}"), format!("{kind}#{turn}$")))
+    ["TURN", "STREAM", "FEEDBACK", "EFFECTS"]
+        .map(|kind| (format!("{kind}#{turn}"), format!("{kind}#{turn}$")))
 }
 
 /// The range of sort keys of a session's turns after this one, in the order of their ids.

@@ -23,12 +23,15 @@ mod tests;
 
 pub use index::{
     activity, activity_from, activity_to, list_shard, open_index, org_index, org_shard, org_shards,
-    purge_due, purge_index, purge_shard, shard, turn_due, user_index,
+    purge_due, purge_index, purge_shard, shard, turn_due, unknown_at, unknown_index, user_index,
 };
 pub(crate) use item::{
-    CLIENTS_PARTITION, MODE_PREFIX, TurnItemKind, USER_PREFIX, context_prefix, feedback_prefix,
-    parse_turn_item, turn_range_after, turn_ranges, usage_partition, usage_prefix,
+    CLIENTS_PARTITION, KNOWLEDGE_PREFIX, MODE_PREFIX, TurnItemKind, USAGE_KEYS_PARTITION, USER_PREFIX,
+    context_prefix, feedback_prefix, intent_prefix, parse_turn_item, turn_range_after, turn_ranges,
+    usage_partition, usage_prefix,
 };
 pub use item::{Item, kind_of_item, parse_session, parse_turn, parse_user};
-pub use object::{kind_of_object, object, parse_object, session_prefix, turn_prefix, upload_prefix};
+pub use object::{
+    kind_of_object, knowledge_prefix, object, parse_object, session_prefix, turn_prefix, upload_prefix,
+};
 pub(crate) use part::{MAX_KEY_BYTES, decode_part, encode_part};

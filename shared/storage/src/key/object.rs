@@ -1,6 +1,7 @@
 //! Keys of the bucket's objects.
 
 use contracts::id::{OrgId, SessionId, TurnId, UserId};
+use knowledge::DocumentId;
 use protocol::{
     id::{AttemptId, SessionKey, TurnKey},
     payload::{Kind, Payload, StoredRequest},
@@ -21,6 +22,8 @@ pub fn kind_of_object(kind: Option<&Kind>) -> &'static str {
         Some(Kind::Instruction(_)) => "instructions",
         Some(Kind::Outcome(_)) => "outcomes",
         Some(Kind::Step(..)) => "steps",
+        Some(Kind::Round(..)) => "rounds",
+        Some(Kind::EffectResult(..)) => "effect_results",
         Some(Kind::ToolResults(_)) => "tool_results",
         Some(Kind::Answer(_) | Kind::PartialAnswer(_)) => "answers",
         Some(Kind::ModelRequest(..) | Kind::ModelResponse(..)) => "raw_payloads",
@@ -44,6 +47,8 @@ pub fn object(payload: &Payload) -> String {
         }
         Kind::Outcome(owner) => format!("{prefix}/{owner}/result.json"),
         Kind::Step(owner, number) => format!("{prefix}/{owner}/step-{number}.json"),
+        Kind::Round(owner, number) => format!("{prefix}/{owner}/round-{number}.json"),
+        Kind::EffectResult(owner, round, index) => format!("{prefix}/{owner}/effect-{round}-{index}.json"),
         Kind::ToolResults(owner) => format!("{prefix}/{owner}/tool-results.json"),
         Kind::Answer(owner) => format!("{prefix}/{owner}/answer.md"),
         Kind::PartialAnswer(owner) => format!("{prefix}/{owner}/partial-answer.md"),
@@ -75,6 +80,15 @@ pub fn upload_prefix(org: &OrgId, user: &UserId) -> String {
     format!("{}/{UPLOADS}/{}/", encode_part(org.as_str()), encode_part(user.as_str()))
 }
 
+/// The folder of an org's documents for its agents, beside its sessions' folders.
+const KNOWLEDGE: &str = "!knowledge";
+
+/// The key prefix of a document's contents: `{org}/!knowledge/{document}/`. The rest of a key is the upload's id.
+#[must_use]
+pub fn knowledge_prefix(org: &OrgId, document: &DocumentId) -> String {
+    format!("{}/{KNOWLEDGE}/{}/", encode_part(org.as_str()), document.as_str())
+}
+
 /// Parses an object's key. Returns `None` for an unknown key.
 #[must_use]
 pub fn parse_object(key: &str) -> Option<Payload> {
@@ -100,9 +114,17 @@ pub fn parse_object(key: &str) -> Option<Payload> {
         [owner, "history.json"] => Kind::History(attempt(owner)),
         [owner, numbered] => {
             let (name, number) = numbered.strip_suffix(".json")?.split_once('-')?;
+            if let ("effect", Some((round, index))) = (name, number.split_once('-')) {
+                return parsed(
+                    turn,
+                    Kind::EffectResult(attempt(owner), round.parse().ok()?, index.parse().ok()?),
+                    key,
+                );
+            }
             let (owner, number) = (attempt(owner), number.parse().ok()?);
             match name {
                 "step" => Kind::Step(owner, number),
+                "round" => Kind::Round(owner, number),
                 "request" => Kind::ModelRequest(owner, number),
                 "response" => Kind::ModelResponse(owner, number),
                 _ => return None,
@@ -110,7 +132,11 @@ pub fn parse_object(key: &str) -> Option<Payload> {
         }
         _ => return None,
     };
+    parsed(turn, kind, key)
+}
+
+/// Returns the object, if this is its key. A key that is spelled differently is not one of ours, however similar.
+fn parsed(turn: TurnKey, kind: Kind, key: &str) -> Option<Payload> {
     let payload = Payload { turn, kind };
-    // A key that is spelled differently is not one of ours, however similar.
     (object(&payload) == key).then_some(payload)
 }

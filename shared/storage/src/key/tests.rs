@@ -9,7 +9,7 @@ use protocol::{
     payload::{Kind, Payload, StoredRequest},
 };
 
-use turns::ports::DocumentId;
+use turns::ports::{DocumentId, UsageKeyHolder};
 
 use super::*;
 
@@ -69,8 +69,12 @@ fn longest_ids_fit_key_limits() {
     for (org, user) in [("/".repeat(85), "組".repeat(111)), ("組".repeat(28), "/".repeat(128))] {
         let (key, user) = (turn(&org, &minted, &minted), UserId::new(user).unwrap());
         let (session, event) = (&key.session, "9007199254740991".parse::<EventId>().unwrap());
-        let contexts = ContextKind::ALL.map(|kind| kind.id(&minted).unwrap());
+        let contexts = ContextKind::ALL.map(|kind| match kind {
+            ContextKind::Connection => kind.id(&"x".repeat(32)).unwrap(),
+            _ => kind.id(&minted).unwrap(),
+        });
         let documents = contexts.clone().map(DocumentId::from);
+        let holder = UsageKeyHolder { org: session.org.clone(), user: Some(user.clone()) };
         for item in [
             Item::Session(session),
             Item::Purge(session),
@@ -80,6 +84,7 @@ fn longest_ids_fit_key_limits() {
             Item::Participant(session, &user),
             Item::Checkpoint(&key, event),
             Item::Feedback(&key, &user),
+            Item::UsageKey(&holder),
         ]
         .into_iter()
         .chain(documents.iter().map(|id| Item::Document(&session.org, id)))
@@ -107,6 +112,8 @@ fn object_key_round_trips_and_foreign_keys_are_rejected() {
         Kind::Instruction(StoredRequest { fingerprint, submission_id: Some(attempt()) }),
         Kind::Outcome(attempt()),
         Kind::Step(attempt(), 12),
+        Kind::Round(attempt(), 3),
+        Kind::EffectResult(attempt(), 3, 0),
         Kind::ToolResults(attempt()),
         Kind::Answer(attempt()),
         Kind::PartialAnswer(attempt()),
@@ -119,9 +126,16 @@ fn object_key_round_trips_and_foreign_keys_are_rejected() {
         let payload = Payload { turn: turn("auth0|añb", "s", "t~1"), kind };
         assert_eq!(parse_object(&object(&payload)), Some(payload));
     }
-    for foreign in
-        ["", "a", "a/s/t", "a/s/t/n1/other.json", "a/s/t/n1/step-01.json", "a/s/t/x/instruction.json"]
-    {
+    for foreign in [
+        "",
+        "a",
+        "a/s/t",
+        "a/s/t/n1/other.json",
+        "a/s/t/n1/step-01.json",
+        "a/s/t/n1/effect-1.json",
+        "a/s/t/n1/effect-1-02.json",
+        "a/s/t/x/instruction.json",
+    ] {
         assert_eq!(parse_object(foreign), None, "{foreign}");
     }
 }

@@ -1,6 +1,6 @@
 //! Lists of a session: its turns, participants and modes, in order. And batches of items.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use aws_sdk_dynamodb::{
     operation::query::builders::QueryFluentBuilder,
@@ -9,10 +9,9 @@ use aws_sdk_dynamodb::{
 use protocol::{
     detail::{ModeChange, ModeChangePosition, Participant},
     id::{SessionKey, TurnKey},
-    session::Session,
     turn::Turn,
 };
-use turns::ports::{FoundRecord, Order, Record, Unavailable};
+use turns::ports::{FoundRecord, FoundTurn, Order, Record, Unavailable};
 
 use super::{
     RESOURCE, Table,
@@ -80,17 +79,23 @@ impl Table {
         Ok(unprocessed.map(|unprocessed| unprocessed.keys).unwrap_or_default())
     }
 
-    /// Reads a session and one of its turns.
-    pub(super) async fn read_session_and_turn(
+    /// Reads turns with their sessions. A batch can't name an item twice, and the turns of a session share its item.
+    pub(super) async fn read_sessions_and_turns(
         &self,
-        key: &TurnKey,
-    ) -> Result<(Option<Session>, Option<Turn>), Unavailable> {
-        let (session, turn) = (Item::Session(&key.session), Item::Turn(key));
-        let mut found = self.batch(vec![primary(&session), primary(&turn)]).await?;
-        let mut take = |item: &Item<'_>| found.remove(&(item.pk(), item.sk()));
-        let (session, turn) = (take(&session), take(&turn));
-        let session = session.map(|item| session_of(item, key.session.clone())).transpose()?;
-        Ok((session, turn.map(|item| turn_of(item, key.clone())).transpose()?))
+        keys: &[TurnKey],
+    ) -> Result<Vec<FoundTurn>, Unavailable> {
+        let items = keys.iter().flat_map(|key| [Item::Session(&key.session), Item::Turn(key)]);
+        let mut seen = HashSet::new();
+        let wanted = items.filter(|item| seen.insert((item.pk(), item.sk()))).map(|item| primary(&item));
+        let found = self.batch(wanted.collect()).await?;
+        let pair = |key: &TurnKey| {
+            let find = |item: Item<'_>| found.get(&(item.pk(), item.sk())).cloned();
+            let session = find(Item::Session(&key.session));
+            let session = session.map(|item| session_of(item, key.session.clone())).transpose()?;
+            let turn = find(Item::Turn(key)).map(|item| turn_of(item, key.clone())).transpose()?;
+            Ok((session, turn))
+        };
+        keys.iter().map(pair).collect()
     }
 
     /// Returns a session, one of its turns and the details of that turn's request in one call.

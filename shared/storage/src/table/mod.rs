@@ -4,19 +4,23 @@ mod archive;
 mod checkpoints;
 mod client_orgs;
 mod documents;
+mod effects;
 mod export;
 mod expression;
 mod feedback;
 mod item_size;
+mod knowledge;
 mod list;
 mod meters;
+mod model_providers;
 mod purges;
 mod read;
 mod restore;
 mod session_list;
 mod session_scan;
-mod ttl_cache;
+pub(crate) mod ttl_cache;
 mod usage;
+mod usage_keys;
 mod write;
 
 use aws_sdk_dynamodb::Client;
@@ -24,6 +28,7 @@ use aws_sdk_dynamodb::Client;
 use crate::Prewarmed;
 use client_orgs::ClientOrgCache;
 use documents::DocumentCaches;
+use usage_keys::UsageKeyCache;
 
 /// The table of sessions and turns.
 #[derive(Debug, Clone)]
@@ -34,6 +39,7 @@ pub struct Table {
     /// True if the lists of orgs have shards.
     shards_lists: bool,
     client_org_cache: ClientOrgCache,
+    usage_key_cache: UsageKeyCache,
 }
 
 impl Table {
@@ -45,6 +51,7 @@ impl Table {
             name,
             documents: DocumentCaches::new(),
             client_org_cache: client_orgs::new_cache(),
+            usage_key_cache: usage_keys::new_cache(),
             shards_lists: false,
         }
     }

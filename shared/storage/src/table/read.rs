@@ -1,14 +1,17 @@
 //! Single reads, and the implementation of the ports.
 
+use std::collections::BTreeSet;
+
 use aws_sdk_dynamodb::types::AttributeValue;
 use contracts::{
-    Timestamp,
+    Fingerprint, Timestamp,
     id::{OrgId, UserId},
 };
 use protocol::{
     change::{Commit, TurnChange},
     detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail},
-    id::{SessionKey, TurnKey},
+    effect::{Intent, UnknownEffect},
+    id::{AttemptId, SessionKey, TurnKey},
     purge::{Purge, PurgeEntry},
     session::Session,
     stream_position::StreamPosition,
@@ -17,8 +20,8 @@ use protocol::{
 };
 use turns::checkpoint::{Checkpoint, LastCheckpoint};
 use turns::ports::{
-    ArchiveItem, DocumentChange, DocumentId, FoundRecord, ListError, Order, Page, Reads, Record, Store,
-    TimeRange, Unavailable, WriteError,
+    ArchiveItem, DocumentChange, DocumentId, FoundRecord, FoundTurn, ListError, Order, Page, Reads, Record,
+    Store, TimeRange, Unavailable, WriteError,
 };
 
 use super::{RESOURCE, Table};
@@ -86,8 +89,8 @@ impl Reads for Table {
         self.heads(keys).await
     }
 
-    async fn session_and_turn(&self, key: &TurnKey) -> Result<(Option<Session>, Option<Turn>), Unavailable> {
-        self.read_session_and_turn(key).await
+    async fn sessions_and_turns(&self, keys: &[TurnKey]) -> Result<Vec<FoundTurn>, Unavailable> {
+        self.read_sessions_and_turns(keys).await
     }
 
     async fn session_and_record(&self, key: &TurnKey) -> Result<FoundRecord, Unavailable> {
@@ -182,6 +185,27 @@ impl Reads for Table {
     ) -> Result<Page<Session>, ListError> {
         self.list_sessions(org, user, active, limit, after).await
     }
+
+    async fn newest_intent(&self, turn: &TurnKey) -> Result<Option<Intent>, Unavailable> {
+        self.read_newest_intent(turn).await
+    }
+
+    async fn unknown_effects(
+        &self,
+        session: &SessionKey,
+        hashes: &BTreeSet<Fingerprint>,
+    ) -> Result<Vec<UnknownEffect>, Unavailable> {
+        self.read_unknown(session, hashes).await
+    }
+
+    async fn unknown_effects_of_org(
+        &self,
+        org: &OrgId,
+        limit: usize,
+        after: Option<String>,
+    ) -> Result<Page<UnknownEffect>, Unavailable> {
+        self.list_unknown(org, limit, after).await
+    }
 }
 
 impl Store for Table {
@@ -191,6 +215,23 @@ impl Store for Table {
 
     async fn commit(&self, commit: &Commit) -> Result<(), WriteError> {
         self.write_transaction(commit).await
+    }
+
+    async fn put_intent(&self, intent: &Intent) -> Result<(), WriteError> {
+        self.write_intent(intent).await
+    }
+
+    async fn put_unknown_effects(
+        &self,
+        turn: &TurnKey,
+        attempt: &AttemptId,
+        effects: &[UnknownEffect],
+    ) -> Result<(), WriteError> {
+        self.write_unknown(turn, attempt, effects).await
+    }
+
+    async fn remove_unknown_effect(&self, effect: &UnknownEffect) -> Result<(), WriteError> {
+        self.delete_unknown(effect).await
     }
 
     async fn change_document(

@@ -9,7 +9,7 @@ use std::{
 
 /// Recently read values. Absence is a value too, where it is cached as one.
 #[derive(Debug)]
-pub(super) struct TtlCache<K, V> {
+pub(crate) struct TtlCache<K, V> {
     ttl: Duration,
     max_entries: usize,
     entries: Arc<Mutex<HashMap<K, (Instant, V)>>>,
@@ -23,16 +23,16 @@ impl<K, V> Clone for TtlCache<K, V> {
 
 impl<K: Eq + Hash, V: Clone> TtlCache<K, V> {
     /// Creates a cache whose values are stale for at most `ttl`. Beyond `max_entries` it is cleared.
-    pub(super) fn new(ttl: Duration, max_entries: usize) -> Self {
+    pub(crate) fn new(ttl: Duration, max_entries: usize) -> Self {
         Self { ttl, max_entries, entries: Arc::default() }
     }
 
-    pub(super) fn get(&self, key: &K) -> Option<V> {
+    pub(crate) fn get(&self, key: &K) -> Option<V> {
         self.get_at(key, Instant::now())
     }
 
     /// Caches a value whose read began at this time. What was written before that can't be missing from it.
-    pub(super) fn put(&self, key: K, value: V, read_from: Instant) {
+    pub(crate) fn put(&self, key: K, value: V, read_from: Instant) {
         let mut entries = self.entries();
         if entries.len() >= self.max_entries {
             // Simpler than an order of use, and rare: afterwards each entry costs one read.
@@ -41,7 +41,7 @@ impl<K: Eq + Hash, V: Clone> TtlCache<K, V> {
         entries.insert(key, (read_from, value));
     }
 
-    pub(super) fn remove(&self, key: &K) {
+    pub(crate) fn remove(&self, key: &K) {
         self.entries().remove(key);
     }
 

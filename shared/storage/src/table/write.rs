@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The condition for items that must not exist yet.
-const ABSENT: &str = "attribute_not_exists(PK)";
+pub(super) const ABSENT: &str = "attribute_not_exists(PK)";
 
 impl Table {
     pub(super) async fn write_head(&self, change: &TurnChange) -> Result<(), WriteError> {
@@ -109,6 +109,7 @@ impl Table {
         for change in &commit.mode_changes {
             items.push(self.put(encode(change)?, Some(ABSENT))?);
         }
+        items.extend(self.unknown_puts(&commit.unknown_effects)?);
         Ok(items)
     }
 

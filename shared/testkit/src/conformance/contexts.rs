@@ -33,21 +33,21 @@ pub async fn contexts(store: &impl Store, put: impl AsyncFn(&OrgId, Document), r
         assert_eq!(store.conversation_context(&other.org, &conversation.id).await.unwrap(), None);
     }
     let ids = async |limit| {
-        let ids = store.agents(&tenant.org, limit).await.unwrap();
+        let ids = store.agents(&tenant.org, None, limit).await.unwrap();
         ids.iter().map(|agent| agent.id.as_str().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(
         (ids(10).await, ids(1).await.len()),
         (vec!["An-0dd.id_of~its-own".to_owned(), "one".to_owned()], 1)
     );
-    assert_eq!(store.agents(&other.org, 10).await.unwrap(), []);
+    assert_eq!(store.agents(&other.org, None, 10).await.unwrap(), []);
     // More than a page of the table, which is 1 MB.
     let large = Tenant::new(store, run, "large contexts");
     for number in 10..22 {
         let large_agent = AgentContext { name: "x".repeat(95_000), ..agent(&number.to_string()) };
         put(&large.org, Document::AgentContext(large_agent)).await;
     }
-    assert_eq!(store.agents(&large.org, 100).await.unwrap().len(), 12);
+    assert_eq!(store.agents(&large.org, None, 100).await.unwrap().len(), 12);
     let plain = ConversationContext { name: "Ours alone".to_owned(), ..build::conversation("one") };
     put(&other.org, Document::ConversationContext(plain.clone())).await;
     assert_eq!(conversation_of(store, &other.org, &plain.id).await.as_ref(), Some(&plain));
@@ -67,6 +67,8 @@ async fn deprecated_agents(store: &impl Store, put: &impl AsyncFn(&OrgId, Docume
     let old = AgentContext { deprecated: Some("Use \"new\".".to_owned()), ..agent("old") };
     let entry = |agent: &AgentContext, is_deprecated| AgentEntry {
         id: agent.id.clone(),
+        name: agent.name.clone(),
+        description: agent.description.clone(),
         is_deprecated,
         default_conversation: agent.default_conversation_context_id.clone(),
         rollout: None,
@@ -75,7 +77,9 @@ async fn deprecated_agents(store: &impl Store, put: &impl AsyncFn(&OrgId, Docume
     for context in [old, agent("new")] {
         put(&tenant.org, Document::AgentContext(context)).await;
     }
-    assert_eq!(store.agents(&tenant.org, 10).await.unwrap(), expected);
+    assert_eq!(store.agents(&tenant.org, None, 10).await.unwrap(), expected);
+    let after = store.agents(&tenant.org, Some(&expected[0].id), 10).await.unwrap();
+    assert_eq!(after, expected[1..]);
 }
 
 /// Checks that the modes of an org are read together, in a bounded number and only by their own org.
@@ -123,6 +127,7 @@ fn agent(id: &str) -> AgentContext {
     AgentContext {
         id: AgentContextId::new(id).unwrap(),
         name: "Bücher 😀".to_owned(),
+        description: Some("Finds Bücher 😀.".to_owned()),
         default_conversation_context_id: Some(ConversationContextId::new(id).unwrap()),
         ..build::config().defaults.agent.clone()
     }

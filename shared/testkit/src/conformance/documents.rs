@@ -11,7 +11,10 @@ use crate::build;
 pub async fn documents(store: &impl Store, run: &str) {
     let org = OrgId::new(format!("{run}#context versions/o|ü")).unwrap();
     for kind in ContextKind::ALL {
-        let id = kind.id("An-0dd.id_of~its-own").unwrap();
+        let id = match kind {
+            ContextKind::Connection => kind.id("an-0dd-id-of-its-own").unwrap(),
+            _ => kind.id("An-0dd.id_of~its-own").unwrap(),
+        };
         assert_eq!(store.document(&org, &id.clone().into()).await.unwrap(), None);
         let first = new(None, Some("{}"), 1);
         change(store, &org, &id, &first).await;

@@ -9,6 +9,7 @@ mod conditions;
 mod contexts;
 mod documents;
 mod due;
+mod effects;
 mod lists;
 mod meters;
 mod payloads;
@@ -54,6 +55,7 @@ pub async fn table(store: &impl Store, run: &str) {
     archive::check(store, run).await;
     usage::check(store, run).await;
     meters::check(store, run).await;
+    effects::check(store, run).await;
 }
 
 /// Sends a message. The owner of the queue's other end checks that it arrives.

@@ -31,6 +31,7 @@ use crate::{
     model::{MockModel, Provider, Script},
     planted_bugs::{Bug, Role},
     schedule::{Faults, Latency, Process, ProcessId, RunEvent, Schedule},
+    target::{RemoteTarget, Target},
 };
 
 /// The outcome of a process.
@@ -115,7 +116,7 @@ impl ClientRequest {
 type Store = Faulty<Table>;
 type Payloads = Faulty<Objects>;
 type Base = Adapters<Store, Payloads, Process>;
-type SimulatedAdapters = AgentAdapters<Base, Faulty<Queue>, MockModel, NoSources>;
+type SimulatedAdapters = AgentAdapters<Base, Faulty<Queue>, MockModel, NoSources, RemoteTarget>;
 
 /// A simulated deployment.
 pub struct Deployment {
@@ -126,6 +127,7 @@ pub struct Deployment {
     pub objects: Objects,
     pub queue: Queue,
     pub provider: Provider,
+    pub target: Target,
     pub index: Index,
     processes: u32,
     /// Messages that a finalizer is handling. They are redelivered if it crashes.
@@ -151,6 +153,7 @@ impl Deployment {
             objects: Objects::new(ledger.clone()),
             queue: Queue::new(clock, settings.queue_faults),
             provider: Provider::default(),
+            target: Target::default(),
             index: Index::default(),
             schedule,
             ledger,
@@ -190,8 +193,14 @@ impl Deployment {
         AgentAdapters {
             base: self.base(process, Role::Executor),
             queue: Faulty::new(self.queue.clone(), process.clone()),
-            model: MockModel { script, provider, process: process.clone(), turn },
+            model: MockModel { script, provider, process: process.clone(), turn: turn.clone() },
             retrieval: NoSources,
+            remote_tools: RemoteTarget {
+                target: self.target.clone(),
+                process: process.clone(),
+                turn,
+                bug: self.settings.bug,
+            },
             config: build::config(),
         }
     }

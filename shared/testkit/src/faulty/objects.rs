@@ -67,6 +67,7 @@ impl Payloads for Faulty<Objects> {
             Kind::Outcome(_) if self.has(Bug::ServerShareForgotten) => {
                 body = without_server_share(&body).unwrap_or(body);
             }
+            Kind::Round(..) if self.has(Bug::RoundUnstored) => return Ok(()),
             Kind::Instruction(_)
                 if self.has(Bug::InlineRequestNotPublished) && body.len() <= MAX_INLINE_REQUEST_BYTES =>
             {

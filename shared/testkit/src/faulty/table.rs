@@ -1,18 +1,19 @@
 //! The table with faults, and with the bugs of planted ones.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use agent::context::{ContextId, ContextKind};
 use contracts::{
-    Day, Timestamp,
+    Day, Fingerprint, Timestamp,
     id::{OrgId, UserId},
 };
-use futures::future::{try_join, try_join3};
+use futures::future::{try_join, try_join_all, try_join3};
 use protocol::{
     budget::{self, MeterChange, MeterKey, MeterReading},
     change::{Commit, TurnChange},
     detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail},
-    id::{SessionKey, TurnKey},
+    effect::{Intent, UnknownEffect},
+    id::{AttemptId, SessionKey, TurnKey},
     purge::{Purge, PurgeEntry},
     session::Session,
     stream_position::StreamPosition,
@@ -22,8 +23,8 @@ use protocol::{
 };
 use turns::checkpoint::{Checkpoint, LastCheckpoint};
 use turns::ports::{
-    ArchiveItem, DocumentChange, DocumentHead, DocumentId, Documents, FoundRecord, ListError, Meter,
-    MeterReads, Order, OrgModes, Page, Reads, Record, Store, StoredVersion, TimeRange, Unavailable,
+    ArchiveItem, DocumentChange, DocumentHead, DocumentId, Documents, FoundRecord, FoundTurn, ListError,
+    Meter, MeterReads, Order, OrgModes, Page, Reads, Record, Store, StoredVersion, TimeRange, Unavailable,
     WriteError,
 };
 
@@ -62,6 +63,10 @@ impl Reads for Faulty<Table> {
         ReadCheckpoints: last_checkpoint(turn: &TurnKey) -> Option<LastCheckpoint>;
         ReadCheckpoints: segment(turn: &TurnKey, end: StreamPosition) -> Vec<Checkpoint>;
         ReadPurge: purge(key: &SessionKey) -> Option<Purge>;
+        ReadUnknown: unknown_effects(session: &SessionKey, hashes: &BTreeSet<Fingerprint>)
+            -> Vec<UnknownEffect>;
+        ReadUnknown: unknown_effects_of_org(org: &OrgId, limit: usize, after: Option<String>)
+            -> Page<UnknownEffect>;
         ReadRecords: record(key: &TurnKey) -> Option<Record>;
         ReadRecords: records(session: &SessionKey, after: Option<u64>, order: Order, limit: usize)
             -> Vec<Record>;
@@ -71,14 +76,19 @@ impl Reads for Faulty<Table> {
         ReadRecords: participants(session: &SessionKey, limit: usize) -> Vec<Participant>;
     }
 
+    async fn newest_intent(&self, turn: &TurnKey) -> Result<Option<Intent>, Unavailable> {
+        let intent = self.read(Effect::ReadIntent, self.inner.newest_intent(turn)).await?;
+        Ok(self.with_bug(intent, |planted, intent| planted.see_intent(intent)))
+    }
+
     async fn turn(&self, key: &TurnKey) -> Result<Option<Turn>, Unavailable> {
         let turn = self.read(Effect::ReadTurn, self.inner.turn(key)).await?;
         Ok(self.with_bug(turn, |planted, turn| planted.see(key, turn)))
     }
 
     // Two reads, between which anything that can happen in the table may happen.
-    async fn session_and_turn(&self, key: &TurnKey) -> Result<(Option<Session>, Option<Turn>), Unavailable> {
-        try_join(self.session(&key.session), self.turn(key)).await
+    async fn sessions_and_turns(&self, keys: &[TurnKey]) -> Result<Vec<FoundTurn>, Unavailable> {
+        try_join_all(keys.iter().map(|key| try_join(self.session(&key.session), self.turn(key)))).await
     }
 
     async fn session_and_record(&self, key: &TurnKey) -> Result<FoundRecord, Unavailable> {
@@ -109,12 +119,39 @@ impl Store for Faulty<Table> {
         PutFeedback: put_feedback(feedback: Feedback) -> Option<Feedback>, WriteError;
         PutCheckpoint: put_checkpoint(checkpoint: Checkpoint) -> (), Unavailable;
         WritePurge: write_purge(purge: Purge) -> (), WriteError;
+        WriteUnknown: remove_unknown_effect(effect: UnknownEffect) -> (), WriteError;
         RemoveItems: remove_items(session: SessionKey, items: [PurgeEntry]) -> (), Unavailable;
     }
 
     reads! {
         ListItems: items(session: &SessionKey) -> Vec<PurgeEntry>;
         Due: due_purges(shard: u8, now: Timestamp, after: Option<String>) -> Page<SessionKey>;
+    }
+
+    async fn put_intent(&self, intent: &Intent) -> Result<(), WriteError> {
+        let (inner, intent, bug) = (self.inner.clone(), intent.clone(), self.bug.as_ref().map(|one| one.bug));
+        self.write(Effect::WriteIntent, async move {
+            match bug {
+                Some(Bug::IntentUnwritten) => Ok(()),
+                _ => inner.put_intent(&intent).await,
+            }
+        })
+        .await
+    }
+
+    async fn put_unknown_effects(
+        &self,
+        turn: &TurnKey,
+        attempt: &AttemptId,
+        effects: &[UnknownEffect],
+    ) -> Result<(), WriteError> {
+        let (inner, turn, attempt) = (self.inner.clone(), turn.clone(), attempt.clone());
+        let effects = if self.has(Bug::UnknownForgotten) { Vec::new() } else { effects.to_vec() };
+        self.write(
+            Effect::WriteUnknown,
+            async move { inner.put_unknown_effects(&turn, &attempt, &effects).await },
+        )
+        .await
     }
 
     async fn write_turn(&self, change: &TurnChange) -> Result<(), WriteError> {

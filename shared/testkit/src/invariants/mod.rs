@@ -1,4 +1,4 @@
-//! Checks the invariants I1 to I16 over the ledger and the stored state.
+//! Checks the invariants I1 to I16 and E1 to E5 over the ledger and the stored state.
 //!
 //! One checker serves every test. It doesn't know about faults, scenarios or planted bugs. The ledger contains every
 //! write in order, so invariants that must always hold are checked at every point in time.
@@ -7,6 +7,7 @@ mod answers;
 mod attempts;
 mod bounds;
 mod contexts;
+mod effects;
 mod meters;
 mod payloads;
 mod sessions;
@@ -65,7 +66,7 @@ pub struct RunRecord<'a> {
 }
 
 impl RunRecord<'_> {
-    /// Returns all violations of I1 to I6, I8 to I10 and the session totals. The bounds (I12, I16) depend on the time
+    /// Returns all violations of I1 to I6, I8 to I10, E1 to E5 and the session totals. The bounds (I12, I16) depend on the time
     /// at which faults stopped: [`open_turns`], [`started_within`].
     #[must_use]
     pub fn violations(&self) -> Vec<Violation> {
@@ -74,6 +75,7 @@ impl RunRecord<'_> {
         answers::check(self, &mut found);
         attempts::check(self, &mut found);
         contexts::check(self, &mut found);
+        effects::check(self, &mut found);
         payloads::check(self, &mut found);
         sessions::check(self, &mut found);
         meters::check(self, &mut found);
@@ -115,7 +117,7 @@ impl RunRecord<'_> {
             EvidenceSource::Results(accepted) => {
                 let step = self.outcome(&turn.key, &accepted.suspended_by)?.into_recovery_point()?;
                 let results = self.object(&turn.key, Kind::ToolResults(accepted.resumed_by.clone()))?;
-                let results = ToolContinuation::from_canonical(results).ok()?.tool_results;
+                let results = ToolContinuation::from_canonical(results).ok()?;
                 let state = step.state.with_tool_results(&results, accepted.results);
                 Some(RecoveryPoint { state, ..step }.outcome_summary())
             }

@@ -1,12 +1,15 @@
 //! The reading half of the table.
 
+use std::collections::BTreeSet;
+
 use contracts::{
-    Timestamp,
+    Fingerprint, Timestamp,
     id::{OrgId, UserId},
 };
-use futures::future::{try_join, try_join3};
+use futures::future::{try_join, try_join_all, try_join3};
 use protocol::{
     detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail},
+    effect::{Intent, UnknownEffect},
     id::{SessionKey, TurnKey},
     purge::Purge,
     session::Session,
@@ -15,7 +18,8 @@ use protocol::{
 };
 use turns::checkpoint::{Checkpoint, LastCheckpoint};
 use turns::ports::{
-    CHECKPOINT_PAGE_SIZE, FoundRecord, ListError, Order, Page, Reads, Record, TimeRange, Unavailable,
+    CHECKPOINT_PAGE_SIZE, FoundRecord, FoundTurn, ListError, Order, Page, Reads, Record, TimeRange,
+    Unavailable,
 };
 
 use super::{Contents, Table};
@@ -35,8 +39,8 @@ impl Reads for Table {
     }
 
     // Two reads, between which anything that can happen in the table may happen.
-    async fn session_and_turn(&self, key: &TurnKey) -> Result<(Option<Session>, Option<Turn>), Unavailable> {
-        try_join(self.session(&key.session), self.turn(key)).await
+    async fn sessions_and_turns(&self, keys: &[TurnKey]) -> Result<Vec<FoundTurn>, Unavailable> {
+        try_join_all(keys.iter().map(|key| try_join(self.session(&key.session), self.turn(key)))).await
     }
 
     async fn session_and_record(&self, key: &TurnKey) -> Result<FoundRecord, Unavailable> {
@@ -187,6 +191,40 @@ impl Reads for Table {
         let next =
             places.get(limit).and_then(|_| places.get(limit - 1)).map(|(place, _)| format!("{list}{place}"));
         Ok(Page { items: places.into_iter().take(limit).map(|(_, session)| session.clone()).collect(), next })
+    }
+
+    async fn newest_intent(&self, turn: &TurnKey) -> Result<Option<Intent>, Unavailable> {
+        let contents = self.contents();
+        let range = (turn.clone(), 0)..=(turn.clone(), u32::MAX);
+        Ok(contents.intents.range(range).next_back().map(|(_, intent)| intent.clone()))
+    }
+
+    async fn unknown_effects(
+        &self,
+        session: &SessionKey,
+        hashes: &BTreeSet<Fingerprint>,
+    ) -> Result<Vec<UnknownEffect>, Unavailable> {
+        let contents = self.contents();
+        let find = |hash: &Fingerprint| contents.unknown_effects.get(&(session.clone(), *hash)).cloned();
+        Ok(hashes.iter().filter_map(find).collect())
+    }
+
+    async fn unknown_effects_of_org(
+        &self,
+        org: &OrgId,
+        limit: usize,
+        after: Option<String>,
+    ) -> Result<Page<UnknownEffect>, Unavailable> {
+        let contents = self.contents();
+        let of_org = contents.unknown_effects.iter().filter(|((session, _), _)| session.org == *org);
+        let mut places: Vec<(String, &UnknownEffect)> = of_org
+            .map(|((session, hash), effect)| (format!("{}#{}#{hash}", effect.at, session.session), effect))
+            .filter(|(place, _)| after.as_ref().is_none_or(|after| place > after))
+            .collect();
+        places.sort_by(|one, other| one.0.cmp(&other.0));
+        let next = (places.len() > limit).then(|| places.get(limit.saturating_sub(1))).flatten();
+        let next = next.map(|(place, _)| place.clone());
+        Ok(Page { items: places.into_iter().take(limit).map(|(_, effect)| effect.clone()).collect(), next })
     }
 }
 

@@ -7,20 +7,21 @@ use std::{
 
 use agent::context::ContextId;
 use contracts::{
-    Timestamp,
+    Fingerprint, Timestamp,
     id::{OrgId, UserId},
 };
 use protocol::{
     budget::{self, Entry, MeterKey},
     change::{Commit, TurnChange},
     detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail, ResultDetail},
-    id::{SessionKey, TurnKey},
+    effect::{Intent, UnknownEffect},
+    id::{AttemptId, SessionKey, TurnKey},
     purge::{Purge, PurgeEntry},
     ratings::RatingChange,
     session::Session,
     stream_position::StreamPosition,
     transition::import::Reservation,
-    turn::Turn,
+    turn::{Phase, Turn},
     usage::{UsageAmounts, UsageKey},
 };
 use turns::checkpoint::Checkpoint;
@@ -49,6 +50,8 @@ pub struct Contents {
     pub documents: BTreeMap<(OrgId, DocumentId), DocumentHead>,
     pub versions: BTreeMap<(OrgId, ContextId, u32), StoredVersion>,
     pub usage: BTreeMap<UsageKey, UsageAmounts>,
+    pub intents: BTreeMap<(TurnKey, u32), Intent>,
+    pub unknown_effects: BTreeMap<(SessionKey, Fingerprint), UnknownEffect>,
     /// The meters, with their entries.
     pub meters: BTreeMap<MeterKey, (budget::Meter, BTreeMap<TurnKey, Entry>)>,
 }
@@ -113,10 +116,30 @@ impl Table {
         for change in &commit.mode_changes {
             contents.modes.insert((session.clone(), change.position), change.clone());
         }
+        self.mark(contents, &commit.unknown_effects);
+    }
+
+    fn mark(&self, contents: &mut Contents, effects: &[UnknownEffect]) {
+        for effect in effects {
+            let key = (effect.turn.session.clone(), effect.call.hash);
+            contents.unknown_effects.insert(key, effect.clone());
+            self.ledger.record(Event::Unknown(effect.clone()));
+        }
+    }
+
+    fn insert_intent(&self, contents: &mut Contents, intent: &Intent) {
+        contents.intents.insert((intent.turn.clone(), intent.round), intent.clone());
+        self.ledger.record(Event::Intended(intent.clone()));
     }
 }
 
 impl Contents {
+    /// Returns true if the attempt runs the turn.
+    fn is_running(&self, turn: &TurnKey, attempt: &AttemptId) -> bool {
+        let head = self.heads.get(turn);
+        head.is_some_and(|head| head.state.phase() == Phase::Running && head.attempt == *attempt)
+    }
+
     /// Returns true if all conditions of a transaction hold.
     fn allows(&self, commit: &Commit) -> bool {
         let session = &commit.session.after.key;
@@ -151,6 +174,45 @@ impl Store for Table {
             return Err(WriteError::ConditionFailed);
         }
         self.apply(&mut contents, commit);
+        Ok(())
+    }
+
+    async fn put_intent(&self, intent: &Intent) -> Result<(), WriteError> {
+        let mut contents = self.contents();
+        let session = &intent.turn.session;
+        let is_marked = |hash| contents.unknown_effects.contains_key(&(session.clone(), hash));
+        if !contents.is_running(&intent.turn, &intent.attempt)
+            || contents.intents.contains_key(&(intent.turn.clone(), intent.round))
+            || intent.hashes().into_iter().any(is_marked)
+        {
+            return Err(WriteError::ConditionFailed);
+        }
+        self.insert_intent(&mut contents, intent);
+        Ok(())
+    }
+
+    async fn put_unknown_effects(
+        &self,
+        turn: &TurnKey,
+        attempt: &AttemptId,
+        effects: &[UnknownEffect],
+    ) -> Result<(), WriteError> {
+        let mut contents = self.contents();
+        if !contents.is_running(turn, attempt) {
+            return Err(WriteError::ConditionFailed);
+        }
+        self.mark(&mut contents, effects);
+        Ok(())
+    }
+
+    async fn remove_unknown_effect(&self, effect: &UnknownEffect) -> Result<(), WriteError> {
+        let mut contents = self.contents();
+        let key = (effect.turn.session.clone(), effect.call.hash);
+        let same = |stored: &&UnknownEffect| stored.turn == effect.turn && stored.round == effect.round;
+        if contents.unknown_effects.get(&key).filter(same).is_none() {
+            return Err(WriteError::ConditionFailed);
+        }
+        contents.unknown_effects.remove(&key);
         Ok(())
     }
 
@@ -245,6 +307,11 @@ impl Store for Table {
         contents.checkpoints.retain(|(key, end), _| {
             other(key) || !is_removed(format!("STREAM#{}#{}", key.turn, end.event_id()))
         });
+        let intent = |(key, round): &(TurnKey, u32)| format!("EFFECTS#{}#{round}", key.turn);
+        contents.intents.retain(|key, _| other(&key.0) || !is_removed(intent(key)));
+        contents
+            .unknown_effects
+            .retain(|(key, hash), _| key != session || !is_removed(format!("UNKNOWN#{hash}")));
         Ok(())
     }
 
@@ -288,6 +355,10 @@ impl Contents {
         entries.extend(
             checkpoints.map(|(key, end)| (format!("STREAM#{}#{}", key.turn, end.event_id()), "checkpoints")),
         );
+        let intents = self.intents.keys().filter(|(key, _)| of(key));
+        entries.extend(intents.map(|(key, round)| (format!("EFFECTS#{}#{round}", key.turn), "intents")));
+        let unknown = self.unknown_effects.keys().filter(|(key, _)| key == session);
+        entries.extend(unknown.map(|(_, hash)| (format!("UNKNOWN#{hash}"), "unknown_effects")));
         entries
     }
 

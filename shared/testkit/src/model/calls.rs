@@ -35,6 +35,13 @@ pub(super) fn parse(word: &str, reply: u64) -> Vec<FunctionCall> {
                 }),
             ),
             'c' => (CLIENT_TOOL, json!({ "path": format!("{reply}/{position}.rs") })),
+            // Remote tools by their class. Equal orders would be equal calls.
+            'r' => ("remote_read", json!({ "order": format!("{reply}/{position}") })),
+            'p' => ("remote_repeatable", json!({ "order": format!("{reply}/{position}") })),
+            'k' => ("remote_keyed", json!({ "order": format!("{reply}/{position}") })),
+            'e' => ("remote_effect", json!({ "order": format!("{reply}/{position}") })),
+            // The same call in every turn.
+            'E' => ("remote_effect", json!({ "order": "same" })),
             'u' => ("nobody_knows_this", json!({})),
             other => unreachable!("no call is spelled {other:?}"),
         };

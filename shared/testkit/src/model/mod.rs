@@ -112,7 +112,7 @@ fn all_calls_answered(history: &[HistoryItem], outputs: &[ToolOutput]) -> bool {
         HistoryItem::Reply(items) => {
             open.extend(items.iter().filter_map(|item| match item {
                 ReplyItem::Call(call) => Some(call),
-                ReplyItem::Text(_) | ReplyItem::Reasoning(_) | ReplyItem::Hosted(_) => None,
+                ReplyItem::Text { .. } | ReplyItem::Reasoning(_) | ReplyItem::Hosted(_) => None,
             }));
             true
         }

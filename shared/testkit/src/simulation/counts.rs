@@ -39,6 +39,7 @@ counts! {
     answered_calls, mixed_replies,
     sessions_of_an_agent, sessions_with_a_context, replayed_histories, is_compaction, unstored_replies, other_contexts,
     fell_back, imported,
+    intents, effects, unknown_effects,
 }
 
 pub(super) fn count(driver: &Driver) -> Counts {
@@ -80,6 +81,9 @@ pub(super) fn count(driver: &Driver) -> Counts {
                 counts.imported += u64::from(before.is_purged() && !after.is_purged());
             }
             Event::Result(ended) => counts.fell_back += u64::from(!ended.report.fallbacks.is_empty()),
+            Event::Intended(_) => counts.intents += 1,
+            Event::Performed { call, .. } => counts.effects += u64::from(call.class.has_intent()),
+            Event::Unknown(_) => counts.unknown_effects += 1,
             Event::Answered { .. } => counts.answers += 1,
             Event::Continued { .. } => counts.continued += 1,
             Event::Chained { calls, .. } => {

@@ -229,7 +229,9 @@ fn later_contexts(contexts: ContextPair, chance: &mut fastrand::Rng) -> ContextP
 
 /// The calls of the turn's model, see [`crate::model`]: none, or up to three replies with calls.
 fn calls(chance: &mut fastrand::Rng) -> String {
-    let replies = ["s", "c", "ss", "sc", "cc", "csc", "m", "mc", "f", "uc"];
+    let local = ["s", "c", "ss", "sc", "cc", "csc", "m", "mc", "f", "uc"];
+    let remote = ["e", "ee", "k", "ek", "re", "sec", "E", "Ek", "kc", "rp"];
+    let replies = if chance.u32(0..3) == 0 { remote } else { local };
     let mut reply = || format!(" {}", replies[chance.usize(0..replies.len())]);
     let (some, more, most) = (reply(), reply(), reply());
     match chance.u32(0..8) {

@@ -1,7 +1,10 @@
 //! Access control: the caller's role in a session, and the audit log.
 
 use agent::context::{ContextId, ContextKind};
-use contracts::{id::SessionId, request::OrgSettings};
+use contracts::{
+    id::{ConnectionId, SessionId},
+    request::OrgSettings,
+};
 use protocol::{
     Caller,
     id::{SessionKey, TurnKey},
@@ -96,8 +99,20 @@ pub fn require_operator(caller: &Caller) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// If the caller is neither.
-pub(crate) fn require_context_editor(caller: &Caller) -> Result<(), Refusal> {
+pub fn require_context_editor(caller: &Caller) -> Result<(), Refusal> {
     if caller.may_edit_contexts() { Ok(()) } else { Err(Refusal::context_editor_required()) }
+}
+
+/// Requires the caller to be someone who may write this document. Connections spend an org's secrets, so only operators
+/// write them.
+///
+/// # Errors
+/// If the caller may not.
+pub(crate) fn require_editor_of(caller: &Caller, id: &ContextId) -> Result<(), Refusal> {
+    match id.kind() {
+        ContextKind::Connection => require_operator(caller),
+        ContextKind::Agent | ContextKind::Conversation | ContextKind::Mode => require_context_editor(caller),
+    }
 }
 
 /// Parses the id of a context for a caller who may edit contexts. An invalid id is that of no context.
@@ -158,6 +173,23 @@ pub(crate) fn audit_session(action: &'static str, caller: &Caller, session: &Ses
         action,
         operator = caller.operator,
         session = session.as_str(),
+        "{}",
+        contracts::log::AUDIT
+    );
+}
+
+/// Logs a use of a connection by an operator: a new secret, or a call of a tool.
+pub(crate) fn audit_connection(
+    action: &'static str,
+    caller: &Caller,
+    connection: &ConnectionId,
+    tool: Option<&str>,
+) {
+    tracing::info!(
+        action,
+        operator = caller.operator,
+        connection = connection.as_str(),
+        tool,
         "{}",
         contracts::log::AUDIT
     );

@@ -137,7 +137,7 @@ async fn owners(
     org: &OrgId,
     conversation: &ConversationContextId,
 ) -> Result<Vec<String>, Unavailable> {
-    let agents = store.agents(org, usize::MAX).await?;
+    let agents = store.agents(org, None, usize::MAX).await?;
     let owned = agents.into_iter().map(|AgentEntry { id, default_conversation, rollout, .. }| async move {
         let mut is_owner = default_conversation.as_ref() == Some(conversation);
         if let Some(rollout) = rollout.filter(|_| !is_owner) {

@@ -29,9 +29,11 @@ mod start;
 mod stored_request;
 mod write;
 
-pub use access::{context_id, require_operator};
+pub use access::{context_id, require_context_editor, require_operator};
+pub use admin::connections::{set_connection_secret, try_tool};
 pub use admin::documents::{
-    NewDocument, Precondition, delete_context, import_context, put_document, roll_back, roll_out,
+    NewDocument, Precondition, delete_context, import_context, put_document, remove_context, roll_back,
+    roll_out,
 };
 pub use admin::export_reader::IdPolicy;
 pub use admin::fork::fork_session;
@@ -42,17 +44,19 @@ pub use admin::purge::{External, purge_session, sweep_purges};
 pub use admin::session_edits::{SessionOperation, change_session, change_session_if, session_entity_tag};
 pub use admin::turns::{CancelOutcome, abandon_turn, cancel_turn, settle_turn, submit_feedback};
 pub use executor::Executor;
-pub use finish::finalize::finalize_turn;
+pub use finish::finalize::{Finalized, finalize_turn};
 pub use finish::sweep::{SweepSummary, sweep_turns};
 pub use finish::titles::{Titles, has_titles, write_title};
 pub use invocation::Invocation;
 pub use protocol::budget::{RateLimit, RateLimits};
+pub use protocol::transition::begin::Snapshot as StartRead;
 pub use read::documents::{list_contexts, read_document, read_version, read_versions};
 pub use read::export::{ExportError, ExportPage, ExportWriter, PayloadMode, export_stream};
 pub use read::lists::{SessionFilter, TurnFilter};
 pub use read::payload_access::PayloadName;
 pub use read::session_reader::{SessionReader, WithWarnings};
 pub use read::sessions::TurnsPage;
-pub use read::turn_snapshot::{DerivedSession, Suspension, TurnHead, TurnSnapshot};
+pub use read::turn_snapshot::{DerivedSession, DerivedTurn, Suspension, TurnHead, TurnSnapshot};
 pub use read::usage::UsageQuery;
+pub use start::prompt_tokens::prompt_tokens;
 pub use start::turn_start::{RateLimitCell, StartConditions};

@@ -1,16 +1,18 @@
 //! A turn that this process owns, and the lease on it.
 
 use std::{
+    collections::BTreeMap,
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
-use agent::mode::Catalog;
+use agent::{mode::Catalog, tool::remote::RemoteOutcome};
 use protocol::{
     budget::Amounts,
+    effect::Intent,
     spent::Spent,
     timing::Timing,
     turn::{StepRef, Turn},
@@ -35,8 +37,31 @@ pub(crate) struct OwnedTurn {
     pub(crate) lost: Option<Spent>,
     /// Spending of the turn.
     pub(crate) spending: Spending,
+    /// The round that an attempt that died left with calls of unknown fate.
+    pub(crate) open_round: Option<OpenRound>,
     /// The last recorded step.
     recorded: Mutex<Option<StepRef>>,
+    /// The number of remote calls whose results aren't stored yet.
+    in_flight: AtomicUsize,
+    is_lost: AtomicBool,
+}
+
+/// A round whose calls with effects another attempt intended, with the results that are stored.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenRound {
+    /// The intent.
+    pub(crate) intent: Intent,
+    /// The results, by the places of their calls.
+    pub(crate) results: BTreeMap<u32, RemoteOutcome>,
+}
+
+/// A remote call on its way. Ends when it is dropped.
+pub(crate) struct InFlight<'a>(&'a AtomicUsize);
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl OwnedTurn {
@@ -50,8 +75,32 @@ impl OwnedTurn {
             reserved: Amounts::default(),
             lost: None,
             spending: Spending::default(),
+            open_round: None,
             recorded: Mutex::default(),
+            in_flight: AtomicUsize::new(0),
+            is_lost: AtomicBool::new(false),
         }
+    }
+
+    /// Counts a remote call as on its way.
+    pub(crate) fn begin_remote_call(&self) -> InFlight<'_> {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        InFlight(&self.in_flight)
+    }
+
+    /// True if the result of a remote call isn't stored yet.
+    pub(crate) fn has_remote_calls(&self) -> bool {
+        self.in_flight.load(Ordering::Relaxed) > 0
+    }
+
+    /// Records that the attempt no longer owns the turn. Nothing is sent afterwards.
+    pub(crate) fn lose(&self) {
+        self.is_lost.store(true, Ordering::Relaxed);
+    }
+
+    /// True if the attempt is known to own the turn no longer.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::Relaxed)
     }
 
     /// Returns the time left for models and tools before the turn must be settled.

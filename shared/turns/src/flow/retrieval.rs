@@ -1,11 +1,11 @@
 //! Searches the org's sources: for the question of a request, and on the model's initiative.
 //!
-//! The question is embedded while the session is read. The search starts as soon as the contexts are known,
+//! The question is embedded while the session is read, unless it refers to the turn before it. The search starts as soon as the contexts are known,
 //! concurrently with the writes that start the turn. Both share a budget of two seconds from the start of the
 //! request. A failure becomes a warning and the turn continues without excerpts. If this call doesn't start a turn,
 //! the search is dropped.
 
-use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
+use std::{borrow::Cow, convert::Infallible, pin::pin, sync::Arc, time::Duration};
 
 use agent::{
     attempt::RecoveryPoint,
@@ -13,6 +13,7 @@ use agent::{
         BUDGET, EmbeddingModel, Error, MAX_QUESTION_BYTES, Retrieval, SCOPE_UNUSED, SEARCH_SKIPPED, Search,
         SearchResult, Sources,
         context_block::{ContextBlock, render_context},
+        question::Need,
     },
 };
 use contracts::{
@@ -23,33 +24,42 @@ use futures::{
     FutureExt,
     future::{BoxFuture, Either, Shared, select},
 };
+use protocol::id::TurnKey;
 
-use crate::ports::{AgentDeps, Timer};
+use crate::ports::{AgentDeps, Reads, Timer};
+
+/// The vector of a text that is being embedded.
+type PendingVector<'a> = Shared<BoxFuture<'a, Result<Arc<[f32]>, Error>>>;
 
 /// A question, and the future of its embedding. The future makes progress only while it is polled.
 pub(crate) struct Question<'a> {
     pub(super) text: &'a str,
     /// The embedding model of the deployment, because the session's contexts aren't known yet.
     pub(super) model: &'a EmbeddingModel,
-    pub(super) vector: Shared<BoxFuture<'a, Result<Arc<[f32]>, Error>>>,
+    /// The embedding; none for a follow-up, which is embedded with the turn before it.
+    pub(super) vector: Option<PendingVector<'a>>,
     /// The end of its budget, on [`Timer::monotonic`].
     pub(super) deadline: Duration,
 }
 
 impl<'a> Question<'a> {
-    /// Starts the embedding of a request's question; none if there is no text or retrieval isn't configured.
+    /// Starts the embedding of a request's question; none if its text needs no source, or retrieval isn't configured.
     pub(crate) fn new(deps: &'a impl AgentDeps, request: &'a UserTurn) -> Option<Self> {
         let model = &deps.config().retrieval.as_ref()?.embedding;
         let text = question_text(request)?;
         let deadline = deps.host().monotonic().saturating_add(BUDGET);
-        let vector = embed(deps, model, text, deadline).boxed().shared();
+        let vector = match Need::of(text) {
+            Need::Nothing => return None,
+            Need::Alone => Some(embed(deps, model, text, deadline).boxed().shared()),
+            Need::WithPrevious => None,
+        };
         Some(Self { text, model, vector, deadline })
     }
 }
 
 /// Runs `work` while the question is being embedded.
 pub(crate) async fn while_embedding<T>(question: Option<&Question<'_>>, work: impl Future<Output = T>) -> T {
-    let vector = question.map(|question| question.vector.clone());
+    let vector = question.and_then(|question| question.vector.clone());
     let embedding = pin!(async {
         if let Some(vector) = vector {
             let _ = vector.await;
@@ -105,8 +115,9 @@ pub(crate) async fn search(
     vector: &[f32],
     deadline: Duration,
 ) -> Result<SearchResult, Error> {
-    let Sources { collection, chunks, hints, .. } = sources;
-    let search = Search { org, collection, question, scope, hints, chunks: *chunks };
+    let Sources { agent, collection, chunks, tokens, hints, .. } = sources;
+    let agent = agent.as_ref();
+    let search = Search { org, agent, collection, question, scope, hints, chunks: *chunks, tokens: *tokens };
     deps.retrieval().search(&search, vector, time_until(deps.host(), deadline)?).await
 }
 
@@ -155,10 +166,12 @@ pub(crate) async fn join_search<T, E>(
     }
 }
 
-/// Searches these sources for the question, within the request's scope.
+/// Searches these sources for the question, within the request's scope. A follow-up is searched for with the text of
+/// the `previous` turn, whose beginning says what it refers to.
 pub(crate) async fn retrieve(
     deps: &impl AgentDeps,
     question: Option<&Question<'_>>,
+    previous: Option<&TurnKey>,
     org: &OrgId,
     scope: &[RagCondition],
     sources: Option<&Sources>,
@@ -169,20 +182,37 @@ pub(crate) async fn retrieve(
     };
     let Some(question) = question else { return RetrievalResult::default() };
     let searched = async {
-        let vector = match sources.embedding == *question.model {
-            true => question.vector.clone().await?,
-            false => embed(deps, &sources.embedding, question.text, question.deadline).await?,
+        let embedded = question.vector.clone().filter(|_| sources.embedding == *question.model);
+        let (text, vector) = match embedded {
+            Some(vector) => (Cow::Borrowed(question.text), vector.await?),
+            None => {
+                let text = match &question.vector {
+                    Some(_) => Cow::Borrowed(question.text),
+                    None => with_previous(deps, question.text, previous).await,
+                };
+                let vector = embed(deps, &sources.embedding, &text, question.deadline).await?;
+                (text, vector)
+            }
         };
-        search(deps, org, sources, (question.text, scope), &vector, question.deadline).await
+        search(deps, org, sources, (&text, scope), &vector, question.deadline).await
     };
     match log_skipped(searched.await) {
         Ok(result) => RetrievalResult {
-            context: render_context(&result.chunks, sources.chunks, sources.tokens),
+            context: render_context(&result.chunks),
             warnings: result.warnings.iter().map(ToString::to_string).collect(),
         },
         Err(RetrievalSkipped) => {
             RetrievalResult { warnings: vec![SEARCH_SKIPPED.to_owned()], ..RetrievalResult::default() }
         }
+    }
+}
+
+/// Returns a follow-up with the text of the turn before it; alone if that can't be read.
+async fn with_previous<'a>(deps: &impl AgentDeps, text: &'a str, previous: Option<&TurnKey>) -> Cow<'a, str> {
+    let Some(previous) = previous else { return Cow::Borrowed(text) };
+    match deps.store().request_detail(previous).await {
+        Ok(Some(request)) => Cow::Owned(format!("{}\n{text}", request.instruction_summary)),
+        Ok(None) | Err(_) => Cow::Borrowed(text),
     }
 }
 
@@ -218,7 +248,7 @@ mod tests {
     }
 
     fn question<'a>(model: &'a EmbeddingModel, steps: u32) -> Question<'a> {
-        let vector = ready_after(steps, Ok(Arc::from([1.0]))).boxed().shared();
+        let vector = Some(ready_after(steps, Ok(Arc::from([1.0]))).boxed().shared());
         Question { text: "", model, vector, deadline: Duration::MAX }
     }
 
@@ -230,7 +260,7 @@ mod tests {
             polls_until_ready(while_embedding(Some(&slow), ready_after(6, ()))),
             polls_until_ready(ready_after(6, ()))
         );
-        assert_eq!(polls_until_ready(slow.vector), 1, "the vector is ready by then");
+        assert_eq!(polls_until_ready(slow.vector.unwrap()), 1, "the vector is ready by then");
         assert_eq!(
             polls_until_ready(while_embedding(None, ready_after(6, ()))),
             polls_until_ready(ready_after(6, ()))

@@ -2,7 +2,12 @@
 
 use std::{future::Future, sync::Arc, time::Duration};
 
-use agent::{context::config::AgentConfig, model::Model, retrieval::Retrieval, tool::timer::Timer};
+use agent::{
+    context::config::AgentConfig,
+    model::Model,
+    retrieval::Retrieval,
+    tool::{remote::RemoteTools, timer::Timer},
+};
 use contracts::Timestamp;
 use protocol::{budget::EntryId, id::AttemptId, queue_message::FinalizeMessage, timing::Timing};
 
@@ -40,10 +45,14 @@ pub trait AgentDeps: QueueDeps {
     type Model: Model;
     /// The org's sources.
     type Retrieval: Retrieval;
+    /// The remote tools.
+    type RemoteTools: RemoteTools;
     /// The model.
     fn model(&self) -> &Self::Model;
     /// The org's sources.
     fn retrieval(&self) -> &Self::Retrieval;
+    /// The remote tools.
+    fn remote_tools(&self) -> &Self::RemoteTools;
     /// Modes, tools and default contexts.
     fn config(&self) -> &AgentConfig;
 }
@@ -85,7 +94,7 @@ impl<S: Store, P: Payloads, H: Host> Deps for Adapters<S, P, H> {
 
 /// A struct that implements [`AgentDeps`].
 #[derive(Debug)]
-pub struct AgentAdapters<D, Q, M, R> {
+pub struct AgentAdapters<D, Q, M, R, T> {
     /// The base dependencies.
     pub base: D,
     /// The finalize queue.
@@ -94,11 +103,20 @@ pub struct AgentAdapters<D, Q, M, R> {
     pub model: M,
     /// The org's sources.
     pub retrieval: R,
+    /// The remote tools.
+    pub remote_tools: T,
     /// Modes, tools and default contexts.
     pub config: Arc<AgentConfig>,
 }
 
-impl<D: Deps, Q: Send + Sync, M: Send + Sync, R: Send + Sync> Deps for AgentAdapters<D, Q, M, R> {
+impl<D, Q, M, R, T> Deps for AgentAdapters<D, Q, M, R, T>
+where
+    D: Deps,
+    Q: Send + Sync,
+    M: Send + Sync,
+    R: Send + Sync,
+    T: Send + Sync,
+{
     type Store = D::Store;
     type Payloads = D::Payloads;
     type Host = D::Host;
@@ -120,7 +138,14 @@ impl<D: Deps, Q: Send + Sync, M: Send + Sync, R: Send + Sync> Deps for AgentAdap
     }
 }
 
-impl<D: Deps, Q: FinalizeQueue, M: Send + Sync, R: Send + Sync> QueueDeps for AgentAdapters<D, Q, M, R> {
+impl<D, Q, M, R, T> QueueDeps for AgentAdapters<D, Q, M, R, T>
+where
+    D: Deps,
+    Q: FinalizeQueue,
+    M: Send + Sync,
+    R: Send + Sync,
+    T: Send + Sync,
+{
     type Queue = Q;
 
     fn queue(&self) -> &Q {
@@ -128,9 +153,17 @@ impl<D: Deps, Q: FinalizeQueue, M: Send + Sync, R: Send + Sync> QueueDeps for Ag
     }
 }
 
-impl<D: Deps, Q: FinalizeQueue, M: Model, R: Retrieval> AgentDeps for AgentAdapters<D, Q, M, R> {
+impl<D, Q, M, R, T> AgentDeps for AgentAdapters<D, Q, M, R, T>
+where
+    D: Deps,
+    Q: FinalizeQueue,
+    M: Model,
+    R: Retrieval,
+    T: RemoteTools,
+{
     type Model = M;
     type Retrieval = R;
+    type RemoteTools = T;
 
     fn model(&self) -> &M {
         &self.model
@@ -138,6 +171,10 @@ impl<D: Deps, Q: FinalizeQueue, M: Model, R: Retrieval> AgentDeps for AgentAdapt
 
     fn retrieval(&self) -> &R {
         &self.retrieval
+    }
+
+    fn remote_tools(&self) -> &T {
+        &self.remote_tools
     }
 
     fn config(&self) -> &AgentConfig {
@@ -178,6 +215,7 @@ impl<D: QueueDeps> QueueDeps for Arc<D> {
 impl<D: AgentDeps> AgentDeps for Arc<D> {
     type Model = D::Model;
     type Retrieval = D::Retrieval;
+    type RemoteTools = D::RemoteTools;
 
     fn model(&self) -> &D::Model {
         (**self).model()
@@ -185,6 +223,10 @@ impl<D: AgentDeps> AgentDeps for Arc<D> {
 
     fn retrieval(&self) -> &D::Retrieval {
         (**self).retrieval()
+    }
+
+    fn remote_tools(&self) -> &D::RemoteTools {
+        (**self).remote_tools()
     }
 
     fn config(&self) -> &AgentConfig {

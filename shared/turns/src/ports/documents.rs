@@ -1,15 +1,16 @@
-//! The documents of an org: agents, conversation contexts and modes with their versions, budgets, and settings.
+//! The documents of an org: agents, conversation contexts, modes and connections with their versions, budgets, and settings.
 
 use std::{future::Future, sync::Arc};
 
 use agent::{
+    connection::Connection,
     context::{AgentContext, ContextId, ContextKind, ConversationContext, Rollout},
     mode::Mode,
 };
 use contracts::{
     Fingerprint, Timestamp,
     error::JsonError,
-    id::{AgentContextId, ConversationContextId, OrgId},
+    id::{AgentContextId, ConnectionId, ConversationContextId, OrgId},
     request::{Budgets, OrgSettings},
 };
 use protocol::caller::User;
@@ -158,6 +159,10 @@ pub struct LiveContext<T> {
 pub struct AgentEntry {
     /// Its id.
     pub id: AgentContextId,
+    /// Its display name.
+    pub name: String,
+    /// Its purpose.
+    pub description: Option<String>,
     /// True if it is deprecated.
     pub is_deprecated: bool,
     /// The conversation context of its sessions whose first turn names none.
@@ -206,14 +211,30 @@ pub trait TypedDocuments: Documents {
         content_of(self, org, ContextId::Conversation(id.clone()), version)
     }
 
-    /// Returns an org's agent contexts, sorted by id, at most `limit`.
+    /// Returns a connection of an org, with its version.
+    fn connection(
+        &self,
+        org: &OrgId,
+        id: &ConnectionId,
+    ) -> impl Future<Output = Result<Option<(Connection, u32)>, Unavailable>> + Send {
+        async move {
+            let id = DocumentId::Context(ContextId::Connection(id.clone()));
+            let Some(head) = self.live_document(org, &id).await? else { return Ok(None) };
+            let Some(content) = &head.content else { return Ok(None) };
+            Ok(Some((parse(&id, content)?, head.version.unwrap_or_default())))
+        }
+    }
+
+    /// Returns an org's agent contexts after this id, sorted by id, at most `limit`.
     fn agents(
         &self,
         org: &OrgId,
+        after: Option<&AgentContextId>,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<AgentEntry>, Unavailable>> + Send {
         async move {
-            let heads = self.contexts(org, ContextKind::Agent, None, limit).await?;
+            let after = after.cloned().map(ContextId::Agent);
+            let heads = self.contexts(org, ContextKind::Agent, after.as_ref(), limit).await?;
             heads.into_iter().filter_map(|(id, head)| entry(id, &head).transpose()).collect()
         }
     }
@@ -266,6 +287,8 @@ fn entry(id: ContextId, head: &DocumentHead) -> Result<Option<AgentEntry>, Unava
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]
     struct Listed {
+        name: String,
+        description: Option<String>,
         deprecated: Option<IgnoredAny>,
         default_conversation_context_id: Option<ConversationContextId>,
     }
@@ -274,6 +297,8 @@ fn entry(id: ContextId, head: &DocumentHead) -> Result<Option<AgentEntry>, Unava
     let listed: Listed = parse(&id.into(), head.content.as_deref().unwrap_or_default())?;
     Ok(Some(AgentEntry {
         id: agent,
+        name: listed.name,
+        description: listed.description,
         is_deprecated: listed.deprecated.is_some(),
         default_conversation: listed.default_conversation_context_id,
         rollout: head.rollout,

@@ -13,6 +13,7 @@ mod meter;
 mod payloads;
 mod records;
 mod store;
+mod usage_keys;
 
 pub use adapters::{Adapters, AgentAdapters, AgentDeps, Deps, FinalizeQueue, Host, QueueDeps};
 pub use agent::tool::timer::Timer;
@@ -28,5 +29,6 @@ pub use external::{
 };
 pub use meter::{Meter, MeterReads};
 pub use payloads::{ArchivedObject, Link, Object, PURGE_VERSION_PAGE_SIZE, PayloadReads, Payloads};
-pub use records::{FoundRecord, Order, Page, Record, TimeRange};
+pub use records::{FoundRecord, FoundTurn, Order, Page, Record, TimeRange};
 pub use store::{CHECKPOINT_PAGE_SIZE, DUE_SHARDS, PURGE_ITEM_PAGE_SIZE, Reads, Store};
+pub use usage_keys::{InvalidUsageKey, UsageKey, UsageKeyHolder};

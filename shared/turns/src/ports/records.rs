@@ -7,6 +7,9 @@ use protocol::{
     turn::Turn,
 };
 
+/// A session and one of its turns, as far as they exist.
+pub type FoundTurn = (Option<Session>, Option<Turn>);
+
 /// A session, one of its turns and the details of that turn's request, as far as they exist.
 pub type FoundRecord = (Option<Session>, Option<Turn>, Option<RequestDetail>);
 

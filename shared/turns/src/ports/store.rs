@@ -1,15 +1,16 @@
 //! The table of sessions, turns and their details.
 
-use std::future::Future;
+use std::{collections::BTreeSet, future::Future, slice::from_ref};
 
 use contracts::{
-    Timestamp,
+    Fingerprint, Timestamp,
     id::{OrgId, UserId},
 };
 use protocol::{
     change::{Commit, TurnChange},
     detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail},
-    id::{SessionKey, TurnKey},
+    effect::{Intent, UnknownEffect},
+    id::{AttemptId, SessionKey, TurnKey},
     purge::{Purge, PurgeEntry},
     session::Session,
     stream_position::StreamPosition,
@@ -22,7 +23,7 @@ use super::{
     documents::{DocumentChange, DocumentId, Documents},
     errors::{ListError, Unavailable, WriteError},
     meter::Meter,
-    records::{FoundRecord, Order, Page, Record, TimeRange},
+    records::{FoundRecord, FoundTurn, Order, Page, Record, TimeRange},
 };
 use crate::checkpoint::{Checkpoint, LastCheckpoint};
 
@@ -43,12 +44,16 @@ pub trait Reads: Documents {
     fn turn(&self, key: &TurnKey) -> impl Future<Output = Result<Option<Turn>, Unavailable>> + Send;
     /// Returns the existing heads of these turns in any order. Reads consistently.
     fn turns(&self, keys: &[TurnKey]) -> impl Future<Output = Result<Vec<Turn>, Unavailable>> + Send;
-    /// Returns a session and one of its turns in one call. Both reads are consistent, but they aren't a snapshot:
-    /// each may be newer than the other.
-    fn session_and_turn(
+    /// Returns each of these turns with its session, in the order of the keys, in one call per 100 items. The reads are
+    /// consistent, but they aren't a snapshot: each item may be newer than the others.
+    fn sessions_and_turns(
         &self,
-        key: &TurnKey,
-    ) -> impl Future<Output = Result<(Option<Session>, Option<Turn>), Unavailable>> + Send;
+        keys: &[TurnKey],
+    ) -> impl Future<Output = Result<Vec<FoundTurn>, Unavailable>> + Send;
+    /// Returns a session and one of its turns in one call.
+    fn session_and_turn(&self, key: &TurnKey) -> impl Future<Output = Result<FoundTurn, Unavailable>> + Send {
+        async { Ok(self.sessions_and_turns(from_ref(key)).await?.pop().unwrap_or_default()) }
+    }
     /// Returns a session, one of its turns and the details of that turn's request in one call. The reads are consistent,
     /// but they aren't a snapshot.
     fn session_and_record(
@@ -122,6 +127,24 @@ pub trait Reads: Documents {
         session: &SessionKey,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Participant>, Unavailable>> + Send;
+    /// Returns the intent of a turn's last round with effects. Reads consistently.
+    fn newest_intent(
+        &self,
+        turn: &TurnKey,
+    ) -> impl Future<Output = Result<Option<Intent>, Unavailable>> + Send;
+    /// Returns the calls of a session with these hashes whose outcome is unknown. Reads consistently.
+    fn unknown_effects(
+        &self,
+        session: &SessionKey,
+        hashes: &BTreeSet<Fingerprint>,
+    ) -> impl Future<Output = Result<Vec<UnknownEffect>, Unavailable>> + Send;
+    /// Returns an org's calls whose outcome is unknown, oldest first, at most `limit`. The list may be slightly stale.
+    fn unknown_effects_of_org(
+        &self,
+        org: &OrgId,
+        limit: usize,
+        after: Option<String>,
+    ) -> impl Future<Output = Result<Page<UnknownEffect>, Unavailable>> + Send;
     /// Returns sessions of an org, or those in which a user takes part, with activity in a time range. Newest
     /// activity comes first.
     fn sessions(
@@ -141,6 +164,21 @@ pub trait Store: Reads + Meter {
     /// Commits a transaction: everything or nothing. The session keeps its stored ratings, which may be newer than the
     /// commit's. Without stored ones it gets the commit's, and once purged it has none.
     fn commit(&self, commit: &Commit) -> impl Future<Output = Result<(), WriteError>> + Send;
+    /// Writes an intent if its attempt runs the turn, the round has none, and no equal call of the session has an unknown
+    /// outcome (E1, E4).
+    fn put_intent(&self, intent: &Intent) -> impl Future<Output = Result<(), WriteError>> + Send;
+    /// Stores calls whose outcome is unknown if the attempt runs the turn. Equal calls replace each other.
+    fn put_unknown_effects(
+        &self,
+        turn: &TurnKey,
+        attempt: &AttemptId,
+        effects: &[UnknownEffect],
+    ) -> impl Future<Output = Result<(), WriteError>> + Send;
+    /// Removes a call whose outcome is unknown, if the stored one is of the same turn and round.
+    fn remove_unknown_effect(
+        &self,
+        effect: &UnknownEffect,
+    ) -> impl Future<Output = Result<(), WriteError>> + Send;
     /// Changes a document under its conditions. Turns see the change as late as [`Documents::live_document`] says.
     fn change_document(
         &self,

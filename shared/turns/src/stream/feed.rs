@@ -160,7 +160,7 @@ impl Feed {
         }
         loop {
             if let Some(event) = self.writer.next(&mut self.cursor) {
-                let is_delta = matches!(event.kind, Kind::Delta(_));
+                let is_delta = matches!(event.kind, Kind::Delta(_) | Kind::Reasoning(_));
                 self.next_event = is_delta.then(|| Instant::now() + DELTA_INTERVAL);
                 return event;
             }

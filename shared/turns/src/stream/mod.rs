@@ -28,6 +28,7 @@ use std::sync::Arc;
 use contracts::stream::EventId;
 
 pub use feed::{Events, Feed, ResponseStart, StartTimeouts};
+pub(crate) use passage::utf16_length;
 pub use writer::Writer;
 
 /// Creates both halves of a stream. Set `streamed` if the client asked for a stream. `after` is the last event that

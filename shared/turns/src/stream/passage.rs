@@ -11,14 +11,14 @@ pub(super) struct Cursor {
     pub(super) position: Option<StreamPosition>,
     /// The number of UTF-16 code units of the segment that it got, if known.
     pub(super) index: Option<u64>,
-    /// The number of statuses that it got.
-    pub(super) statuses_seen: u64,
+    /// The number of notes that it got.
+    pub(super) notes_seen: u64,
 }
 
 impl Cursor {
     /// Creates a cursor after a position.
     pub(super) fn after(position: Option<StreamPosition>) -> Self {
-        Self { position, index: None, statuses_seen: 0 }
+        Self { position, index: None, notes_seen: 0 }
     }
 
     fn advanced(self, position: StreamPosition, index: u64) -> Self {
@@ -90,6 +90,6 @@ impl Passage {
 }
 
 /// Returns the length of a text in UTF-16 code units, which browsers use.
-pub(super) fn utf16_length(text: &str) -> u64 {
+pub(crate) fn utf16_length(text: &str) -> u64 {
     u64::try_from(text.encode_utf16().count()).unwrap_or(u64::MAX)
 }

@@ -10,7 +10,7 @@ use contracts::{
     AgentExecuteResponse, Error, ErrorCode, Fingerprint, Timestamp,
     id::{OrgId, SessionId, TurnId, UserId},
     response::{Final, Metadata},
-    stream::{Event, EventId, Kind, Phase, Reset, ResetReason, Status},
+    stream::{Event, EventId, Kind, Phase, Reasoning, Reset, ResetReason, Status},
 };
 use proptest::prelude::*;
 
@@ -54,6 +54,7 @@ pub(super) fn turn(attempts: usize) -> Turn {
         spent: None,
         meters: Vec::new(),
         is_imported: false,
+        is_unstored: false,
         state: State::Running { lease_ends: now, stage: Stage { round: 0, attempts } },
     }
 }
@@ -102,7 +103,7 @@ impl Client {
                 self.text.push_str(&delta.text);
             }
             Kind::Reset(_) => self.text.clear(),
-            Kind::Status(_) => unreachable!("taken above"),
+            Kind::Status(_) | Kind::Reasoning(_) => unreachable!("taken above"),
             Kind::Result(result) => self.results.push(result.get().to_owned()),
         }
     }
@@ -343,7 +344,7 @@ proptest! {
                 assert_eq!(reason, Some(ResetReason::Tools));
                 shown.push('|');
             }
-            Kind::Status(_) | Kind::Result(_) => {}
+            Kind::Status(_) | Kind::Reasoning(_) | Kind::Result(_) => {}
         };
         for (pieces, events) in &rounds {
             for piece in pieces {
@@ -395,6 +396,7 @@ fn read(writer: &Writer, cursor: &mut Cursor) -> Vec<String> {
         Kind::Delta(delta) => delta.text,
         Kind::Reset(Reset { reason }) => format!("{reason:?}"),
         Kind::Status(Status { phase, attempt, round, .. }) => format!("{phase:?} {attempt} {round:?}"),
+        Kind::Reasoning(Reasoning { round, index, text }) => format!("{round} {index} {text}"),
         Kind::Result(_) => "result".to_owned(),
     };
     std::iter::from_fn(|| writer.next(cursor)).map(texts).collect()
@@ -415,6 +417,47 @@ fn statuses_arrive_in_place_and_once() {
     writer.push_text(&turn(1).key, "There.\n\n");
     assert_eq!(read(&writer, &mut cursor), ["Thinking 1 Some(2)", "There.\n\n"]);
     assert_eq!(read(&writer, &mut cursor), [""; 0]);
+}
+
+fn reasoning(round: u32, index: u64, text: &str) -> Reasoning {
+    Reasoning { round, index, text: text.to_owned() }
+}
+
+#[test]
+fn reasoning_arrives_in_place_once_and_before_the_answer() {
+    let (writer, mut cursor) = (Writer::new(true, None), Cursor::after(None));
+    writer.begin(&turn(1));
+    writer.push_reasoning(reasoning(1, 0, "Let"));
+    writer.push_reasoning(reasoning(1, 3, " me"));
+    assert_eq!(read(&writer, &mut cursor), ["1 0 Let me"]);
+    writer.push_reasoning(reasoning(1, 6, " see."));
+    writer.push_text(&turn(1).key, "Look.\n\n");
+    writer.push_reasoning(reasoning(1, 11, "Beside."));
+    assert_eq!(read(&writer, &mut cursor), ["1 6  see.", "Look.\n\n", "1 11 Beside."]);
+    writer.reset(ResetReason::Tools);
+    writer.push_reasoning(reasoning(2, 0, "Now"));
+    writer.push_reasoning(reasoning(2, 0, "Retried"));
+    let ended = writer.before_answer(writer.segment(), &mut cursor);
+    assert!(matches!(&ended[0].kind, Kind::Reset(_)), "{ended:?}");
+    let texts: Vec<&str> = ended[1..]
+        .iter()
+        .filter_map(|event| match &event.kind {
+            Kind::Reasoning(reasoning) => Some(reasoning.text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(texts, ["Now", "Retried"]);
+}
+
+#[test]
+fn slow_reader_gets_only_newest_reasoning() {
+    let (writer, mut cursor) = (Writer::new(true, None), Cursor::after(None));
+    writer.begin(&turn(1));
+    for round in 1..=9 {
+        writer.push_reasoning(reasoning(round, 0, &"a".repeat(128 << 10)));
+    }
+    let texts = read(&writer, &mut cursor);
+    assert_eq!((texts.len(), texts.last().unwrap().starts_with("9 0 a")), (4, true));
 }
 
 #[test]

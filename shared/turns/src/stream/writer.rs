@@ -16,7 +16,7 @@ use agent::{
 };
 use contracts::{
     Timestamp,
-    stream::{Event, Kind, Phase, ResetReason, Status},
+    stream::{Event, Kind, Phase, Reasoning, ResetReason, Status},
 };
 use tokio::sync::Notify;
 
@@ -25,8 +25,11 @@ use protocol::{
     turn::Turn,
 };
 
-/// The most statuses to queue for a reader: enough for the parallel calls of a reply and the statuses around them.
-const MAX_STATUSES: usize = 96;
+/// The most notes to queue for a reader: enough for the parallel calls of a reply and the statuses around them.
+const MAX_NOTES: usize = 96;
+
+/// The most bytes of reasoning to queue for a reader.
+const MAX_REASONING_BYTES: usize = 512 << 10;
 
 /// The most earlier segments to keep for a slow reader.
 const MAX_EARLIER: usize = 8;
@@ -50,10 +53,10 @@ struct State {
     earlier: VecDeque<Passage>,
     /// The current segment.
     current: Option<Passage>,
-    /// Statuses that readers may not have yet, oldest first.
-    statuses: VecDeque<QueuedStatus>,
-    /// The total number of statuses.
-    status_count: u64,
+    /// Notes that readers may not have yet, oldest first.
+    notes: VecDeque<QueuedNote>,
+    /// The total number of notes.
+    note_count: u64,
     /// The other process's attempt that was announced last.
     announced_attempt: Option<AttemptId>,
     /// Linked files that aren't stored yet. The text is visible up to the first of them.
@@ -76,13 +79,37 @@ struct PendingFile {
     file: File,
 }
 
-/// A status with its place in the stream.
+/// An event that is no part of the answer, so it has no position. It is not replayed.
 #[derive(Debug)]
-struct QueuedStatus {
+enum Note {
+    Status(Status),
+    Reasoning(Reasoning),
+}
+
+/// A note with its place in the stream.
+#[derive(Debug)]
+struct QueuedNote {
     number: u64,
     /// The end of the text at that time.
     at: Option<StreamPosition>,
-    status: Status,
+    note: Note,
+}
+
+impl QueuedNote {
+    fn reasoning(&self) -> Option<&Reasoning> {
+        match &self.note {
+            Note::Reasoning(reasoning) => Some(reasoning),
+            Note::Status(_) => None,
+        }
+    }
+
+    fn event(&self) -> Event {
+        let kind = match &self.note {
+            Note::Status(status) => Kind::Status(status.clone()),
+            Note::Reasoning(reasoning) => Kind::Reasoning(reasoning.clone()),
+        };
+        Event { id: None, kind }
+    }
 }
 
 impl Writer {
@@ -92,8 +119,8 @@ impl Writer {
             round: 0,
             earlier: VecDeque::new(),
             current: None,
-            statuses: VecDeque::new(),
-            status_count: 0,
+            notes: VecDeque::new(),
+            note_count: 0,
             announced_attempt: None,
             unstored: VecDeque::new(),
             files: 0,
@@ -172,16 +199,20 @@ impl Writer {
     }
 
     fn push_status(&self, status: Status) {
+        self.push_note(Note::Status(status));
+    }
+
+    /// Appends a piece of the model's reasoning. A slow reader gets the newest 512 KiB.
+    pub fn push_reasoning(&self, piece: Reasoning) {
+        self.push_note(Note::Reasoning(piece));
+    }
+
+    fn push_note(&self, note: Note) {
         let mut state = self.state();
         if !state.streamed {
             return;
         }
-        state.status_count += 1;
-        let queued = QueuedStatus { number: state.status_count, at: state.end(), status };
-        state.statuses.push_back(queued);
-        if state.statuses.len() > MAX_STATUSES {
-            state.statuses.pop_front();
-        }
+        state.push_note(note);
         drop(state);
         self.changed.notify_one();
     }
@@ -328,18 +359,26 @@ impl Writer {
             return None;
         }
         state.forget_passed(cursor);
-        state.next(cursor)
+        let next = state.next(cursor);
+        // Reasoning is appended to a note that the reader doesn't have.
+        state.notes.retain(|queued| queued.number > cursor.notes_seen);
+        next
     }
 
     /// Returns the events before the segment that became the answer, and advances the cursor.
     pub(super) fn before_answer(&self, answer: Option<Segment>, cursor: &mut Cursor) -> Vec<Event> {
         let state = self.state();
-        if cursor.position.is_none() && state.earlier.is_empty() {
-            return Vec::new();
+        let mut events = Vec::new();
+        if cursor.position.is_some() || !state.earlier.is_empty() {
+            let is_at_answer = |cursor: &Cursor| {
+                answer.is_some() && cursor.position.map(|position| position.segment) == answer
+            };
+            events
+                .extend(std::iter::from_fn(|| (!is_at_answer(cursor)).then(|| state.next(cursor)).flatten()));
         }
-        let is_at_answer =
-            |cursor: &Cursor| answer.is_some() && cursor.position.map(|position| position.segment) == answer;
-        std::iter::from_fn(|| (!is_at_answer(cursor)).then(|| state.next(cursor)).flatten()).collect()
+        let left = state.notes.iter().filter(|queued| queued.number > cursor.notes_seen);
+        events.extend(left.filter(|queued| queued.reasoning().is_some()).map(QueuedNote::event));
+        events
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -348,10 +387,32 @@ impl Writer {
 }
 
 impl State {
+    /// Queues a note, or extends the last one. Drops the oldest ones beyond the limits.
+    fn push_note(&mut self, note: Note) {
+        let (at, last) = (self.end(), self.notes.back_mut());
+        if let (Note::Reasoning(piece), Some(QueuedNote { note: Note::Reasoning(last), at: place, .. })) =
+            (&note, last)
+            && piece.index > 0
+            && *place == at
+        {
+            last.text.push_str(&piece.text);
+        } else {
+            self.note_count += 1;
+            self.notes.push_back(QueuedNote { number: self.note_count, at, note });
+        }
+        let size = |queued: &QueuedNote| queued.reasoning().map_or(0, |reasoning| reasoning.text.len());
+        let is_full = |notes: &VecDeque<QueuedNote>| {
+            notes.len() > MAX_NOTES || notes.iter().map(size).sum::<usize>() > MAX_REASONING_BYTES
+        };
+        while is_full(&self.notes) {
+            self.notes.pop_front();
+        }
+    }
+
     /// Returns the next event for a reader and advances its cursor.
     fn next(&self, cursor: &mut Cursor) -> Option<Event> {
-        let due = self.statuses.iter().find(|queued| queued.number > cursor.statuses_seen);
-        // A status about later text waits for that text, unless none is visible.
+        let due = self.notes.iter().find(|queued| queued.number > cursor.notes_seen);
+        // A note about later text waits for that text, unless none is visible.
         let first = || self.passages().next().map(|first| StreamPosition::start(first.segment()));
         let reader_at = cursor.position.or_else(first);
         let text = match due {
@@ -360,8 +421,8 @@ impl State {
         };
         text.or_else(|| {
             let queued = due?;
-            cursor.statuses_seen = queued.number;
-            Some(Event { id: None, kind: Kind::Status(queued.status.clone()) })
+            cursor.notes_seen = queued.number;
+            Some(queued.event())
         })
     }
 

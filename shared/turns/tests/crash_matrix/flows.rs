@@ -70,6 +70,9 @@ const fn import(name: &'static str, before: fn(&mut Deployment)) -> Flow {
 pub(crate) const FLOWS: &[Flow] = &[
     flow("execute a new session", |_| {}, send_first, first),
     flow("execute a new session with a large request", |_| {}, send_first_large, first_large),
+    flow("execute with effects", |_| {}, send_effects, effects),
+    flow("take over in a round with effects", died_in_effects, send_effects, effects),
+    flow("suspend after an effect", |_| {}, send_mixed_effects, mixed_effects),
     flow("execute a new session of an agent", |_| {}, send_first_of_agent, first_of_agent),
     flow("execute after a turn that left nothing behind", finalized_local, send_second, second),
     flow("take over a dead turn of an agent", died_of_agent, send_first_of_agent, first_of_agent),
@@ -176,6 +179,31 @@ fn third() -> ClientRequest {
 /// The server runs a tool, then the model answers.
 fn server_tool() -> ClientRequest {
     ClientRequest::new("ann", "s", "t1", "one calls: s")
+}
+
+/// A round with a keyed call and an effect, then an answer.
+fn effects() -> ClientRequest {
+    ClientRequest::new("ann", "s", "t1", "one calls: ke")
+}
+
+/// An effect beside a call of the client, then another effect.
+fn mixed_effects() -> ClientRequest {
+    ClientRequest::new("ann", "s", "t1", "one calls: ec e")
+}
+
+fn send_effects(deployment: &mut Deployment, faults: Faults) -> Process {
+    send(deployment, &effects(), faults)
+}
+
+fn send_mixed_effects(deployment: &mut Deployment, faults: Faults) -> Process {
+    send(deployment, &mixed_effects(), faults)
+}
+
+/// The target performed both calls, and the process died before it stored the second result.
+fn died_in_effects(deployment: &mut Deployment) {
+    let process = send(deployment, &effects(), Faults::Nth(Effect::CallTarget, 1, Fault::CrashAfter));
+    assert!(deployment.finish(&process).is_none(), "it crashes");
+    deployment.wait(DEAD);
 }
 
 /// A mixed reply, then an answer.

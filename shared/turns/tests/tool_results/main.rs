@@ -11,6 +11,7 @@
 )]
 
 mod mutations;
+mod older_version;
 mod past_deadline;
 mod races;
 

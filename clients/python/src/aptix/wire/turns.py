@@ -39,15 +39,21 @@ class AgentSessionChunkRef(WireModel):
     chunk_id: str = Field(alias="ChunkId")
     """Id of the chunk in the vector database."""
     content_hash: str = Field(alias="ContentHash")
-    """Hash of the chunk's text."""
+    """Hash of the text that the model got: the chunk, with neighbouring chunks and lines that were added to it."""
     end_line: int = Field(alias="EndLine")
     """Last line."""
     path: str = Field(alias="Path")
     """Path of the source."""
     start_line: int = Field(alias="StartLine")
     """First line."""
+    page: int | None = Field(default=None, alias="Page")
+    """Page of the source, from 1."""
+    repo: str | None = Field(default=None, alias="Repo")
+    """Repository of the source."""
     score: float | None = Field(default=None, alias="Score")
-    """Similarity to the query; higher is closer. Scores of different turns are not comparable."""
+    """Similarity to the question, at most 1; higher is closer. The scores of one embedding model are comparable."""
+    section: str | None = Field(default=None, alias="Section")
+    """Headings above the passage, outermost first."""
 
 
 class EntityHeader(WireModel):

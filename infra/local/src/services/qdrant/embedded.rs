@@ -16,8 +16,8 @@ use tokio::task::JoinSet;
 
 use super::engine::Process;
 use super::error::Error;
-use super::program::{Locations, Program};
 use crate::http_server::ACCEPT_PAUSE;
+use crate::programs::{Locations, QDRANT};
 
 /// Start of a gRPC connection. Browsers never speak HTTP/2 without TLS, so no web page can send it.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -43,7 +43,7 @@ pub(crate) struct EmbeddedQdrant {
 impl EmbeddedQdrant {
     /// Creates the engine for this folder. Its program is the one of this executable. Nothing is started.
     pub(super) fn new(folder: PathBuf, executable: &Path, url: String) -> Self {
-        let locations = Locations::of(executable);
+        let locations = Locations::of(&QDRANT, executable);
         Self { folder, locations, url, process: Mutex::default(), has_collections: AtomicBool::default() }
     }
 
@@ -63,9 +63,7 @@ impl EmbeddedQdrant {
 
     /// Starts the engine. In a checkout, builds it first if its sources have changed; the first build takes minutes.
     pub(crate) async fn ensure_ready(&self) -> Result<(), Error> {
-        if let Program::Checkout(checkout) = self.locations.find()? {
-            checkout.build().await?;
-        }
+        self.locations.find()?.build().await?;
         self.port().await.map(drop)
     }
 
@@ -120,12 +118,9 @@ impl EmbeddedQdrant {
         {
             return Ok(running.port);
         }
-        let executable = match self.locations.find()? {
-            Program::Installed(executable) => executable,
-            Program::Checkout(checkout) => checkout.built().ok_or_else(|| {
-                Error::Start("it was never built; `aptix index` and `aptix search` build it".to_owned())
-            })?,
-        };
+        let never_built =
+            || Error::Start("it was never built; `aptix index` and `aptix search` build it".to_owned());
+        let executable = self.locations.find()?.file().ok_or_else(never_built)?;
         let started = Process::start(&executable, &self.folder).await?;
         Ok(process.insert(started).port)
     }

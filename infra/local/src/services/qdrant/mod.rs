@@ -1,11 +1,8 @@
 //! Qdrant: the embedded engine, in a separate process that starts with the first connection, or an external server.
 
-mod build;
-mod build_progress;
 mod embedded;
 mod engine;
 mod error;
-mod program;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -16,7 +13,6 @@ use crate::listener::Server;
 use crate::options::Vectors;
 pub(crate) use embedded::EmbeddedQdrant;
 pub(crate) use error::Error;
-use program::{Locations, Program};
 
 /// The running relay of the embedded engine, or the URL of an external server.
 #[derive(Debug)]
@@ -54,16 +50,5 @@ impl Qdrant {
     /// Returns the embedded engine, if it is used.
     pub(crate) fn embedded(&self) -> Option<&Arc<EmbeddedQdrant>> {
         self.embedded.as_ref()
-    }
-}
-
-/// Builds the engine if this executable uses a checkout whose sources have changed.
-///
-/// # Errors
-/// Fails if it is neither installed nor can be built.
-pub(crate) async fn ensure_available(executable: &Path) -> Result<(), Error> {
-    match Locations::of(executable).find()? {
-        Program::Installed(_) => Ok(()),
-        Program::Checkout(checkout) => checkout.build().await,
     }
 }

@@ -20,7 +20,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 use crate::{
     attempt::{AttemptState, RecoveryPoint, StagedEffects, TurnSpec},
-    model,
+    model::{self, Reply},
     outcome::Outcome,
     output_filter::FilteredText,
     text::excerpt::excerpt_of,
@@ -56,6 +56,11 @@ impl Answer {
     /// Sets the turn's last model call.
     pub fn with_model_call(self, call: ModelCallInfo) -> Self {
         Self { outcome: self.outcome.with_model_call(call), ..self }
+    }
+
+    /// Sets the parts of the reply that is the answer.
+    pub fn with_parts(self, reply: &Reply) -> Self {
+        Self { outcome: self.outcome.with_answer_parts(&reply.text_parts, &reply.text), ..self }
     }
 
     /// Adds a partial answer.

@@ -209,6 +209,7 @@ impl Conversation {
             solution: spec.prompt.solution.as_ref().filter(|_| self.loaded.solution_text.is_some()),
             model: self.replay_target(spec),
             token_budget: self.budget.tokens,
+            ancestry: self.loaded.request.as_ref().map_or(&[], |request| &request.ancestry),
             summary: state.history.summary(),
             omits_files: self.omissions.files,
         };

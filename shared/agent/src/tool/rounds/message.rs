@@ -4,7 +4,7 @@ use contracts::FileAddress;
 use serde::{Deserialize, Serialize};
 
 use super::long_value::long_value_address;
-use crate::model::{HostedCall, Reasoning, TextPart, Wire};
+use crate::model::{HostedCall, Reasoning, ReplyItem, TextPart, Wire};
 
 /// A reply that called tools, apart from the calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,7 +13,7 @@ pub struct AssistantMessage {
     /// The model's text.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// The places of its texts among reasoning and calls. Empty if they were not recorded: the text is then after the
+    /// The places of its texts among reasoning and calls, and their phases. Empty if they were not recorded: the text is then after the
     /// reasoning before the first call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub text_parts: Vec<TextPart>,
@@ -39,15 +39,13 @@ pub struct AssistantMessage {
 
 impl AssistantMessage {
     /// Returns its texts, each with its place: the calls and the reasoning before it.
-    pub(super) fn texts(&self) -> Vec<((usize, usize), &str)> {
+    pub(super) fn texts(&self) -> Vec<((usize, usize), ReplyItem)> {
         if self.text_parts.is_empty() {
-            return vec![((0, usize::MAX), &self.text)];
+            return vec![((0, usize::MAX), ReplyItem::text(self.text.as_str()))];
         }
-        let ends = self.text_parts.iter().skip(1).map(|next| next.start).chain([self.text.len()]);
-        let texts = self.text_parts.iter().zip(ends).filter_map(|(part, end)| {
-            let text = self.text.get(part.start..end)?;
-            let text = text.strip_prefix("\n\n").filter(|_| part.start > 0).unwrap_or(text);
-            Some(((part.calls_before, part.reasoning_before), text))
+        let texts = TextPart::split(&self.text_parts, &self.text).map(|(part, text)| {
+            let item = ReplyItem::Text { text: text.to_owned(), phase: part.phase };
+            ((part.calls_before, part.reasoning_before), item)
         });
         texts.collect()
     }

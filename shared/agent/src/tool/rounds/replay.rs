@@ -81,6 +81,12 @@ impl CallIds {
         (without_stray_blanks(items), answered.into_iter().map(|(_, output)| output).collect())
     }
 
+    /// Returns a call that a client brought for a request. Equal seeds give equal ids.
+    pub(crate) fn foreign_call(&mut self, seed: &str, name: &str, arguments: &str) -> FunctionCall {
+        let call_id = self.unique(seed);
+        FunctionCall { call_id, name: replayed_name(name), arguments: replayed_arguments(arguments) }
+    }
+
     /// Returns a call for a request. Its author gets its own id back, unless it gave that id to an earlier call too.
     fn replay_call(&mut self, call: &ToolCallRecord, is_author: bool) -> FunctionCall {
         let provider_id = Some(call.provider_id()).filter(|_| is_author);
@@ -170,10 +176,8 @@ const CALL: u8 = 3;
 
 /// Returns the items of a reply besides its calls. Without `reasoning`, only its texts.
 fn message_items(message: &AssistantMessage, reasoning: bool) -> impl Iterator<Item = (Position, ReplyItem)> {
-    let texts = message
-        .texts()
-        .into_iter()
-        .map(|((calls, reasoning), text)| ((calls, reasoning, TEXT), ReplyItem::Text(text.to_owned())));
+    let texts =
+        message.texts().into_iter().map(|((calls, reasoning), text)| ((calls, reasoning, TEXT), text));
     let thoughts =
         message.reasoning.iter().enumerate().map(|(at, thought)| {
             ((thought.calls_before, at, REASONING), ReplyItem::Reasoning(thought.clone()))
@@ -190,7 +194,7 @@ fn without_stray_blanks(items: Vec<ReplyItem>) -> Vec<ReplyItem> {
     let is_reasoning = |item: Option<&ReplyItem>| matches!(item, Some(ReplyItem::Reasoning(_)));
     let is_stray = |at: usize, item: &ReplyItem| {
         let neighbors = [at.checked_sub(1).and_then(|before| items.get(before)), items.get(at + 1)];
-        matches!(item, ReplyItem::Text(text) if text.trim().is_empty())
+        matches!(item, ReplyItem::Text { text, .. } if text.trim().is_empty())
             && !neighbors.into_iter().all(is_reasoning)
     };
     let kept = items.iter().enumerate().filter(|(at, item)| !is_stray(*at, item));

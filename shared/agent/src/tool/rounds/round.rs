@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{AssistantMessage, ModelCallInfo, ToolCallRecord, outcome_text};
 use crate::{
-    model::{HostedCall, Reasoning, ToolOutput},
+    model::{HostedCall, Instruction, Reasoning, TextPart, ToolOutput},
     text::{may_be_truncated, truncate},
 };
 
@@ -20,6 +20,9 @@ pub struct Round {
     pub message: AssistantMessage,
     /// The calls, in the model's order.
     pub calls: Vec<ToolCallRecord>,
+    /// A text of the user that came with the results.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instruction: Option<String>,
     /// The mode of the request that carried the results. `None` if it was not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
@@ -35,12 +38,19 @@ impl Round {
         self.calls.iter().filter_map(ToolCallRecord::output).collect()
     }
 
+    /// Returns the instruction of the message that brings its results.
+    #[must_use]
+    pub fn next_instruction(&self) -> Instruction {
+        self.instruction.clone().map_or(Instruction::ToolResults, Instruction::User)
+    }
+
     /// Truncates long values and drops reasoning and hosted calls.
     #[must_use]
     pub fn brief(&self) -> Self {
         let text = truncate(self.message.text.clone(), MAX_BRIEF_VALUE_BYTES);
         Self {
             message: AssistantMessage {
+                text_parts: TextPart::of_form(&self.message.text_parts, &self.message.text, &text),
                 text,
                 text_file: self.message.text_file_address(),
                 model: self.message.model.clone(),
@@ -49,6 +59,7 @@ impl Round {
                 ..AssistantMessage::default()
             },
             calls: self.calls.iter().map(|call| call.brief(MAX_BRIEF_VALUE_BYTES)).collect(),
+            instruction: self.instruction.clone(),
             mode: self.mode.clone(),
             model_call: self.model_call.clone(),
         }
@@ -70,6 +81,7 @@ impl Round {
         let calls: usize = self.calls.iter().map(ToolCallRecord::size).sum();
         let reasoning: usize = self.message.reasoning.iter().map(Reasoning::size).sum();
         let hosted: usize = self.message.hosted.iter().map(HostedCall::size).sum();
-        self.message.text.len() + reasoning + hosted + calls
+        let instruction = self.instruction.as_ref().map_or(0, String::len);
+        self.message.text.len() + instruction + reasoning + hosted + calls
     }
 }

@@ -8,7 +8,7 @@ use contracts::{
 use protocol::id::{SessionKey, TurnKey};
 
 use super::*;
-use crate::model::{FunctionCall, HostedCall, Reasoning, ReplyItem, TextPart, Wire};
+use crate::model::{FunctionCall, HostedCall, MessagePhase, Reasoning, ReplyItem, TextPart, Wire};
 
 fn called(id: &str, result: &str) -> ToolCallRecord {
     ToolCallRecord {
@@ -199,7 +199,12 @@ fn truncated_arguments_are_valid_json() {
 
 #[test]
 fn reply_items_keep_the_places_of_texts_and_of_a_blank_between_thoughts() {
-    let part = |calls_before, reasoning_before, start| TextPart { calls_before, reasoning_before, start };
+    let part = |calls_before, reasoning_before, start| TextPart {
+        calls_before,
+        reasoning_before,
+        start,
+        phase: None,
+    };
     let message = AssistantMessage {
         text: "\n\n\n\nLook.\n\nThen.".to_owned(),
         text_parts: vec![part(0, 1, 0), part(0, 2, 2), part(1, 2, 9)],
@@ -212,7 +217,7 @@ fn reply_items_keep_the_places_of_texts_and_of_a_blank_between_thoughts() {
     let shown = |provider| {
         let (items, _) = CallIds::default().replay(&reply, target(provider, Wire::AnthropicMessages));
         let shown = items.into_iter().map(|item| match item {
-            ReplyItem::Text(text) => text,
+            ReplyItem::Text { text, .. } => text,
             ReplyItem::Reasoning(thought) => thought.id,
             ReplyItem::Call(_) => "call".to_owned(),
             ReplyItem::Hosted(_) => "hosted".to_owned(),
@@ -221,6 +226,36 @@ fn reply_items_keep_the_places_of_texts_and_of_a_blank_between_thoughts() {
     };
     assert_eq!(shown("p"), ["a", "\n\n", "b", "Look.", "call", "Then.", "call"]);
     assert_eq!(shown("q"), ["Look.", "call", "Then.", "call"]);
+}
+
+#[test]
+fn phases_of_texts_are_replayed_whatever_is_truncated() {
+    let (commentary, answer) = (Some(MessagePhase::Commentary), Some(MessagePhase::FinalAnswer));
+    let phases = |round: &Round| {
+        let (items, _) = CallIds::default().replay(round, target("other", Wire::Responses));
+        let phases = items.into_iter().filter_map(|item| match item {
+            ReplyItem::Text { text, phase } => Some((text.len() < 10, phase)),
+            _ => None,
+        });
+        phases.collect::<Vec<_>>()
+    };
+    for (first, shown, brief) in [
+        (
+            "Look.".to_owned(),
+            vec![(true, commentary), (true, answer)],
+            vec![(true, commentary), (true, answer)],
+        ),
+        ("a".repeat(6_000), vec![(false, commentary), (true, answer)], vec![(false, answer)]),
+    ] {
+        let part = |start, phase| TextPart { calls_before: 0, reasoning_before: 0, start, phase };
+        let message = AssistantMessage {
+            text: format!("{first}\n\nDone."),
+            text_parts: vec![part(0, commentary), part(first.len(), answer)],
+            ..AssistantMessage::default()
+        };
+        let round = Round { message, calls: vec![called("c1", "1")], ..Round::default() };
+        assert_eq!((phases(&round), phases(&round.brief())), (shown, brief));
+    }
 }
 
 #[test]
@@ -245,7 +280,7 @@ fn reply_items_keep_order_and_reasoning_goes_to_its_author() {
         |round: &Round, provider| CallIds::default().replay(round, target(provider, Wire::Responses)).0;
     let names = |items: Vec<ReplyItem>| -> Vec<String> {
         let name = |item| match item {
-            ReplyItem::Text(text) => text,
+            ReplyItem::Text { text, .. } => text,
             ReplyItem::Reasoning(reasoning) => reasoning.id,
             ReplyItem::Hosted(call) => call.item["id"].as_str().unwrap().to_owned(),
             ReplyItem::Call(call) => call.call_id,

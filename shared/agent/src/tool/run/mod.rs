@@ -5,19 +5,25 @@
 
 use std::{pin::pin, time::Duration};
 
-use contracts::response::{ToolOutcome, ToolResult};
+use contracts::{
+    gen_ai,
+    response::{ToolOutcome, ToolResult},
+};
 use futures::{
     StreamExt,
     future::{Either, select},
     stream,
 };
 
+use serde_json::Value;
 use tracing::{Instrument, Span, field::Empty};
 
 use super::{
     Definition, Effect, ExecutedBy, Limits, Registry, ToolError, ToolInput, ToolSuccess, TurnFacts,
     arguments::{self, ArgumentError},
+    remote::RemoteTool,
     routing::client_call_error,
+    schema::Schema,
 };
 use crate::model::{FunctionCall, ToolOutput};
 use crate::{text::truncate, tool::timer::Timer};
@@ -75,16 +81,70 @@ impl ExecutedCall {
     }
 }
 
+/// The tools that a turn offers, as it stores them, and the code of the built-in ones.
+#[derive(Debug, Clone, Copy)]
+pub struct OfferedTools<'a> {
+    /// The built-in tools.
+    pub registry: &'a Registry,
+    /// The definitions that the model gets.
+    pub definitions: &'a [Definition],
+    /// The remote ones among them.
+    pub remote: &'a [RemoteTool],
+}
+
+/// A call of a remote tool that may be sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ValidRemoteCall<'a> {
+    /// Its place among the server's calls of the reply.
+    pub at: usize,
+    /// The tool.
+    pub tool: &'a RemoteTool,
+    /// The arguments, which match the tool's schema.
+    pub arguments: Value,
+}
+
+/// Runs valid calls of remote tools.
+pub trait RemoteRunner: Sync {
+    /// Runs a call to its end, and limits its time itself.
+    fn run(&self, call: ValidRemoteCall<'_>) -> impl Future<Output = Result<ToolSuccess, ToolError>> + Send;
+}
+
+impl<'a> OfferedTools<'a> {
+    /// Returns the calls of remote tools that may be sent: within the limit, and with valid arguments.
+    #[must_use]
+    pub fn remote_calls(&self, calls: &[FunctionCall], limits: &Limits) -> Vec<ValidRemoteCall<'a>> {
+        let valid = |(at, call): (usize, &FunctionCall)| {
+            let tool = self.remote_tool(&call.name)?;
+            let arguments = remote_arguments(tool, call, limits).ok()?;
+            Some(ValidRemoteCall { at, tool, arguments })
+        };
+        calls.iter().enumerate().take(limits.calls).filter_map(valid).collect()
+    }
+
+    /// Returns the remote tool of this name. A client's tool of the same name hides it.
+    fn remote_tool(&self, name: &str) -> Option<&'a RemoteTool> {
+        let offered = self.definitions.iter().find(|tool| tool.name == name)?;
+        let is_server = offered.executed_by == ExecutedBy::Server;
+        self.remote.iter().find(|tool| is_server && tool.definition.name == name)
+    }
+}
+
+/// Parses the arguments of a remote tool's call. Its schema is the stored one, which the model got.
+fn remote_arguments(tool: &RemoteTool, call: &FunctionCall, limits: &Limits) -> Result<Value, CallError> {
+    let schema = Schema::compile(&tool.definition.parameters).map_err(|_| CallError::Unregistered)?;
+    Ok(arguments::parse(&call.arguments, &schema, limits.argument_bytes)?)
+}
+
 /// Runs the calls of tools that the turn offers, and returns an outcome for each call in order.
 pub async fn run_calls<W: Timer>(
-    registry: &Registry,
-    offered: &[Definition],
+    tools: &OfferedTools<'_>,
     calls: &[FunctionCall],
     facts: &TurnFacts,
     limits: &Limits,
     timer: &W,
+    remote: &impl RemoteRunner,
 ) -> Vec<ExecutedCall> {
-    let runner = Runner { registry, offered, facts, limits, timer };
+    let runner = Runner { tools, facts, limits, timer, remote };
     let runs: Vec<_> = calls.iter().enumerate().map(|(at, call)| runner.answer(at, call)).collect();
     stream::iter(runs).buffered(limits.parallel.get()).collect().await
 }
@@ -94,12 +154,12 @@ pub async fn run_calls<W: Timer>(
 fn tool_span(call: &FunctionCall) -> Span {
     tracing::error_span!(
         "tool",
-        otel.name = format!("execute_tool {}", call.name),
+        otel.name = format!("{} {}", gen_ai::EXECUTE_TOOL, call.name),
         otel.status_code = Empty,
-        gen_ai.operation.name = "execute_tool",
-        gen_ai.tool.name = call.name,
-        gen_ai.tool.call.id = call.call_id,
-        gen_ai.tool.r#type = "function",
+        { gen_ai::OPERATION_NAME } = gen_ai::EXECUTE_TOOL,
+        { gen_ai::TOOL_NAME } = call.name,
+        { gen_ai::TOOL_CALL_ID } = call.call_id,
+        { gen_ai::TOOL_TYPE } = gen_ai::FUNCTION,
     )
 }
 
@@ -123,19 +183,19 @@ enum CallError {
 }
 
 /// State that every call of a reply shares.
-struct Runner<'a, W> {
-    registry: &'a Registry,
-    offered: &'a [Definition],
+struct Runner<'a, W, R> {
+    tools: &'a OfferedTools<'a>,
     facts: &'a TurnFacts,
     limits: &'a Limits,
     timer: &'a W,
+    remote: &'a R,
 }
 
-impl<W: Timer> Runner<'_, W> {
+impl<W: Timer, R: RemoteRunner> Runner<'_, W, R> {
     async fn answer(&self, at: usize, call: &FunctionCall) -> ExecutedCall {
         let started = self.timer.monotonic();
         let result = if at < self.limits.calls {
-            self.run(call).await
+            self.run(at, call).await
         } else {
             Err(CallError::TooMany(self.limits.calls))
         };
@@ -150,18 +210,30 @@ impl<W: Timer> Runner<'_, W> {
         ExecutedCall { call: call.clone(), outcome, execution_ms, effects }
     }
 
-    async fn run(&self, call: &FunctionCall) -> Result<(String, Vec<Effect>), CallError> {
-        match self.offered.iter().find(|tool| tool.name == call.name) {
+    async fn run(&self, at: usize, call: &FunctionCall) -> Result<(String, Vec<Effect>), CallError> {
+        match self.tools.definitions.iter().find(|tool| tool.name == call.name) {
             None => return Err(CallError::NotOffered(self.names())),
             // A call of a client tool is here if the client can't answer it, or has reached its limit.
             Some(tool) if tool.executed_by == ExecutedBy::Client => {
-                let error = client_call_error(self.offered, call, self.limits);
+                let error = client_call_error(self.tools.definitions, call, self.limits);
                 return Err(error.map_or(CallError::TooMany(self.limits.calls), CallError::Arguments));
             }
             Some(_) => {}
         }
+        let produced = match self.tools.remote_tool(&call.name) {
+            Some(tool) => self.run_remote(at, tool, call).await?,
+            None => self.run_built_in(call).await?,
+        };
+        let json = produced.result.to_string();
+        if json.len() > self.limits.result_bytes {
+            return Err(CallError::TooLarge { size: json.len(), max: self.limits.result_bytes });
+        }
+        Ok((json, produced.effects))
+    }
+
+    async fn run_built_in(&self, call: &FunctionCall) -> Result<ToolSuccess, CallError> {
         // The list was stored with the turn; a redeploy since may have removed the tool.
-        let entry = self.registry.entry(&call.name).ok_or(CallError::Unregistered)?;
+        let entry = self.tools.registry.entry(&call.name).ok_or(CallError::Unregistered)?;
         // Use the schema of the current code, not the stored one: it is the one that the code supports.
         let schema = entry.schema().ok_or(CallError::Unregistered)?;
         let arguments = arguments::parse(&call.arguments, schema, self.limits.argument_bytes)?;
@@ -172,17 +244,26 @@ impl<W: Timer> Runner<'_, W> {
             Either::Left((produced, _)) => produced.map_err(CallError::from),
             Either::Right(_) => Err(CallError::TimedOut(self.limits.timeout)),
         };
-        let ToolSuccess { result, effects } =
-            produced.inspect_err(|_| _ = span.record("otel.status_code", "ERROR"))?;
-        let json = result.to_string();
-        if json.len() > self.limits.result_bytes {
-            return Err(CallError::TooLarge { size: json.len(), max: self.limits.result_bytes });
-        }
-        Ok((json, effects))
+        produced.inspect_err(|_| _ = span.record("otel.status_code", "ERROR"))
+    }
+
+    /// Runs a call of a remote tool. Its runner limits the time: a call that was sent can't be stopped, so dropping it
+    /// would lose its result.
+    async fn run_remote(
+        &self,
+        at: usize,
+        tool: &RemoteTool,
+        call: &FunctionCall,
+    ) -> Result<ToolSuccess, CallError> {
+        let arguments = remote_arguments(tool, call, self.limits)?;
+        let span = tool_span(call);
+        let running = self.remote.run(ValidRemoteCall { at, tool, arguments });
+        let produced = running.instrument(span.clone()).await;
+        Ok(produced.inspect_err(|_| _ = span.record("otel.status_code", "ERROR"))?)
     }
 
     fn names(&self) -> String {
-        let names: Vec<&str> = self.offered.iter().map(|tool| tool.name.as_str()).collect();
+        let names: Vec<&str> = self.tools.definitions.iter().map(|tool| tool.name.as_str()).collect();
         names.join(", ")
     }
 }

@@ -10,6 +10,7 @@ use super::*;
 use crate::tool::{
     AGENT_CHANGE_MODE, ServerTool, built_in,
     fake_tool::{Behaviour, FakeTool, yield_once},
+    remote::EffectClass,
     select_tools,
 };
 
@@ -50,7 +51,31 @@ fn registry(scripted: Vec<FakeTool>) -> Registry {
 
 fn run(registry: &Registry, calls: &[FunctionCall], limits: &Limits) -> Vec<ExecutedCall> {
     let offered = select_tools(registry, [], registry.names(), 0).tools;
-    drive(run_calls(registry, &offered, calls, &TurnFacts::default(), limits, &PollTimer))
+    run_offered(registry, &offered, calls, limits)
+}
+
+fn run_offered(
+    registry: &Registry,
+    definitions: &[Definition],
+    calls: &[FunctionCall],
+    limits: &Limits,
+) -> Vec<ExecutedCall> {
+    let tools = OfferedTools { registry, definitions, remote: &[] };
+    drive(run_calls(&tools, calls, &TurnFacts::default(), limits, &PollTimer, &Target::default()))
+}
+
+/// Answers remote calls with their arguments, and fails those of `refuses`.
+#[derive(Default)]
+struct Target(std::sync::Mutex<Vec<usize>>);
+
+impl RemoteRunner for Target {
+    async fn run(&self, call: ValidRemoteCall<'_>) -> Result<ToolSuccess, ToolError> {
+        self.0.lock().unwrap().push(call.at);
+        match call.tool.definition.name.as_str() {
+            "refuses" => Err(ToolError::Refused("No.".to_owned())),
+            _ => Ok(ToolSuccess::from(call.arguments)),
+        }
+    }
 }
 
 fn error(executed: &ExecutedCall) -> &str {
@@ -118,8 +143,7 @@ fn tool_that_is_not_offered_is_not_run() {
     let registry = registry(vec![echo]);
     let offered = select_tools(&registry, [], [], 0).tools;
     let calls = [call("1", "echo", r#"{"n":1}"#)];
-    let executed =
-        drive(run_calls(&registry, &offered, &calls, &TurnFacts::default(), &Limits::default(), &PollTimer));
+    let executed = run_offered(&registry, &offered, &calls, &Limits::default());
     assert_eq!(
         error(&executed[0]),
         format!("There is no such tool in this turn. There are: {AGENT_CHANGE_MODE}.")
@@ -128,12 +152,47 @@ fn tool_that_is_not_offered_is_not_run() {
 }
 
 #[test]
+fn remote_calls_run_beside_built_in_ones_in_the_model_s_order() {
+    let remote = |name: &str| RemoteTool {
+        definition: FakeTool::named(name).definition,
+        connection: "shop".to_owned(),
+        revision: 1,
+        class: EffectClass::Read,
+        target: Value::Null,
+    };
+    let registry = registry(vec![FakeTool::named("echo")]);
+    let mut definitions = select_tools(&registry, [], registry.names(), 0).tools;
+    let tools = [remote("get"), remote("refuses"), remote("hidden")];
+    definitions.extend(tools[..2].iter().map(|tool| tool.definition.clone()));
+    let clients = Definition { executed_by: ExecutedBy::Client, ..tools[2].definition.clone() };
+    definitions.push(clients);
+    let offered = OfferedTools { registry: &registry, definitions: &definitions, remote: &tools };
+    let calls = [
+        call("1", "get", r#"{"n":1}"#),
+        call("2", "echo", r#"{"n":2}"#),
+        call("3", "get", r#"{"n":-1}"#),
+        call("4", "refuses", r#"{"n":4}"#),
+        call("5", "hidden", r#"{"n":"x"}"#),
+        call("6", "get", r#"{"n":6}"#),
+    ];
+    let (limits, target) = (Limits { calls: 5, ..Limits::default() }, Target::default());
+    let valid: Vec<usize> = offered.remote_calls(&calls, &limits).iter().map(|call| call.at).collect();
+    let executed = drive(run_calls(&offered, &calls, &TurnFacts::default(), &limits, &PollTimer, &target));
+    assert_eq!(executed.iter().map(|executed| executed.call.clone()).collect::<Vec<_>>(), calls);
+    assert_eq!(executed[0].outcome, ToolOutcome::ResultJson(r#"{"n":1}"#.to_owned()));
+    assert_eq!(executed[1].outcome, ToolOutcome::ResultJson(r#"{"n":2}"#.to_owned()));
+    assert!(error(&executed[2]).contains("`/n`"));
+    assert_eq!(error(&executed[3]), "No.");
+    assert!(error(&executed[5]).contains("at most 5 calls"));
+    assert_eq!((valid.clone(), target.0.into_inner().unwrap()), (vec![0, 3], valid));
+}
+
+#[test]
 fn removed_tool_is_reported() {
     let offered = select_tools(&registry(vec![FakeTool::named("old")]), [], ["old"], 0).tools;
     let calls = [call("1", "old", r#"{"n":1}"#)];
     let now = registry(vec![]);
-    let executed =
-        drive(run_calls(&now, &offered, &calls, &TurnFacts::default(), &Limits::default(), &PollTimer));
+    let executed = run_offered(&now, &offered, &calls, &Limits::default());
     assert!(error(&executed[0]).contains("no longer available"));
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{AGENT_CHANGE_MODE, Definition, ExecutedBy, Registry};
+use super::{AGENT_CHANGE_MODE, Definition, ExecutedBy, Registry, remote::RemoteTool};
 use crate::model::Tool;
 
 /// The maximum number of tools in a request; providers reject more.
@@ -84,6 +84,29 @@ pub fn select_tools<'a>(
     selection.dropped.extend(excess.into_iter().map(|tool| DroppedTool::TooMany(tool.name)));
     selection.tools.extend(registry.get(AGENT_CHANGE_MODE).map(|tool| tool.definition().clone()));
     selection
+}
+
+/// Adds remote tools to a turn's tools, and returns those that were added. A name that the turn has already stays with its
+/// tool, so that no connection can take the place of another tool.
+pub fn add_remote_tools<'a>(
+    selection: &mut ToolSelection,
+    remote: impl IntoIterator<Item = &'a RemoteTool>,
+    hosted: usize,
+) -> Vec<RemoteTool> {
+    let capacity = MAX_TOOLS.saturating_sub(hosted);
+    let mut added = Vec::new();
+    for tool in remote {
+        let name = &tool.definition.name;
+        if selection.tools.iter().any(|other| other.name == *name) {
+            selection.dropped.push(DroppedTool::Duplicate(name.clone()));
+        } else if selection.tools.len() >= capacity {
+            selection.dropped.push(DroppedTool::TooMany(name.clone()));
+        } else {
+            selection.tools.push(tool.definition.clone());
+            added.push(tool.clone());
+        }
+    }
+    added
 }
 
 /// Returns the tools as a model call carries them. The usage text of a client tool is appended to its description;

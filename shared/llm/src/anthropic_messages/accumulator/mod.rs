@@ -112,7 +112,7 @@ impl Accumulator {
         match member("type") {
             "text" => self.reply.text.push((index, 0), member("text"), observer),
             "thinking" => {
-                self.reply.text.mark_piece(member("thinking"), observer);
+                self.reply.text.push_reasoning((index, 0), member("thinking"), observer);
                 self.reply.blocks.push_thinking(index, member("thinking"))?;
                 self.reply.blocks.push_signature(index, member("signature"))
             }
@@ -142,7 +142,7 @@ impl Accumulator {
                 self.reply.blocks.push_input(index, &input)
             }
             "thinking_delta" => {
-                self.reply.text.mark_piece(member("thinking"), observer);
+                self.reply.text.push_reasoning((index, 0), member("thinking"), observer);
                 self.reply.blocks.push_thinking(index, member("thinking"))
             }
             "signature_delta" => self.reply.blocks.push_signature(index, member("signature")),

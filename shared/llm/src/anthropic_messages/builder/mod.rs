@@ -17,6 +17,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use contracts::response::ToolOutcome;
 
 use crate::anthropic_messages::request as wire;
+use crate::block_reply::SUMMARIZED;
 use crate::prompt;
 
 /// The most tokens of a reply if the context sets no limit, which the API requires: no model in use allows fewer.
@@ -31,17 +32,19 @@ pub fn build(request: &Request, send_identifiers: bool) -> wire::Request<'_> {
         system.extend(prompt::system_parts(base, parts).filter_map(prompt::non_blank).map(text));
         messages.extend(history.iter().filter_map(history_message));
     }
-    system.extend(settings.text_format.as_ref().and_then(prompt::format_instruction).map(text));
+    system.extend(prompt::format_instruction(settings).map(text));
     messages.push(user_message(&request.message));
     add_cache_points(&mut system, &mut messages);
     let config = output_config(settings);
+    let must_call = request.tool_choice.is_some() || settings.requires_tool;
     wire::Request {
         model: &request.model,
         max_tokens: settings.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
         temperature: settings.temperature,
         top_p: settings.top_p,
+        stop_sequences: &settings.stop,
         // Thinking can't be combined with a tool that must be called.
-        thinking: settings.reasoning_effort.map(thinking).filter(|_| request.tool_choice.is_none()),
+        thinking: thinking(settings).filter(|_| !must_call),
         output_config: (config != wire::OutputConfig::default()).then_some(config),
         service_tier: settings.service_tier.and_then(service_tier),
         metadata: identifiers.map(|ids| wire::Metadata { user_id: &ids.user }),
@@ -56,17 +59,22 @@ pub fn build(request: &Request, send_identifiers: bool) -> wire::Request<'_> {
 /// Returns the names of the settings that the API has no member for. They are not sent.
 pub fn omitted_settings(settings: &ModelSettings) -> impl Iterator<Item = &'static str> {
     let has_no_tier = settings.service_tier.is_some_and(|tier| service_tier(tier).is_none());
-    let omitted = [("Verbosity", settings.verbosity.is_some()), ("ServiceTier", has_no_tier)];
+    let is_thinking = matches!(thinking(settings), Some(wire::Thinking::Adaptive { .. }));
+    let omitted = [
+        ("Verbosity", settings.verbosity.is_some()),
+        ("ServiceTier", has_no_tier),
+        ("ReasoningSummary", settings.reasoning_summary.is_some() && !is_thinking),
+    ];
     omitted.into_iter().filter_map(|(name, is_omitted)| is_omitted.then_some(name))
 }
 
-fn thinking(effort: Effort) -> wire::Thinking {
-    match effort {
+fn thinking(settings: &ModelSettings) -> Option<wire::Thinking> {
+    Some(match settings.reasoning_effort? {
         Effort::None => wire::Thinking::Disabled,
         Effort::Minimal | Effort::Low | Effort::Medium | Effort::High | Effort::Xhigh | Effort::Max => {
-            wire::Thinking::Adaptive
+            wire::Thinking::Adaptive { display: settings.reasoning_summary.map(|_| SUMMARIZED) }
         }
-    }
+    })
 }
 
 fn output_config(settings: &ModelSettings) -> wire::OutputConfig<'_> {
@@ -105,6 +113,9 @@ fn tool_choice(request: &Request) -> Option<wire::ToolChoice<'_>> {
     match request.tool_choice.as_deref() {
         Some(name) => {
             Some(wire::ToolChoice::Tool { name, disable_parallel_tool_use: one_at_a_time.then_some(true) })
+        }
+        None if request.settings.requires_tool => {
+            Some(wire::ToolChoice::Any { disable_parallel_tool_use: one_at_a_time.then_some(true) })
         }
         None => one_at_a_time.then_some(wire::ToolChoice::Auto { disable_parallel_tool_use: true }),
     }

@@ -1,4 +1,4 @@
-use agent::model::model_settings::{TextFormat, Verbosity};
+use agent::model::model_settings::{ReasoningSummary, TextFormat, Verbosity};
 use agent::model::{FunctionCall, Identifiers, Instruction, Reasoning, ReplyItem, Tool};
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ fn tool_round_keeps_thinking_with_its_signature() {
         thought(THINKING, vec![json!({ "type": "thinking", "thinking": "Hm." })]),
         thought(REDACTED_THINKING, Vec::new()),
         thought("rs_1", Vec::new()),
-        ReplyItem::Text(" ".to_owned()),
+        ReplyItem::text(" "),
         ReplyItem::Call(call("call_1")),
     ]);
     let failed = results("call_1", ToolOutcome::ErrorMessage("Gone.".to_owned()));
@@ -124,6 +124,7 @@ fn settings_have_their_counterparts() {
         temperature: Some(0.5),
         max_output_tokens: Some(99),
         reasoning_effort: Some(Effort::Minimal),
+        reasoning_summary: Some(ReasoningSummary::Auto),
         text_format: Some(format(true)),
         service_tier: Some(ServiceTier::Default),
         parallel_tool_calls: Some(false),
@@ -133,7 +134,7 @@ fn settings_have_their_counterparts() {
     for (member, expected) in [
         ("temperature", json!(0.5)),
         ("max_tokens", json!(99)),
-        ("thinking", json!({ "type": "adaptive" })),
+        ("thinking", json!({ "type": "adaptive", "display": "summarized" })),
         (
             "output_config",
             json!({ "effort": "low", "format": { "type": "json_schema", "schema": { "type": "object" } } }),
@@ -165,9 +166,11 @@ fn settings_without_a_counterpart_are_named() {
     let settings = ModelSettings {
         verbosity: Some(Verbosity::Low),
         service_tier: Some(ServiceTier::Flex),
+        reasoning_summary: Some(ReasoningSummary::Auto),
         ..ModelSettings::default()
     };
-    assert_eq!(omitted_settings(&settings).collect::<Vec<_>>(), ["Verbosity", "ServiceTier"]);
+    let omitted: Vec<&str> = omitted_settings(&settings).collect();
+    assert_eq!(omitted, ["Verbosity", "ServiceTier", "ReasoningSummary"]);
 }
 
 #[test]

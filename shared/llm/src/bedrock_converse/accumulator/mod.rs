@@ -144,7 +144,7 @@ impl Accumulator {
             return blocks.push_input(index, &input);
         }
         if let Some(thinking) = member("/delta/reasoningContent/text") {
-            output.mark_piece(thinking, observer);
+            output.push_reasoning((index, 0), thinking, observer);
             return blocks.push_thinking(index, thinking);
         }
         if let Some(signature) = member("/delta/reasoningContent/signature") {

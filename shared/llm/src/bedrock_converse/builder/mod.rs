@@ -12,7 +12,7 @@ mod reply;
 
 use std::borrow::Cow;
 
-use agent::model::model_settings::{ModelSettings, ServiceTier, TextFormat};
+use agent::model::model_settings::{Effort, ModelSettings, ServiceTier, TextFormat};
 use agent::model::{Attachment, Chain, HistoryItem, Message, Request, ToolOutput};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use contracts::response::ToolOutcome;
@@ -39,12 +39,13 @@ pub fn build(request: &Request, send_identifiers: bool) -> wire::Request<'_> {
             .extend(prompt::system_parts(system, parts).filter_map(prompt::non_blank).map(text));
         history.iter().for_each(|item| conversation.push_history_item(item));
     }
-    conversation.system.extend(settings.text_format.as_ref().and_then(prompt::format_instruction).map(text));
+    conversation.system.extend(prompt::format_instruction(settings).map(text));
     conversation.push_user_message(&request.message);
     conversation.add_cache_points();
     let Conversation { family, system, messages, names: _ } = conversation;
     // Thinking can't be combined with a tool that must be called.
-    let effort = settings.reasoning_effort.filter(|_| request.tool_choice.is_none());
+    let must_call = request.tool_choice.is_some() || settings.requires_tool;
+    let effort = settings.reasoning_effort.filter(|_| !must_call);
     wire::Request {
         messages,
         system,
@@ -52,6 +53,7 @@ pub fn build(request: &Request, send_identifiers: bool) -> wire::Request<'_> {
             max_tokens: settings.max_output_tokens,
             temperature: settings.temperature,
             top_p: settings.top_p,
+            stop_sequences: &settings.stop,
         },
         tool_config: tool_config(request),
         guardrail_config: settings.guardrail.as_ref().map(|guardrail| wire::GuardrailConfig {
@@ -59,7 +61,8 @@ pub fn build(request: &Request, send_identifiers: bool) -> wire::Request<'_> {
             guardrail_version: &guardrail.version,
             stream_processing_mode: "sync",
         }),
-        additional_model_request_fields: effort.and_then(|effort| family.reasoning(effort)),
+        additional_model_request_fields: effort
+            .and_then(|effort| family.reasoning(effort, settings.reasoning_summary.is_some())),
         request_metadata: identifiers
             .map(|ids| wire::RequestMetadata { session: &ids.session, user: &ids.user }),
         service_tier: settings.service_tier.and_then(service_tier),
@@ -72,12 +75,22 @@ pub fn build(request: &Request, send_identifiers: bool) -> wire::Request<'_> {
 
 /// Returns the names of the settings that the API has no member for. They are not sent.
 pub fn omitted_settings(request: &Request) -> impl Iterator<Item = &'static str> {
-    let ModelSettings { reasoning_effort, verbosity, service_tier, parallel_tool_calls, .. } =
-        request.settings;
-    let has_no_effort = reasoning_effort.is_some() && Family::of(&request.model) == Family::Other;
+    let ModelSettings {
+        reasoning_effort,
+        reasoning_summary,
+        verbosity,
+        service_tier,
+        parallel_tool_calls,
+        ..
+    } = request.settings;
+    let family = Family::of(&request.model);
+    let has_no_effort = reasoning_effort.is_some() && family == Family::Other;
+    // The other families show their reasoning unasked.
+    let is_hidden = family == Family::Claude && reasoning_effort.is_none_or(|effort| effort == Effort::None);
     let omitted = [
         ("Verbosity", verbosity.is_some()),
         ("ReasoningEffort", has_no_effort),
+        ("ReasoningSummary", reasoning_summary.is_some() && is_hidden),
         ("ServiceTier", service_tier == Some(ServiceTier::Scale)),
         ("ParallelToolCalls", parallel_tool_calls == Some(false)),
     ];
@@ -112,7 +125,8 @@ fn tool_config(request: &Request) -> Option<wire::ToolConfig<'_>> {
             strict: tool.strict,
         })
     });
-    let tool_choice = request.tool_choice.as_deref().map(|name| wire::ToolChoice::Tool { name });
+    let required = request.settings.requires_tool.then_some(wire::ToolChoice::Any {});
+    let tool_choice = request.tool_choice.as_deref().map(|name| wire::ToolChoice::Tool { name }).or(required);
     (!request.tools.is_empty()).then(|| wire::ToolConfig { tools: tools.collect(), tool_choice })
 }
 

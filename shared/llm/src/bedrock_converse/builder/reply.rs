@@ -13,7 +13,7 @@ use crate::tool_calls::input_object;
 /// text that isn't between two blocks of thinking.
 pub(super) fn blocks(items: &[ReplyItem]) -> impl Iterator<Item = Content<'_>> {
     items.iter().enumerate().filter_map(|(at, item)| match item {
-        ReplyItem::Text(text) => (prompt::non_blank(text).is_some() || separates_reasoning(items, at))
+        ReplyItem::Text { text, .. } => (prompt::non_blank(text).is_some() || separates_reasoning(items, at))
             .then_some(Content::Text(Cow::Borrowed(text))),
         ReplyItem::Reasoning(reasoning) => reasoning_content(reasoning).map(Content::ReasoningContent),
         ReplyItem::Hosted(_) => None,

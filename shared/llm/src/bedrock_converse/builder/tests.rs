@@ -1,4 +1,4 @@
-use agent::model::model_settings::{Effort, Guardrail, Verbosity};
+use agent::model::model_settings::{Effort, Guardrail, ReasoningSummary, Verbosity};
 use agent::model::{FunctionCall, Identifiers, Instruction, Reasoning, ReplyItem, Tool};
 use serde_json::{Value, json};
 
@@ -82,7 +82,7 @@ fn tool_round_keeps_signed_reasoning() {
         thought(REDACTED_THINKING, "ZW5j"),
         thought(THINKING, ""),
         thought("rs_1", "other"),
-        ReplyItem::Text(" ".to_owned()),
+        ReplyItem::text(" "),
         ReplyItem::Call(call("call_1")),
     ]);
     let failed = results("call_1", ToolOutcome::ErrorMessage("Gone.".to_owned()));
@@ -107,7 +107,7 @@ fn tool_round_keeps_signed_reasoning() {
 
 #[test]
 fn messages_of_one_role_are_joined_and_empty_ones_left_out() {
-    let nothing = HistoryItem::Reply(vec![ReplyItem::Text(" ".to_owned())]);
+    let nothing = HistoryItem::Reply(vec![ReplyItem::text(" ")]);
     let history = vec![HistoryItem::Message(user("One.")), nothing];
     let sent = body(&request(history, user("Two.")))["messages"].clone();
     assert_eq!(sent.as_array().unwrap().len(), 1);
@@ -187,6 +187,14 @@ fn effort_is_a_member_of_each_family() {
         sent("openai.gpt-oss-20b-1:0", Effort::Minimal),
         (json!({ "reasoning_effort": "low" }), Vec::new())
     );
+    let mut summarized = request(Vec::new(), user("Hello."));
+    (summarized.model, summarized.settings.reasoning_summary) =
+        (CLAUDE.to_owned(), Some(ReasoningSummary::Auto));
+    assert_eq!(omitted_settings(&summarized).collect::<Vec<_>>(), ["ReasoningSummary"]);
+    summarized.settings.reasoning_effort = Some(Effort::Low);
+    assert_eq!(omitted_settings(&summarized).count(), 0);
+    let thinking = &body(&summarized)["additionalModelRequestFields"]["thinking"];
+    assert_eq!(thinking, &json!({ "type": "adaptive", "display": "summarized" }));
     assert_eq!(sent("meta.llama4", Effort::Low), (Value::Null, vec!["ReasoningEffort"]));
     assert_eq!(sent(CLAUDE, Effort::None), (Value::Null, Vec::new()));
 }
@@ -214,7 +222,7 @@ fn images_and_documents_are_bytes_with_a_format() {
     };
     let image = Attachment::Image { media_type: "image/png".to_owned(), bytes: bytes() };
     let earlier = HistoryItem::Message(Message { attachments: vec![pdf()], ..user("Read.") });
-    let reply = HistoryItem::Reply(vec![ReplyItem::Text("Yes.".to_owned())]);
+    let reply = HistoryItem::Reply(vec![ReplyItem::text("Yes.")]);
     let message = Message { attachments: vec![image, pdf()], ..user("Again.") };
     let sent = body(&request(vec![earlier, reply], message))["messages"].clone();
     let source = json!({ "bytes": "Ynl0ZXM=" });

@@ -72,6 +72,8 @@ impl CallPieces {
                 piece.index.is_some() && partial.index.is_some_and(|at| Some(at) != piece.index);
             let is_same = !has_other_id && !has_other_name && !has_other_index;
             return match piece.name {
+                // A call without a name, which is answered too.
+                None if has_other_id && has_other_index => Position::Starts,
                 None if arguments.is_empty() && !has_other_id => Position::Continues(at),
                 None if arguments.is_empty() || arguments == before => Position::Repeats,
                 // Some servers send an empty object before the arguments.
@@ -100,7 +102,10 @@ impl CallPieces {
         let named = find(&|partial| has_id(partial) && has_index(partial))
             .or_else(|| find(&has_id))
             .or_else(|| find(&has_index));
-        let is_open = self.calls.get(newest).is_some_and(|partial| !partial.nesting.is_complete());
+        // With a name and an id of its own, it is another call, also after arguments that are no object.
+        let is_open = self.calls.get(newest).is_some_and(|partial| {
+            !partial.nesting.is_complete() && (partial.has_odd_ids || !partial.has_other_id(piece))
+        });
         let can_start = piece.arguments.trim().is_empty() || piece.arguments.trim_start().starts_with('{');
         // A piece without a name starts no call, and neither does the rest of an object.
         let is_rest = piece.index.is_none() || piece.name.is_none() || is_open && !can_start;

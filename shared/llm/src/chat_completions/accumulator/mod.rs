@@ -18,6 +18,9 @@ use crate::{failure, json, wire_capture};
 
 use calls::CallPieces;
 
+/// The place of the reasoning.
+const REASONING: (u32, u32) = (0, 0);
+
 /// The places of text and refusal, which are separate segments.
 const TEXT: (u32, u32) = (0, 0);
 const REFUSAL: (u32, u32) = (0, 1);
@@ -81,7 +84,7 @@ impl Accumulate for Accumulator {
         self.text.push(TEXT, &chunk.content, observer)?;
         self.text.push(REFUSAL, &chunk.refusal, observer)?;
         if let Some((member, piece)) = chunk.reasoning {
-            self.text.mark_piece(&piece, observer);
+            self.text.push_reasoning(REASONING, &piece, observer);
             self.push_reasoning(member, &piece)?;
         }
         for piece in chunk.calls {

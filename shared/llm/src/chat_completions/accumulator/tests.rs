@@ -86,6 +86,36 @@ fn parallel_calls_are_told_apart_without_indices_and_ids() {
 }
 
 #[test]
+fn calls_without_arguments_or_names_are_not_joined_with_others() {
+    let call = |id: &str, name: &str, arguments: &str| json!({ "id": id, "function": { "name": name, "arguments": arguments } });
+    let all = [
+        call("a", "look", ""),
+        call("b", "look", "{\"at\":1}"),
+        call("c", "", "{\"at\":1}"),
+        call("d", "look", "[1]"),
+        call("e", "look", "null"),
+    ];
+    let message = json!({ "message": { "tool_calls": all }, "finish_reason": "tool_calls" });
+    let (reply, ..) = read(&[json!({ "choices": [message] })], true);
+    let expected = [
+        ("a", "look", "{}"),
+        ("b", "look", "{\"at\":1}"),
+        ("c", "", "{\"at\":1}"),
+        ("d", "look", "[1]"),
+        ("e", "look", "null"),
+    ];
+    assert_eq!(calls(&reply.unwrap()), expected);
+    let nameless = [
+        piece(0, Some("a"), Some("look"), "{}"),
+        piece(1, Some("b"), None, ""),
+        piece(1, None, None, "{}"),
+        finish("tool_calls"),
+    ];
+    let (reply, ..) = read(&nameless, true);
+    assert_eq!(calls(&reply.unwrap()), [("a", "look", "{}"), ("b", "", "{}")]);
+}
+
+#[test]
 fn signature_of_a_call_is_kept_at_its_place() {
     let mut signed = piece(1, Some("b"), Some("look"), "{}");
     signed["choices"][0]["delta"]["tool_calls"][0]["extra_content"] =

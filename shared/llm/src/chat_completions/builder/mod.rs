@@ -8,6 +8,7 @@
 
 use std::borrow::Cow;
 
+use agent::model::model_settings::ModelSettings;
 use agent::model::{Attachment, Chain, HistoryItem, Message, ReplyItem, Request};
 
 use crate::chat_completions::request as wire;
@@ -43,14 +44,8 @@ pub fn build(request: &Request, send_identifiers: bool) -> wire::Request<'_> {
         max_tokens: settings.max_output_tokens,
         reasoning_effort: settings.reasoning_effort,
         verbosity: settings.verbosity,
-        response_format: settings.text_format.as_ref().map(|format| wire::ResponseFormat {
-            json_schema: wire::JsonSchema {
-                name: &format.name,
-                description: format.description.as_deref(),
-                schema: &format.schema,
-                strict: format.strict,
-            },
-        }),
+        stop: &settings.stop,
+        response_format: response_format(settings),
         service_tier: settings.service_tier,
         // Refused without tools.
         parallel_tool_calls: settings.parallel_tool_calls.filter(|_| !request.tools.is_empty()),
@@ -60,11 +55,26 @@ pub fn build(request: &Request, send_identifiers: bool) -> wire::Request<'_> {
         stream_options: Some(wire::StreamOptions { include_usage: true }),
         tools: request.tools.iter().map(tool).collect(),
         messages,
-        tool_choice: request
-            .tool_choice
-            .as_deref()
-            .map(|name| wire::ToolChoice { function: wire::FunctionName { name } }),
+        tool_choice: tool_choice(request),
     }
+}
+
+fn response_format(settings: &ModelSettings) -> Option<wire::ResponseFormat<'_>> {
+    let schema = settings.text_format.as_ref().map(|format| wire::ResponseFormat::JsonSchema {
+        json_schema: wire::JsonSchema {
+            name: &format.name,
+            description: format.description.as_deref(),
+            schema: &format.schema,
+            strict: format.strict,
+        },
+    });
+    schema.or(settings.json_object.then_some(wire::ResponseFormat::JsonObject))
+}
+
+fn tool_choice(request: &Request) -> Option<wire::ToolChoice<'_>> {
+    let required = request.settings.requires_tool.then_some(wire::ToolChoice::Required("required"));
+    let function = |name| wire::FunctionChoice { function: wire::FunctionName { name } };
+    request.tool_choice.as_deref().map(|name| wire::ToolChoice::Function(function(name))).or(required)
 }
 
 /// A renderer of earlier replies.
@@ -93,7 +103,7 @@ impl Renderer {
         let mut signature = None;
         for item in items {
             match item {
-                ReplyItem::Text(text) => {
+                ReplyItem::Text { text, .. } => {
                     assistant.content = Some(match assistant.content.take() {
                         None => Cow::Borrowed(text),
                         Some(earlier) => Cow::Owned(format!("{earlier}\n\n{text}")),

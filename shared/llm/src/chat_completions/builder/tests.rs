@@ -101,8 +101,7 @@ fn request_has_only_common_members_unless_the_context_sets_others() {
 
 #[test]
 fn tool_round_has_native_messages_and_no_user_message_after_it() {
-    let reply =
-        HistoryItem::Reply(vec![ReplyItem::Text("Looking.".to_owned()), ReplyItem::Call(call("a1B2c3D4e"))]);
+    let reply = HistoryItem::Reply(vec![ReplyItem::text("Looking."), ReplyItem::Call(call("a1B2c3D4e"))]);
     let mut results = results("a1B2c3D4e");
     let history = vec![HistoryItem::Message(user("Look.")), reply];
     let sent = body(&request(history.clone(), results.clone()))["messages"].clone();

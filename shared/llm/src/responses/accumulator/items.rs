@@ -41,7 +41,7 @@ pub(super) fn text_parts(items: &[Item], text: &str) -> Vec<TextPart> {
                 if !text.get(start..).is_some_and(|rest| rest.starts_with(&written)) {
                     return Vec::new();
                 }
-                parts.push(TextPart { calls_before, reasoning_before, start });
+                parts.push(TextPart { calls_before, reasoning_before, start, phase: message.phase });
                 end += written.len();
             }
             Item::Hosted(_) | Item::Other => {}

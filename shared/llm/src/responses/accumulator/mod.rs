@@ -95,6 +95,13 @@ impl Accumulate for Accumulator {
                 self.text.mark_output(observer);
                 self.items.set_arguments(&delta)?;
             }
+            Event::ReasoningDelta(delta) => {
+                self.text.push_reasoning(delta.reasoning_place(), &delta.delta, observer);
+            }
+            // The deltas had it, unless the server sent none.
+            Event::ReasoningDone(delta) if !self.text.has_reasoning(delta.reasoning_place()) => {
+                self.text.push_reasoning(delta.reasoning_place(), &delta.text, observer);
+            }
             Event::OutputDelta(delta) => self.text.mark_piece(&delta.delta, observer),
             Event::ItemDone { output_index, item } => {
                 self.text.mark_output(observer);
@@ -107,7 +114,7 @@ impl Accumulate for Accumulator {
                 record_terminal(data, None, observer);
                 return Err(self.fail(Some(error)));
             }
-            Event::Other => {}
+            Event::ReasoningDone(_) | Event::Other => {}
         }
         Ok(Progress::Pending)
     }

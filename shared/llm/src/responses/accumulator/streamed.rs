@@ -317,7 +317,8 @@ fn merged(streamed: Item, last: Item) -> Item {
     match (streamed, last) {
         (Item::Message(streamed), Item::Message(last)) => {
             let keeps = is_less(&last.texts.concat(), &streamed.texts.concat());
-            Item::Message(Message { texts: if keeps { streamed.texts } else { last.texts }, ..last })
+            let texts = if keeps { streamed.texts } else { last.texts };
+            Item::Message(Message { texts, phase: last.phase.or(streamed.phase), ..last })
         }
         (Item::FunctionCall(streamed), Item::FunctionCall(last)) => {
             let is_valid = || serde_json::from_str::<IgnoredAny>(&streamed.arguments).is_ok();

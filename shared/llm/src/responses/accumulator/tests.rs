@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use agent::model::MessagePhase;
 
 /// Accumulates the events. Returns the progress and the emitted text.
 fn accumulated(events: &[Value]) -> (Result<Progress, Error>, Vec<String>) {
@@ -299,6 +300,19 @@ fn calls_keep_the_models_order_alongside_text() {
 fn too_many_calls_are_malformed() {
     let many: Vec<Value> = (0..=crate::tool_calls::MAX_CALLS).map(|n| call(&n.to_string())).collect();
     assert_eq!(error(completed(Value::Array(many))), Error::Malformed);
+}
+
+#[test]
+fn phase_of_a_message_is_kept_with_its_text() {
+    let phased = |text: &str, phase: &str| json!({ "type": "message", "id": text, "phase": phase, "content": [{ "type": "output_text", "text": text }] });
+    let items = [phased("Looking.", "commentary"), phased("Done.", "final_answer"), phased("Odd.", "verse")];
+    let done = items.clone().map(|item| json!({ "type": "response.output_item.done", "item": item }));
+    for (events, output) in [(Vec::new(), json!(items)), (done.to_vec(), json!([]))] {
+        let (reply, _) = reply(&[events, vec![completed(output)]].concat());
+        assert_eq!(reply.text, "Looking.\n\nDone.\n\nOdd.");
+        let phases: Vec<_> = reply.text_parts.iter().map(|part| part.phase).collect();
+        assert_eq!(phases, [Some(MessagePhase::Commentary), Some(MessagePhase::FinalAnswer), None]);
+    }
 }
 
 #[test]

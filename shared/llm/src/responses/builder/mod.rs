@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 
 use agent::model::model_settings::ModelSettings;
-use agent::model::{Chain, HistoryItem, Message, ReplyItem, Request, Tool, ToolOutput};
+use agent::model::{Chain, HistoryItem, Message, MessagePhase, ReplyItem, Request, Tool, ToolOutput};
 
 use crate::prompt;
 use crate::responses::request as wire;
@@ -18,6 +18,9 @@ use crate::responses::request as wire;
 mod attachment;
 mod hosted;
 pub mod tool_results;
+
+/// The fewest tokens of a reply that the API accepts as a limit.
+const MIN_OUTPUT_TOKENS: u32 = 16;
 
 /// Builds the body of a request.
 pub fn build(request: &Request) -> wire::Request<'_> {
@@ -36,11 +39,12 @@ pub fn build(request: &Request) -> wire::Request<'_> {
         model: &request.model,
         temperature: settings.temperature,
         top_p: settings.top_p,
-        max_output_tokens: settings.max_output_tokens,
-        reasoning: settings.reasoning_effort.map(|effort| wire::Reasoning { effort }),
+        max_output_tokens: settings.max_output_tokens.map(|tokens| tokens.max(MIN_OUTPUT_TOKENS)),
+        reasoning: reasoning(settings),
         text: text_config(settings),
         service_tier: settings.service_tier,
         parallel_tool_calls: settings.parallel_tool_calls,
+        max_tool_calls: settings.max_tool_calls,
         prompt_cache_key: identifiers.map(|ids| ids.session.as_str()),
         safety_identifier: identifiers.map(|ids| ids.user.as_str()),
         store: (!request.store).then_some(false),
@@ -49,18 +53,33 @@ pub fn build(request: &Request) -> wire::Request<'_> {
         tools: request.tools.iter().map(tool).chain(settings.hosted_tools.iter().map(hosted::tool)).collect(),
         previous_response_id,
         input,
-        tool_choice: request.tool_choice.as_deref().map(|name| wire::ToolChoice { name }),
+        tool_choice: tool_choice(request),
     }
+}
+
+/// Builds the reasoning settings, if the context has any.
+fn reasoning(settings: &ModelSettings) -> Option<wire::Reasoning> {
+    let (effort, summary) = (settings.reasoning_effort, settings.reasoning_summary);
+    (effort.is_some() || summary.is_some()).then_some(wire::Reasoning { effort, summary })
+}
+
+fn tool_choice(request: &Request) -> Option<wire::ToolChoice<'_>> {
+    let required = request.settings.requires_tool.then_some(wire::ToolChoice::Required("required"));
+    let named = request.tool_choice.as_deref();
+    named.map(|name| wire::ToolChoice::Function(wire::FunctionName { name })).or(required)
 }
 
 /// Builds the text settings, if the context has any.
 fn text_config(settings: &ModelSettings) -> Option<wire::Text<'_>> {
-    let format = settings.text_format.as_ref().map(|format| wire::Format {
-        name: &format.name,
-        description: format.description.as_deref(),
-        schema: &format.schema,
-        strict: format.strict,
+    let schema = settings.text_format.as_ref().map(|format| {
+        wire::Format::JsonSchema(wire::SchemaFormat {
+            name: &format.name,
+            description: format.description.as_deref(),
+            schema: &format.schema,
+            strict: format.strict,
+        })
     });
+    let format = schema.or(settings.json_object.then_some(wire::Format::JsonObject));
     let config = wire::Text { format, verbosity: settings.verbosity };
     (config.format.is_some() || config.verbosity.is_some()).then_some(config)
 }
@@ -70,6 +89,7 @@ fn system_message<'a>(system: &'a str, parts: &'a [String]) -> wire::Message<'a>
     wire::Message {
         role: wire::Role::System,
         content: wire::Content::Parts(prompt::system_parts(system, parts).map(text).collect()),
+        phase: None,
     }
 }
 
@@ -83,9 +103,10 @@ fn history_items(entry: &HistoryItem) -> Vec<wire::Item<'_>> {
 
 fn reply_item(item: &ReplyItem) -> wire::Item<'_> {
     match item {
-        ReplyItem::Text(text) => wire::Item::Message(wire::Message {
+        ReplyItem::Text { text, phase } => wire::Item::Message(wire::Message {
             role: wire::Role::Assistant,
             content: wire::Content::Text(text),
+            phase: phase.map(MessagePhase::name),
         }),
         ReplyItem::Reasoning(reasoning) => wire::Item::Reasoning(wire::ReasoningItem {
             id: &reasoning.id,
@@ -113,7 +134,7 @@ fn user_message(message: &Message) -> wire::Message<'_> {
     content.extend(message.attachments.iter().map(attachment::part));
     content.extend(tool_results::block(&message.tool_outputs).map(text));
     content.extend(prompt::update(message).map(text));
-    wire::Message { role: wire::Role::User, content: wire::Content::Parts(content) }
+    wire::Message { role: wire::Role::User, content: wire::Content::Parts(content), phase: None }
 }
 
 fn call_output(output: &ToolOutput) -> wire::Item<'_> {

@@ -1,6 +1,6 @@
 //! AGN-003 §8, one test per line, as amended by our rulings.
 
-use agent::model::model_settings::Effort;
+use agent::model::model_settings::{Effort, ReasoningSummary};
 use agent::model::{Attachment, FunctionCall, Instruction, Reasoning};
 use contracts::response::ToolOutcome;
 use insta::assert_json_snapshot;
@@ -196,12 +196,14 @@ fn history() -> Vec<HistoryItem> {
         encrypted: "gAAAA".to_owned(),
     };
     let calls = outputs().into_iter().map(|output| ReplyItem::Call(output.call));
-    let items = [ReplyItem::Reasoning(reasoning), ReplyItem::Text("Let me look.".to_owned())];
+    let commentary =
+        ReplyItem::Text { text: "Let me look.".to_owned(), phase: Some(MessagePhase::Commentary) };
+    let items = [ReplyItem::Reasoning(reasoning), commentary];
     vec![
         HistoryItem::Message(Message { update: update(), ..message("What is it?") }),
         HistoryItem::Reply(items.into_iter().chain(calls).collect()),
         HistoryItem::Message(Message { tool_outputs: outputs(), ..Message::in_mode("general") }),
-        HistoryItem::Reply(vec![ReplyItem::Text("A compiler.".to_owned())]),
+        HistoryItem::Reply(vec![ReplyItem::text("A compiler.")]),
     ]
 }
 
@@ -237,6 +239,22 @@ fn replayed_history_is_a_byte_identical_prefix() {
     for pair in bodies.windows(2) {
         // A body ends with `]}`, where the next one goes on.
         assert!(pair[1].starts_with(pair[0].strip_suffix("]}").unwrap()), "{pair:#?}");
+    }
+}
+
+#[test]
+fn reasoning_summary_is_sent_when_set() {
+    for (effort, expected) in [
+        (None, json!({ "summary": "auto" })),
+        (Some(Effort::Low), json!({ "effort": "low", "summary": "auto" })),
+    ] {
+        let summary = Some(ReasoningSummary::Auto);
+        let settings = ModelSettings {
+            reasoning_effort: effort,
+            reasoning_summary: summary,
+            ..ModelSettings::default()
+        };
+        assert_eq!(body(&Request { settings, ..initial(&["prompt"]) })["reasoning"], expected);
     }
 }
 

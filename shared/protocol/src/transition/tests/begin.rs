@@ -11,7 +11,7 @@ use crate::{
     caller::User,
     chain::{ChainStart, ReplayReason},
     change::Condition,
-    session::{Contexts, Deletion, Hints, IdOrigin, Session, SolutionChange, SolutionContext},
+    session::{Contexts, Deletion, Hints, IdOrigin, Session, SessionClosed, SolutionChange, SolutionContext},
     timing::Timing,
     transition::{
         begin::{self, Closing, Decision, Snapshot, Submission},
@@ -101,6 +101,26 @@ fn derived_session_id_admits_a_new_session_or_ones_own() {
     let timing = Timing::default();
     let commit = begin::begin(None, None, &derived, &setup(), attempt("a"), true, at(1), &timing);
     assert_eq!(commit.session.condition, None, "it requires that there is no session");
+}
+
+#[test]
+fn unstored_turn_shares_its_session_with_no_other() {
+    let timing = Timing::default();
+    let unstored = Submission { unstored: true, ..submission("t1", "one") };
+    let commit = begin::begin(None, None, &unstored, &setup(), attempt("a"), true, at(0), &timing);
+    let (session, turn) = (commit.session.after, commit.turns[0].after.clone());
+    assert!(turn.is_unstored);
+    let decide = |submission: &Submission, open: Option<&Turn>| {
+        let snapshot = Snapshot { session: Some(session.clone()), turn: None, open: open.cloned() };
+        begin::decide(&snapshot, submission, at(5), &timing)
+    };
+    let next = submission("t2", "two");
+    assert_eq!(decide(&next, Some(&turn)), Decision::Closed(SessionClosed::Deleted));
+    let settled = settle::settle(&turn, completed("a"), at(3), at(3), &timing).unwrap().after;
+    assert_eq!(decide(&next, Some(&settled)), Decision::Closed(SessionClosed::Deleted));
+    // A purge would remove the stored turns, too.
+    let unstored = Submission { unstored: true, ..next };
+    assert_eq!(decide(&unstored, None), Decision::SessionConflict);
 }
 
 #[test]

@@ -55,6 +55,7 @@ pub(super) fn submission(turn: &str, instruction: &str) -> Submission {
         session_name: instruction.to_owned(),
         instruction_summary: Excerpt { text: instruction.to_owned(), is_truncated: false },
         streamed: false,
+        unstored: false,
         solution: SolutionChange::Unchanged,
     }
 }
@@ -66,7 +67,7 @@ pub(super) fn setup() -> Setup {
         initial_mode: "general".to_owned(),
         target: target("m", "p"),
         files: Vec::new(),
-        rerun: None,
+        basis: None,
         lost_ancestor: None,
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     session::{Session, SolutionContext},
     timing::Timing,
     transition::{
-        begin::{self, ParentState, Rerun, Setup},
+        begin::{self, Basis, ParentState, Setup},
         finalize::{self, Finalization, chain_head},
         fork::{self, ForkRequest},
         settle, spend,
@@ -61,7 +61,7 @@ fn rerun_setup(original: &Turn, mode: &str) -> Setup {
         mode: mode.to_owned(),
     };
     let rerun_of = RerunOf { turn: original.key.turn.clone(), model: None };
-    Setup { rerun: Some(Rerun { rerun_of, parent }), ..setup() }
+    Setup { basis: Some(Basis { rerun_of: Some(rerun_of), parent }), ..setup() }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use protocol::{
     change::Condition,
     session::{Session, SessionClosed},
     transition::{
-        begin::{self, Closing, Decision, ParentState, Rerun, Setup, Snapshot},
+        begin::{self, Basis, Closing, Decision, ParentState, Setup, Snapshot},
         finalize, settle,
         spend::{self, Seal},
         take_over::Purpose,
@@ -198,7 +198,7 @@ impl Step<'_> {
         self.note(Event::Rerun);
         let basis = ParentState { turn: original.parent.clone(), chain, mode: original.mode.clone() };
         let repeats = RerunOf { turn: original.key.turn.clone(), model: None };
-        Setup { rerun: Some(Rerun { rerun_of: repeats, parent: basis }), ..setup().clone() }
+        Setup { basis: Some(Basis { rerun_of: Some(repeats), parent: basis }), ..setup().clone() }
     }
 
     /// Polls the turn that the process waits for: it may have an answer, or have died.

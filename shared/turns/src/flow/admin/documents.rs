@@ -19,7 +19,7 @@ use crate::{
     document_view::{self, DocumentView},
     flow::{
         access,
-        admin::price_check::check_prices,
+        admin::{connections::check_connections, price_check::check_prices},
         write::{self, ReadBack, Tried, WriteOutcome},
     },
     ports::{
@@ -99,7 +99,7 @@ pub async fn put_document(
 ) -> Result<DocumentView, Refusal> {
     let (id, content, named) = match new {
         NewDocument::Context(id, text) => {
-            access::require_context_editor(caller)?;
+            access::require_editor_of(caller, &id)?;
             let document = parse(deps, &caller.org, &id, &text).await?;
             (id.into(), stored(&document)?, None)
         }
@@ -164,7 +164,7 @@ pub async fn delete_context(
     id: ContextId,
     required: &Precondition,
 ) -> Result<DocumentView, Refusal> {
-    access::require_context_editor(caller)?;
+    access::require_editor_of(caller, &id)?;
     let document = DocumentId::Context(id.clone());
     let head = deps.store().document(&caller.org, &document).await?;
     let head = head.filter(|head| head.content.is_some()).ok_or_else(|| Refusal::context_not_found(&id))?;
@@ -186,6 +186,22 @@ pub async fn import_context(
     let target = Target::Content { content: Some(stored(document)?), restored: None, named: None };
     let id = document.context_id().into();
     write(store, host, (org, None), &id, &target, &Precondition::None, || ready(Ok(()))).await.map(|_| ())
+}
+
+/// Deletes a context of an org, on behalf of an operator with AWS credentials. Its versions stay.
+///
+/// # Errors
+/// If the store can't be reached.
+pub async fn remove_context(
+    store: &impl Store,
+    host: &impl Host,
+    org: &OrgId,
+    id: ContextId,
+) -> Result<(), Refusal> {
+    let target = Target::deletion();
+    write(store, host, (org, None), &id.into(), &target, &Precondition::None, || ready(Ok(())))
+        .await
+        .map(|_| ())
 }
 
 impl Target {
@@ -222,7 +238,7 @@ async fn valid_version(
     id: &ContextId,
     version: u32,
 ) -> Result<String, Refusal> {
-    access::require_context_editor(caller)?;
+    access::require_editor_of(caller, id)?;
     let found = deps.store().context_version(&caller.org, id, version).await?;
     let content = found.and_then(|found| found.content);
     let content = content.ok_or_else(|| Refusal::context_version_not_found(version.to_string()))?;
@@ -235,17 +251,19 @@ async fn parse(deps: &impl AgentDeps, org: &OrgId, id: &ContextId, text: &str) -
     let rules = deps.config().rules();
     let catalog = catalog_besides(deps.store(), org, id, rules.catalog).await?;
     let rules = Rules { catalog: &catalog, ..rules.clone() };
-    rules.parse_document(id, text).map_err(Refusal::InvalidContext)
+    let document = rules.parse_document(id, text).map_err(Refusal::InvalidContext)?;
+    check_connections(deps, org, &document).await?;
+    Ok(document)
 }
 
-/// Returns the built-in modes with those of the org, except for the one with this id. Agents name no modes.
+/// Returns the built-in modes with those of the org, except for the one with this id. Agents and connections name no modes.
 async fn catalog_besides(
     store: &impl Store,
     org: &OrgId,
     id: &ContextId,
     built_in: &Catalog,
 ) -> Result<Catalog, Refusal> {
-    if id.kind() == ContextKind::Agent {
+    if matches!(id.kind(), ContextKind::Agent | ContextKind::Connection) {
         return Ok(built_in.clone());
     }
     let heads = store.contexts(org, ContextKind::Mode, None, MAX_MODES).await?;

@@ -256,6 +256,7 @@ fn as_imported(mut part: ArchiveItem, now: Timestamp) -> ArchiveItem {
         ArchiveItem::Turn(turn) => {
             turn.meters.clear();
             turn.is_imported = true;
+            turn.is_unstored = false;
             turn.due = matches!(turn.state, State::Settled(_)).then_some(now);
         }
         ArchiveItem::Result(result) => {

@@ -241,6 +241,7 @@ impl<'a> ItemCheck<'a> {
             // See `meters_of`.
             meters: _,
             is_imported: _,
+            is_unstored: _,
             state,
         } = turn;
         self.time("Created", *created)?;
@@ -379,9 +380,11 @@ impl<'a> ItemCheck<'a> {
             self.text("Fallbacks.Provider", provider, MAX_PROVIDER_CHARS)?;
         }
         self.entries("ChunkRefs", chunk_refs.len(), MAX_ENTRIES)?;
-        for AgentSessionChunkRef { chunk_id, path, .. } in chunk_refs {
+        for AgentSessionChunkRef { chunk_id, path, repo, section, .. } in chunk_refs {
             self.text("ChunkRefs.ChunkId", chunk_id, MAX_PROVIDER_CHARS)?;
             self.text("ChunkRefs.Path", path, MAX_LONG_CHARS)?;
+            self.text("ChunkRefs.Repo", repo.as_deref().unwrap_or_default(), MAX_PROVIDER_CHARS)?;
+            self.text("ChunkRefs.Section", section.as_deref().unwrap_or_default(), MAX_PROVIDER_CHARS)?;
         }
         self.texts("Warnings", warnings, MAX_LONG_CHARS)?;
         self.texts("Errors", errors, MAX_LONG_CHARS)

@@ -74,7 +74,7 @@ fn lack(agent: &str, route: &Route, currency: &str) -> Option<String> {
 async fn routes(deps: &impl AgentDeps, org: &OrgId) -> Result<Routes, Unavailable> {
     let (store, defaults) = (deps.store(), &deps.config().defaults);
     let settings = store.org_settings(org).await?;
-    let own = store.agents(org, usize::MAX).await?.into_iter().map(|agent| agent.id);
+    let own = store.agents(org, None, usize::MAX).await?.into_iter().map(|agent| agent.id);
     let named = defaults.named_agents.iter().map(|agent| agent.id.clone());
     let agents: BTreeSet<AgentContextId> = own.chain(named).chain([AgentContextId::built_in()]).collect();
     let enabled = agents.into_iter().filter(|id| !settings.disabled.agents.contains(id));

@@ -106,7 +106,7 @@ async fn step(
         Action::Reclaim(commit) => {
             return Ok(write::commit(deps, &commit).await?.done(Step::Progressed));
         }
-        Action::Finalize(turn) => finalize_turn(deps, &external.providers, &key.turn(turn)).await?,
+        Action::Finalize(turn) => finalize_turn(deps, &external.providers, &key.turn(turn)).await?.is_done(),
         Action::Remove => remove_batch(deps, external, &record).await?,
     };
     Ok(if progressed { Tried::Done(Step::Progressed) } else { Tried::Conflict })
@@ -177,7 +177,8 @@ async fn find_provider_responses(
     record: &Purge,
     versions: &[PurgeEntry],
 ) -> Result<BTreeSet<ProviderResponseRef>, Unavailable> {
-    let may_refer = |payload: &&Payload| matches!(payload.kind, Kind::Outcome(_) | Kind::Step(..));
+    let may_refer =
+        |payload: &&Payload| matches!(payload.kind, Kind::Outcome(_) | Kind::Step(..) | Kind::Round(..));
     let objects = record.uncounted(versions).filter_map(|piece| piece.payload.as_ref()).filter(may_refer);
     let objects: Vec<Payload> = objects.cloned().collect::<BTreeSet<_>>().into_iter().collect();
     let mut responses = BTreeSet::new();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use agent::outcome::Outcome;
 use contracts::{ErrorCode, Usage, error::causes};
-use futures::future::try_join;
+use futures::future::{try_join, try_join3};
 use protocol::{
     detail::{Report, RequestDetail},
     id::TurnKey,
@@ -24,7 +24,7 @@ use protocol::{
 
 use crate::{
     flow::{
-        finish::{evidence::TurnEvidence, partial},
+        finish::{effects, evidence::TurnEvidence, partial},
         meter, stored_request,
         write::{self, Tried, WriteOutcome},
     },
@@ -34,8 +34,28 @@ use crate::{
 /// The interval at which a finalization looks whether the attempt of an ended turn has told what it spent.
 const SPENT_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Makes a turn terminal if it is settled. Returns true if this call did it. A turn in any other state is left alone,
-/// because the message that names it is only a hint (I8). Waits a few seconds for the attempt of a turn that was ended
+/// The effect of a finalization.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finalized {
+    /// None: the turn isn't settled, or another call finalized it.
+    No,
+    /// The turn is terminal.
+    Yes,
+    /// The turn is terminal, and the purge of its session continues.
+    Purging,
+}
+
+impl Finalized {
+    /// True if this call made the turn terminal.
+    #[must_use]
+    pub fn is_done(self) -> bool {
+        self != Self::No
+    }
+}
+
+/// Makes a turn terminal if it is settled. A turn in any other state is left alone, because the message that names it is
+/// only a hint (I8). The session of a turn that must not be stored is purged: one transaction marks it before the turn is
+/// counted, and the purge record, which the sweep finds, removes the content. Waits a few seconds for the attempt of a turn that was ended
 /// while it ran: it alone knows what its last model call has used. Asks `upstream` for usage that providers haven't told.
 ///
 /// # Errors
@@ -44,14 +64,14 @@ pub async fn finalize_turn(
     deps: &impl Deps,
     upstream: &impl ProviderResponses,
     key: &TurnKey,
-) -> Result<bool, Unavailable> {
+) -> Result<Finalized, Unavailable> {
     let timing = deps.timing();
     let started = deps.host().monotonic();
     write::decide(deps.host(), || async {
         let (session, turn, request) = loop {
             let (session, turn, request) = deps.store().session_and_record(key).await?;
-            let (Some(session), Some(turn)) = (session, turn) else { return Ok(Tried::Done(false)) };
-            let State::Settled(_) = turn.state else { return Ok(Tried::Done(false)) };
+            let (Some(session), Some(turn)) = (session, turn) else { return Ok(Tried::Done(Finalized::No)) };
+            let State::Settled(_) = turn.state else { return Ok(Tried::Done(Finalized::No)) };
             // The clock of whoever ended the turn may differ, so the wait is bounded by this process's own, too.
             let grace = match turn.spent.as_ref().is_some_and(|spent| spent.is_told) {
                 // Its provider has that long to end the response.
@@ -73,6 +93,7 @@ pub async fn finalize_turn(
         };
         match session.is_purged() {
             true => try_count(deps, &session, &turn).await,
+            false if turn.is_unstored => begin_purge(deps, &session, &turn).await,
             false => try_finalize(deps, &session, &turn, request.as_ref()).await,
         }
     })
@@ -89,34 +110,60 @@ async fn read_pending(upstream: &impl ProviderResponses, turn: &Turn) -> Option<
     })
 }
 
-/// Tries once: writes what a terminal turn refers to, then the transaction that makes it terminal. False if the stored
+/// Tries once to begin the purge of a session whose turn must not be stored. While the session is quarantined, the turn
+/// stays settled and the sweep tries again.
+async fn begin_purge(
+    deps: &impl Deps,
+    session: &Session,
+    turn: &Turn,
+) -> Result<Tried<Finalized>, Unavailable> {
+    let (by, now) = (&turn.requested_by, deps.host().now());
+    let Ok(Some(commit)) = purging::begin(session, Some(turn), by, now, deps.timing()) else {
+        return Ok(Tried::Done(Finalized::No));
+    };
+    if let WriteOutcome::Applied = write::commit(deps, &commit).await? {
+        let (org, session) = (session.key.org.as_str(), session.key.session.as_str());
+        tracing::info!(org, session, action = "purge", unstored = true, "{}", contracts::log::AUDIT);
+    }
+    Ok(Tried::Progress)
+}
+
+/// Tries once: writes what a terminal turn refers to, then the transaction that makes it terminal. Does nothing if the stored
 /// state allows no finalization.
 async fn try_finalize(
     deps: &impl Deps,
     session: &Session,
     turn: &Turn,
     request: Option<&RequestDetail>,
-) -> Result<Tried<bool>, Unavailable> {
+) -> Result<Tried<Finalized>, Unavailable> {
     let (store, payloads) = (deps.store(), deps.payloads());
     let object = stored_request::payload(turn);
     let published = stored_request::publish(payloads, &object, request);
-    let (evidence, ()) = try_join(TurnEvidence::load(store, payloads, turn), published).await?;
+    // Boxed: few turns were ended from outside while they ran.
+    let unresolved = Box::pin(effects::unresolved(deps, turn));
+    let (evidence, (), unknown) =
+        try_join3(TurnEvidence::load(store, payloads, turn), published, unresolved).await?;
     let Ok(finalized) = finalize(session, turn, evidence.summary().as_ref()) else {
-        return Ok(Tried::Done(false));
+        return Ok(Tried::Done(Finalized::No));
     };
+    let finalized = finalized.with_unknown_effects(unknown);
     publish_evidence(deps, turn, &evidence, &finalized.result.report).await?;
     commit(deps, session, finalized, &evidence).await
 }
 
 /// Tries once to count a turn of a purged session. Stores no object, since the purge may have searched for the last time.
-async fn try_count(deps: &impl Deps, tombstone: &Session, turn: &Turn) -> Result<Tried<bool>, Unavailable> {
+async fn try_count(
+    deps: &impl Deps,
+    tombstone: &Session,
+    turn: &Turn,
+) -> Result<Tried<Finalized>, Unavailable> {
     let store = deps.store();
     let is_named = tombstone.open_turn.as_ref() == Some(&turn.key.turn);
     let named = match is_named {
         true => Some(tombstone.clone()),
         false => purging::naming(tombstone, &turn.key.turn, store.purge(&tombstone.key).await?.as_ref()),
     };
-    let Some(tombstone) = named else { return Ok(Tried::Done(false)) };
+    let Some(tombstone) = named else { return Ok(Tried::Done(Finalized::No)) };
     let evidence = match TurnEvidence::load(store, deps.payloads(), turn).await {
         Ok(evidence) => evidence,
         // What is lost stays lost, and the purge must not wait for it.
@@ -127,7 +174,7 @@ async fn try_count(deps: &impl Deps, tombstone: &Session, turn: &Turn) -> Result
         Err(error) => return Err(error),
     };
     let Ok(finalized) = finalize(&tombstone, turn, evidence.summary().as_ref()) else {
-        return Ok(Tried::Done(false));
+        return Ok(Tried::Done(Finalized::No));
     };
     meter::close(deps, turn, &finalized.result.report).await?;
     commit(deps, &tombstone, finalized, &evidence).await
@@ -138,12 +185,13 @@ async fn commit(
     session: &Session,
     finalized: Finalization,
     evidence: &TurnEvidence,
-) -> Result<Tried<bool>, Unavailable> {
+) -> Result<Tried<Finalized>, Unavailable> {
     let written = write::commit(deps, &finalized.clone().commit(session)).await?;
     if let WriteOutcome::Applied = written {
         log_terminal(&finalized, evidence.outcome());
     }
-    Ok(written.done(true))
+    let is_purging = session.is_purged() && finalized.turn.after.is_unstored;
+    Ok(written.done(if is_purging { Finalized::Purging } else { Finalized::Yes }))
 }
 
 /// Stores the partial answer of a settled turn, and counts its usage in its meters. A settlement is irrevocable, so any

@@ -1,12 +1,12 @@
 //! Recorded steps of a turn: find and load.
 
 use agent::attempt::RecoveryPoint;
-use contracts::{ToolContinuation, json_bytes, response::ToolResult};
+use contracts::{ToolContinuation, json_bytes};
 use futures::future::{try_join, try_join_all};
 use protocol::{
     id::AttemptId,
     payload::{Kind, Payload},
-    turn::{AcceptedResults, Stage, State, StepRef, Turn},
+    turn::{AcceptedResults, State, StepRef, Turn},
 };
 
 use crate::flow::finish::outcomes;
@@ -31,12 +31,21 @@ pub(crate) async fn latest(
     turn: &Turn,
 ) -> Result<Option<LatestStep>, Unavailable> {
     let State::Running { stage, .. } = &turn.state else { return Ok(None) };
+    latest_of(payloads, turn, &stage.attempts).await
+}
+
+/// Finds the latest step of a running turn among those of its suspensions and of these attempts.
+pub(crate) async fn latest_of(
+    payloads: &impl PayloadReads,
+    turn: &Turn,
+    attempts: &[AttemptId],
+) -> Result<Option<LatestStep>, Unavailable> {
     let resumed = match &turn.accepted_results {
         Some(accepted) => with_results(payloads, turn, accepted).await?,
         None => None,
     };
     let already_done = resumed.as_ref().map_or(0, |step| step.state.recovery_points());
-    let furthest = furthest_recorded(payloads, turn, stage, already_done).await?;
+    let furthest = furthest_recorded(payloads, turn, attempts, already_done).await?;
     Ok(furthest.or(resumed.map(|step| LatestStep { recorded: None, step })))
 }
 
@@ -44,10 +53,10 @@ pub(crate) async fn latest(
 async fn furthest_recorded(
     payloads: &impl PayloadReads,
     turn: &Turn,
-    stage: &Stage,
+    attempts: &[AttemptId],
     already_done: u32,
 ) -> Result<Option<LatestStep>, Unavailable> {
-    for writer in stage.attempts.iter().rev() {
+    for writer in attempts.iter().rev() {
         let mut last = None;
         let mut from = already_done + 1;
         loop {
@@ -111,11 +120,9 @@ async fn tool_results(
     payloads: &impl PayloadReads,
     turn: &Turn,
     resumed_by: &AttemptId,
-) -> Result<Vec<ToolResult>, Unavailable> {
+) -> Result<ToolContinuation, Unavailable> {
     let payload = Payload { turn: turn.key.clone(), kind: Kind::ToolResults(resumed_by.clone()) };
     let missing = |source| Unavailable { what: "the tool results", source };
     let stored = payloads.get(&payload).await?.ok_or_else(|| missing(MissingObject.into()))?;
-    let results =
-        ToolContinuation::from_canonical(&stored).map_err(|_| missing("they can't be read".into()))?;
-    Ok(results.tool_results.into_vec())
+    ToolContinuation::from_canonical(&stored).map_err(|_| missing("they can't be read".into()))
 }

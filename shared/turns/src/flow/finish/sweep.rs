@@ -156,7 +156,7 @@ pub(crate) async fn sweep_turn(
             }
             sweep::Action::Finalize => |summary| &mut summary.finalized,
         };
-    Ok(Swept::Processed { reason, finalized: finalize_turn(deps, upstream, key).await? })
+    Ok(Swept::Processed { reason, finalized: finalize_turn(deps, upstream, key).await?.is_done() })
 }
 
 /// Fences the turn, then settles it from an outcome object if there is one, and as abandoned otherwise. Returns the

@@ -346,7 +346,8 @@ fn kind_of(payload: &Payload) -> Option<PayloadKind> {
         Kind::PartialAnswer(_) => PayloadKind::PartialAnswer,
         Kind::ModelRequest(..) => PayloadKind::LlmRequest,
         Kind::ModelResponse(..) => PayloadKind::LlmResponse,
-        Kind::History(_) => return None,
+        // Copies of what the outcome has, once the turn is over.
+        Kind::History(_) | Kind::Round(..) | Kind::EffectResult(..) => return None,
         Kind::File { .. } => PayloadKind::File,
     })
 }
@@ -377,6 +378,8 @@ fn url_of(record: &Record, kind: &Kind, raw: Option<u32>) -> Option<String> {
         | Kind::ModelResponse(..)
         | Kind::Outcome(_)
         | Kind::Step(..)
+        | Kind::Round(..)
+        | Kind::EffectResult(..)
         | Kind::ToolResults(_)
         | Kind::History(_) => None,
     }

@@ -8,11 +8,12 @@ use contracts::{
     request::UserTurn,
     response::{ToolCall, ToolResult},
 };
-use futures::future::try_join3;
+use futures::future::{ready, try_join4};
 use protocol::{
     Caller,
-    id::SessionKey,
+    id::{SessionKey, TurnKey},
     session::{IdOrigin, Session},
+    transition::begin::Snapshot as StartRead,
     turn::{State, Turn},
 };
 
@@ -23,7 +24,7 @@ use crate::flow::{
     stored_request,
 };
 use crate::{
-    ports::{PayloadReads, Reads},
+    ports::{FoundTurn, PayloadReads, Reads, Unavailable},
     refusal::Refusal,
     view,
 };
@@ -35,12 +36,16 @@ pub struct TurnHead {
     pub is_last: bool,
     /// The number of turns of the session.
     pub turns: u64,
+    /// True if the session is a fork, whose history began in another one.
+    pub is_fork: bool,
     /// The status.
     pub status: StatusReason,
     /// The number of suspensions before its current or last work.
     pub round: u32,
     /// True if the session is deleted.
     pub is_deleted: bool,
+    /// True if its content is removed once it is final, so that no turn continues from it.
+    pub is_unstored: bool,
 }
 
 impl TurnHead {
@@ -48,9 +53,11 @@ impl TurnHead {
         Self {
             is_last: session.last_turn.as_ref().is_some_and(|last| last.id == turn.key.turn),
             turns: session.turn_count,
+            is_fork: session.forked_from.is_some(),
             status: view::reason(turn),
             round: turn.round(),
             is_deleted: session.deleted.is_some(),
+            is_unstored: turn.is_unstored,
         }
     }
 }
@@ -64,6 +71,38 @@ pub enum DerivedSession {
     Conflict,
     /// The caller's own. Contains the head of the caller's turn, if it is there.
     Own(Option<TurnHead>),
+}
+
+/// A session and a turn whose ids the service derived from a request, as one read found them.
+#[derive(Debug, Clone)]
+pub struct DerivedTurn {
+    /// The state of the session.
+    pub state: DerivedSession,
+    /// The caller's own session, and the turn.
+    found: FoundTurn,
+}
+
+impl DerivedTurn {
+    /// The state of ids under which nothing is stored.
+    pub const FREE: Self = Self { state: DerivedSession::Free, found: (None, None) };
+
+    fn new(caller: &Caller, (session, turn): FoundTurn) -> Self {
+        if !IdOrigin::Derived.admits(session.as_ref(), &caller.user.id) {
+            return Self { state: DerivedSession::Conflict, found: (None, None) };
+        }
+        let Some(session) = session else { return Self::FREE };
+        let turn = turn.filter(|turn| turn.requested_by == caller.user.id);
+        let head = turn.as_ref().map(|turn| TurnHead::new(&session, turn));
+        Self { state: DerivedSession::Own(head), found: (Some(session), turn) }
+    }
+
+    /// Returns the read for a start of the turn. None if the session doesn't exist.
+    #[must_use]
+    pub fn start_read(&self) -> Option<Box<StartRead>> {
+        let (session, turn) = &self.found;
+        let read = || StartRead { session: session.clone(), turn: turn.clone(), open: None };
+        session.is_some().then(|| Box::new(read()))
+    }
 }
 
 /// A turn with its request and its response so far.
@@ -106,6 +145,8 @@ pub struct Suspension {
     pub calls: Vec<ToolCall>,
     /// Their results; empty until they arrive.
     pub results: Vec<ToolResult>,
+    /// The user's text that came with the results.
+    pub message: Option<String>,
 }
 
 impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
@@ -128,24 +169,34 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         Ok(Some(TurnHead::new(&session, &turn)))
     }
 
-    /// Reads the state of a session and a turn whose ids the service derived from a request of the caller.
+    /// Reads sessions and turns whose ids the service derived from a request of the caller, in their order.
     ///
     /// # Errors
     /// If the store can't be read.
-    pub async fn derived_session(
+    pub async fn derived_sessions(
         &self,
         caller: &Caller,
-        session: SessionId,
-        turn: TurnId,
-    ) -> Result<DerivedSession, Refusal> {
-        let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
-        let (session, turn) = self.store.session_and_turn(&key).await?;
-        if !IdOrigin::Derived.admits(session.as_ref(), &caller.user.id) {
-            return Ok(DerivedSession::Conflict);
-        }
-        let Some(session) = session else { return Ok(DerivedSession::Free) };
-        let turn = turn.filter(|turn| turn.requested_by == caller.user.id);
-        Ok(DerivedSession::Own(turn.map(|turn| TurnHead::new(&session, &turn))))
+        ids: impl IntoIterator<Item = (SessionId, TurnId)> + Send,
+    ) -> Result<Vec<DerivedTurn>, Refusal> {
+        let of_org = |(session, turn)| SessionKey { org: caller.org.clone(), session }.turn(turn);
+        let keys: Vec<TurnKey> = ids.into_iter().map(of_org).collect();
+        let found = self.store.sessions_and_turns(&keys).await?;
+        Ok(found.into_iter().map(|found| DerivedTurn::new(caller, found)).collect())
+    }
+
+    /// Reads a session for the start of a new turn, beside other reads. None unless it is the caller's own.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    pub async fn start_read(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+    ) -> Result<Option<Box<StartRead>>, Refusal> {
+        let key = SessionKey { org: caller.org.clone(), session: session.clone() };
+        let session = self.store.session(&key).await?;
+        let own = session.filter(|session| session.owner.id == caller.user.id);
+        Ok(own.map(|session| Box::new(StartRead { session: Some(session), ..StartRead::default() })))
     }
 
     /// Reads the session's last turn. None if this caller has no such session, or it has no turns.
@@ -171,23 +222,48 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     ) -> Result<TurnSnapshot, Refusal> {
         // The head is that of the record: a later one may have a suspension whose calls the history below doesn't have.
         let (session, record) = self.visible_session_and_record(caller, session, turn).await?;
-        let head = TurnHead::new(&session, &record.turn);
-        let (request, response, history) = try_join3(
-            stored_request::load(&self.store, &self.payloads, &record.turn),
-            replay::response(&self.payloads, &record.turn),
+        let model = record.request.upstream.model.clone();
+        self.snapshot_of(&session, &record.turn, ready(Ok(model))).await
+    }
+
+    /// Reads the rest of a turn that a search has found.
+    ///
+    /// # Errors
+    /// If there is no such turn, or it can't be read.
+    pub async fn derived_snapshot(&self, derived: &DerivedTurn) -> Result<TurnSnapshot, Refusal> {
+        let (Some(session), Some(turn)) = &derived.found else { return Err(Refusal::TurnNotFound) };
+        let missing = || Unavailable { what: "the details of a request", source: "they are missing".into() };
+        let model = async {
+            let detail = self.store.request_detail(&turn.key).await?;
+            detail.map(|detail| detail.upstream.model).ok_or_else(missing)
+        };
+        self.snapshot_of(session, turn, model).await
+    }
+
+    /// Reads the request, the response and the steps of a turn, beside its model.
+    async fn snapshot_of(
+        &self,
+        session: &Session,
+        turn: &Turn,
+        model: impl Future<Output = Result<String, Unavailable>> + Send,
+    ) -> Result<TurnSnapshot, Refusal> {
+        let (model, request, response, history) = try_join4(
+            model,
+            stored_request::load(&self.store, &self.payloads, turn),
+            replay::response(&self.payloads, turn),
             // Boxed: the history's future is large.
-            Box::pin(turn_history::load(&self.store, &self.payloads, &record.turn)),
+            Box::pin(turn_history::load(&self.store, &self.payloads, turn)),
         )
         .await?;
-        let waits = matches!(record.turn.state, State::AwaitingTools { .. });
+        let waits = matches!(turn.state, State::AwaitingTools { .. });
         let suspensions = history.rounds.iter().filter_map(|round| suspension(round, waits)).collect();
         let partial = history.last.filter(|last| last.kind == StepKind::PartialAnswer);
         Ok(TurnSnapshot {
-            head,
-            created: record.turn.created,
-            settled: record.turn.settlement().map(|settlement| settlement.at),
+            head: TurnHead::new(session, turn),
+            created: turn.created,
+            settled: turn.settlement().map(|settlement| settlement.at),
             request,
-            model: record.request.upstream.model.clone(),
+            model,
             response,
             suspensions,
             partial_answer: partial.map(|last| last.text),
@@ -212,5 +288,10 @@ fn suspension(round: &Round, waits: bool) -> Option<Suspension> {
             outcome,
         }));
     }
-    (!asked.is_empty()).then(|| Suspension { text: round.message.text.clone(), calls: asked, results })
+    (!asked.is_empty()).then(|| Suspension {
+        text: round.message.text.clone(),
+        calls: asked,
+        results,
+        message: round.instruction.clone(),
+    })
 }

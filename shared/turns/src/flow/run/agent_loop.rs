@@ -1,8 +1,9 @@
 //! The agent loop: model → server tools → model …, until there is an answer, an error, or calls for the client.
 //!
 //! The loop is resumable at every step: the results of a step are recorded while the next model call runs, and a
-//! takeover continues from there. After a crash, server tools can run twice, under different call ids. Their effects
-//! are pure, staged, or addressed by content (rule 8).
+//! takeover continues from there. After a crash, built-in tools can run twice, under different call ids. Their effects
+//! are pure, staged, or addressed by content (rule 8). Remote calls with effects are in the ledger (rule 14): a takeover
+//! enters the loop at their round.
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
@@ -36,13 +37,13 @@ use crate::{
         run::{
             budget_check,
             compose::{compact, compose},
-            lease::{self, OwnershipLost},
+            lease::{self, Interruption, OwnershipLost},
             model_call::ModelCall,
             models::{FailedCall, Models, try_recover},
             tools,
         },
     },
-    ports::{AgentDeps, Deps, Host, Payloads, Unavailable},
+    ports::{AgentDeps, Deps, Host, Payloads},
     stream::Writer,
 };
 
@@ -112,7 +113,8 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
             owned,
             stream,
             conversation: models.new_conversation(&owned.turn, &spec, &state, request.cloned()),
-            already_recorded: state.recovery_points(),
+            // The step of an open round is recorded once its calls have results.
+            already_recorded: state.recovery_points().saturating_sub(u32::from(owned.open_round.is_some())),
             reserved: owned.reserved,
             last_call: Amounts::default(),
             raw_payloads: Vec::new(),
@@ -124,6 +126,12 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
 
     /// Runs until the turn has an outcome.
     pub(super) async fn run(mut self) -> Result<Answer, Interruption> {
+        // The model isn't asked again for calls that may have been sent: it would make others.
+        if self.owned.open_round.is_some()
+            && let Break(answer) = Box::pin(self.run_round()).await?
+        {
+            return Ok(answer);
+        }
         loop {
             let composed = self.compose().await?;
             // Boxed: few orgs have budgets.
@@ -277,7 +285,8 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
         let text = guard_text(turn, &reply.text, self.spec.settings.answer_format()).await;
         let answer = answer::completed(turn, &mode, text, state, &self.spec, host.now(), timing)
             .with_model_call(info)
-            .with_segment(self.stream.segment());
+            .with_segment(self.stream.segment())
+            .with_parts(reply);
         let mut optional_files = self.take_optional_files();
         optional_files.extend(self.conversation.history_snapshot(turn, &self.spec, &answer.outcome));
         answer.with_optional_files(optional_files)
@@ -288,8 +297,8 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
         &mut self,
         reply: Reply,
         info: ModelCallInfo,
-    ) -> Result<ControlFlow<Answer>, OwnershipLost> {
-        let (turn, round) = (&self.owned.turn, round(&self.state));
+    ) -> Result<ControlFlow<Answer>, Interruption> {
+        let turn = &self.owned.turn;
         self.stream.reset(ResetReason::Tools);
         if self.state.rounds.count >= self.spec.tools.max_rounds {
             let (error, state) = (answer::tool_rounds_exceeded(&self.spec), std::mem::take(&mut self.state));
@@ -297,7 +306,7 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
             return Ok(Break(failed.with_optional_files(self.take_optional_files())));
         }
         let message = AssistantMessage {
-            text: reply.text.clone(),
+            text: reply.text,
             text_parts: reply.text_parts,
             text_file: None,
             reasoning: reply.reasoning,
@@ -307,6 +316,12 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
             wire: Some(self.conversation.wire()),
         };
         self.state.start_round(&turn.key, reply.calls, message, info);
+        self.run_round().await
+    }
+
+    /// Runs the server's tools of the last round. Suspends the turn if the client has calls to run.
+    async fn run_round(&mut self) -> Result<ControlFlow<Answer>, Interruption> {
+        let (turn, round) = (&self.owned.turn, self.state.rounds.count);
         tools::run(self.deps, self.owned, &self.spec, &mut self.state, self.stream).await?;
         self.long_values = long_values(turn, &self.state);
         if self.state.rounds.pending_calls().next().is_none() {
@@ -315,7 +330,8 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
         self.stream.status(turn, round, Phase::WaitingForTools);
         let (state, spec) = (std::mem::take(&mut self.state), self.spec.clone());
         let mode = self.owned.catalog.display_name(state.effects.mode(turn));
-        let text = guard_text(turn, &reply.text, spec.settings.answer_format()).await;
+        let written = state.rounds.last.as_ref().map(|round| round.message.text.clone()).unwrap_or_default();
+        let text = guard_text(turn, &written, spec.settings.answer_format()).await;
         let suspended = answer::suspended(turn, &mode, text, state, spec, self.deps.host().now());
         Ok(Break(suspended.with_optional_files(self.take_optional_files())))
     }
@@ -342,27 +358,6 @@ fn long_values(turn: &Turn, state: &AttemptState) -> Vec<File> {
 async fn guard_text(turn: &Turn, text: &str, format: AnswerFormat) -> FilteredText {
     let url_of = |blob: &Blob| embedded_link(&turn.key, blob);
     filter_in_chunks(text, format, url_of, tokio::task::yield_now).await
-}
-
-/// A reason for which an attempt ended without an outcome of its own.
-#[derive(Debug)]
-pub(super) enum Interruption {
-    /// Another attempt owns the turn, or it is settled.
-    OwnershipLost,
-    /// Required parts of the prompt can't be read.
-    Unavailable(Unavailable),
-}
-
-impl From<OwnershipLost> for Interruption {
-    fn from(_: OwnershipLost) -> Self {
-        Self::OwnershipLost
-    }
-}
-
-impl From<Unavailable> for Interruption {
-    fn from(error: Unavailable) -> Self {
-        Self::Unavailable(error)
-    }
 }
 
 /// Stores files that nothing refers to. A failure is only logged.

@@ -1,6 +1,6 @@
 //! An attempt: this process owns a running turn and works towards its outcome while it holds the lease.
 
-use std::{convert::Infallible, pin::pin};
+use std::{convert::Infallible, pin::pin, time::Duration};
 
 use agent::outcome::Response;
 use contracts::error::causes;
@@ -12,8 +12,8 @@ use crate::{
         finish::{replay, settle},
         owned_turn::OwnedTurn,
         run::{
-            agent_loop::{self, AgentLoop, AttemptStart, Interruption},
-            lease::{keep_lease, watch},
+            agent_loop::{self, AgentLoop, AttemptStart},
+            lease::{Interruption, keep_lease, watch},
             models::Models,
         },
     },
@@ -43,7 +43,10 @@ pub(crate) async fn run(
                 let work = pin!(while_storing_files(deps, stream, agent_loop.run()));
                 match select(work, lost).await {
                     Either::Left((answer, _)) => answer?,
-                    Either::Right((lost, _)) => return Err(Interruption::from(lost)),
+                    Either::Right((lost, work)) => {
+                        await_remote_calls(deps, owned, work).await;
+                        return Err(Interruption::from(lost));
+                    }
                 }
             };
             let optional_files = answer.optional_files;
@@ -57,7 +60,10 @@ pub(crate) async fn run(
         // includes the first call, if the write that won the turn took that long.
         match select(keep, work).await {
             Either::Right((answer, _)) => answer,
-            Either::Left(_) => Err(Interruption::OwnershipLost),
+            Either::Left((_, work)) => {
+                await_remote_calls(deps, owned, work).await;
+                Err(Interruption::OwnershipLost)
+            }
         }
     };
     match result {
@@ -78,6 +84,30 @@ pub(crate) async fn run(
         }
     }
 }
+
+/// The longest time for which an attempt that lost its turn waits for remote calls that it has sent.
+const MAX_REMOTE_WAIT: Duration = Duration::from_secs(10);
+
+/// Lets the work of an attempt that lost its turn store the results of calls on their way. Dropping it would make a known
+/// outcome unknown. Nothing is sent meanwhile.
+async fn await_remote_calls<T>(
+    deps: &impl Deps,
+    owned: &OwnedTurn,
+    mut work: impl Future<Output = T> + Unpin,
+) {
+    owned.lose();
+    let mut over = pin!(deps.host().sleep(MAX_REMOTE_WAIT));
+    while owned.has_remote_calls() {
+        let pause = pin!(deps.host().sleep(REMOTE_POLL_INTERVAL));
+        match select(&mut work, select(pause, over)).await {
+            Either::Right((Either::Left(((), still)), _)) => over = still,
+            Either::Left(_) | Either::Right((Either::Right(_), _)) => return,
+        }
+    }
+}
+
+/// The interval at which such an attempt looks whether calls are still on their way.
+const REMOTE_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs the work and concurrently stores the files that the streamed text links to. The stream holds back the text
 /// around a file until the file is stored. A file that can't be stored appears with the settled answer, if at all.

@@ -14,9 +14,9 @@ use protocol::{change::Condition, transition::renew::renew};
 use crate::{
     flow::{
         owned_turn::OwnedTurn,
-        write::{self, WriteOutcome},
+        write::{self, Contended, WriteOutcome},
     },
-    ports::{Deps, Host, Reads, Timer},
+    ports::{Deps, Host, Reads, Timer, Unavailable},
 };
 
 /// Renews the lease until it is lost: taken over, settled by someone else, or expired because the table is
@@ -67,6 +67,33 @@ pub(super) async fn keep_lease(deps: &impl Deps, owned: &OwnedTurn) {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OwnershipLost;
 
+impl From<OwnershipLost> for Interruption {
+    fn from(_: OwnershipLost) -> Self {
+        Self::OwnershipLost
+    }
+}
+
+/// A reason for which an attempt ended without an outcome of its own.
+#[derive(Debug)]
+pub(super) enum Interruption {
+    /// Another attempt owns the turn, or it is settled.
+    OwnershipLost,
+    /// Required parts of the prompt, or of the ledger of effects, can't be read or written.
+    Unavailable(Unavailable),
+}
+
+impl From<Unavailable> for Interruption {
+    fn from(error: Unavailable) -> Self {
+        Self::Unavailable(error)
+    }
+}
+
+impl From<Contended> for Interruption {
+    fn from(contended: Contended) -> Self {
+        Self::Unavailable(contended.into())
+    }
+}
+
 /// Succeeds if the attempt may continue with a model call or a tool's effects. It costs nothing if ownership was
 /// confirmed within [`Timing::ownership_check_ttl`](protocol::timing::Timing::ownership_check_ttl), and waits at most
 /// that long otherwise.
@@ -78,10 +105,18 @@ pub(crate) async fn ensure_owned(deps: &impl Deps, owned: &OwnedTurn) -> Result<
     if host.monotonic().saturating_sub(owned.lease.last_confirmed()) >= lasts {
         check_briefly(deps, owned).await?;
     }
-    match owned.lease.remaining(host).is_zero() {
+    match owned.is_lost() || owned.lease.remaining(host).is_zero() {
         true => Err(OwnershipLost),
         false => Ok(()),
     }
+}
+
+/// True if a remote call may be sent now: ownership was confirmed a moment ago, and the lease lasts long enough that nobody
+/// takes the turn over while the request is on its way.
+pub(super) fn may_send(deps: &impl Deps, owned: &OwnedTurn) -> bool {
+    let (host, lasts) = (deps.host(), deps.timing().ownership_check_ttl);
+    let is_confirmed = host.monotonic().saturating_sub(owned.lease.last_confirmed()) < lasts;
+    !owned.is_lost() && is_confirmed && owned.lease.remaining(host) >= deps.timing().renewal_interval()
 }
 
 /// Checks once, concurrently with other work. A table that doesn't respond in time isn't waited for.

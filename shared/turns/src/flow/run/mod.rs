@@ -7,4 +7,5 @@ mod compose;
 pub(super) mod lease;
 mod model_call;
 pub(super) mod models;
+mod remote;
 mod tools;

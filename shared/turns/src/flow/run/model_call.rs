@@ -7,14 +7,17 @@ use agent::{
     model::{CallMeter, Error, Model, Observer, RawPayloads, Reply, Request},
     tool::rounds::ModelCallInfo,
 };
-use contracts::{Timestamp, stream::Phase};
+use contracts::{
+    Timestamp,
+    stream::{Phase, Reasoning},
+};
 use futures::future::join;
 use protocol::{spent::MeteredUsage, turn::Turn};
 
 use crate::flow::owned_turn::OwnedTurn;
 use crate::{
     ports::{AgentDeps, Host, Timer},
-    stream::Writer,
+    stream::{Writer, utf16_length},
 };
 
 /// The most bytes to keep of an answer that breaks off.
@@ -61,9 +64,14 @@ impl ModelCall {
             Some(pause) => stream.retrying(turn, round, pause),
             None => stream.status(turn, round, Phase::Thinking),
         };
+        let mut index = 0;
+        let mut on_reasoning = |piece: &str| {
+            stream.push_reasoning(Reasoning { round, index, text: piece.to_owned() });
+            index += utf16_length(piece);
+        };
         let observer =
-            Observer::new(&mut on_text).with_pauses(&mut on_pause).with_raw_payloads(captures_raw_payloads);
-        let mut observer = observer.with_meter(meter);
+            Observer::new(&mut on_text).with_pauses(&mut on_pause).with_reasoning(&mut on_reasoning);
+        let mut observer = observer.with_raw_payloads(captures_raw_payloads).with_meter(meter);
         let reply = deps.model().reply(request, owned.time_left(deps), &mut observer);
         let timed = async { (reply.await, host.monotonic().saturating_sub(started)) };
         let ((reply, duration), _) = join(timed, beside).await;

@@ -8,9 +8,12 @@ use agent::{
     outcome::answer,
     retrieval::{
         BUDGET, SEARCH_SKIPPED, ScopeWarning, Sources,
-        context_block::{ToolSearchResult, tool_search_result},
+        context_block::{MAX_TOOL_TOKENS, ToolSearchResult, tool_search_result},
     },
-    tool::{self, Effect, ExecutedBy, ExecutedCall, Limits, PublishFile, ToolError, rounds::ToolCallRecord},
+    tool::{
+        self, Effect, ExecutedBy, ExecutedCall, Limits, OfferedTools, PublishFile, ToolError,
+        rounds::ToolCallRecord,
+    },
 };
 use contracts::{error::causes, read::RanBy, response::FileRef};
 use futures::future::join;
@@ -20,7 +23,10 @@ use crate::{
     flow::{
         owned_turn::OwnedTurn,
         retrieval::{self, RetrievalSkipped, embed, log_skipped, truncate},
-        run::lease::{self, OwnershipLost},
+        run::{
+            lease::{self, Interruption, OwnershipLost},
+            remote::RemoteRound,
+        },
         stored_request,
     },
     ports::{AgentDeps, Host, Payloads, Timer, Unavailable},
@@ -37,7 +43,7 @@ pub(super) async fn run(
     spec: &TurnSpec,
     state: &mut AttemptState,
     stream: &Writer,
-) -> Result<(), OwnershipLost> {
+) -> Result<(), Interruption> {
     let (turn, config, host) = (&owned.turn, deps.config(), deps.host());
     let limits = Limits::default().capped_at(owned.time_left(deps));
     let calls: Vec<FunctionCall> = state.rounds.calls().iter().map(ToolCallRecord::to_call).collect();
@@ -46,8 +52,16 @@ pub(super) async fn run(
     let server_calls: Vec<FunctionCall> = calls.iter().zip(&routes).filter_map(is_server).cloned().collect();
     let facts = owned.catalog.facts(state.effects.mode(turn));
     server_calls.iter().take(limits.calls).for_each(|call| stream.tool(turn, state.rounds.count, call));
-    let running =
-        tool::run_calls(&config.tools, &spec.tools.definitions, &server_calls, &facts, &limits, host);
+    let offered = OfferedTools {
+        registry: &config.tools,
+        definitions: &spec.tools.definitions,
+        remote: &spec.tools.remote,
+    };
+    let remote_calls = offered.remote_calls(&server_calls, &limits);
+    // Boxed: few rounds have remote calls.
+    let remote = RemoteRound::open((deps, owned), (spec, &*state), &remote_calls, &limits);
+    let remote = Box::pin(remote).await?;
+    let running = tool::run_calls(&offered, &server_calls, &facts, &limits, host, &remote);
     let ownership = async {
         match server_calls.is_empty() {
             true => Ok(()),
@@ -55,6 +69,7 @@ pub(super) async fn run(
         }
     };
     let (executed, ownership) = join(running, ownership).await;
+    remote.finish(state)?;
     ownership?;
     let finished = apply_effects(deps, owned, spec, executed, state).await?;
     record(&routes, finished, state);
@@ -173,6 +188,7 @@ pub(super) async fn search_sources(
     left: Duration,
 ) -> Result<(ToolSearchResult, Vec<ScopeWarning>), RetrievalSkipped> {
     let sources = sources.ok_or(RetrievalSkipped)?;
+    let sources = &Sources { tokens: sources.tokens.min(MAX_TOOL_TOKENS), ..sources.clone() };
     let deadline = deps.host().monotonic().saturating_add(BUDGET.min(left));
     let text = truncate(text);
     let request = stored_request::load(deps.store(), deps.payloads(), turn);
@@ -189,5 +205,5 @@ pub(super) async fn search_sources(
         Err(error) => Err(error),
     };
     let result = log_skipped(result)?;
-    Ok((tool_search_result(&result.chunks, sources.chunks, sources.tokens), result.warnings))
+    Ok((tool_search_result(&result.chunks), result.warnings))
 }

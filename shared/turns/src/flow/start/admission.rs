@@ -40,6 +40,9 @@ impl<D: AgentDeps> ReadStart<'_, '_, D> {
         let subjects = limits.subjects(start.deps.store(), key, user, contexts).await?;
         limits.check_disabled(&subjects)?;
         check_files(&limits.settings.policy, start.request)?;
+        if start.submission.unstored && limits.settings.mandatory_storage {
+            return Err(Refusal::storage_required());
+        }
         match slot {
             // Another request may have created the session meanwhile, for an agent whose meters don't count this turn.
             Some(admission) if limits.has_budgets() && admission.subjects.agents != subjects.agents => {
@@ -67,7 +70,7 @@ impl<D: AgentDeps> TurnStart<'_, D> {
         let (deps, org) = (self.deps, &self.submission.key.session.org);
         // Read together, so that the limits are cached once they are needed.
         let (snapshot, limits, catalog) =
-            join3(self.load_snapshot(), OrgLimits::load(deps.store(), org), load_catalog(deps, org)).await;
+            join3(self.first_snapshot(), OrgLimits::load(deps.store(), org), load_catalog(deps, org)).await;
         let (snapshot, org) = (snapshot?, OrgRules { limits: limits?, catalog: catalog? });
         if !org.limits.has_budgets() {
             return Ok((snapshot, org));

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use agent::{attempt::RecoveryPoint, context::ResolvedContext, retrieval::Sources};
 use contracts::{read::TurnStatus, stream::Phase};
-use futures::future::try_join;
+use futures::future::try_join3;
 use protocol::{
     change::{Commit, TurnChange},
+    id::TurnKey,
     session::Session,
     spent::Spent,
     transition::{
@@ -21,7 +22,7 @@ use protocol::{
 
 use crate::{
     flow::{
-        finish::{evidence::TurnEvidence, finalize},
+        finish::{effects, evidence::TurnEvidence, finalize},
         meter::{self, Reservation},
         owned_turn::{Lease, OwnedTurn},
         retrieval::{RetrievalResult, join_search, retrieve},
@@ -52,9 +53,11 @@ impl<D: AgentDeps> ReadStart<'_, '_, D> {
         let resolved = Box::pin(settings::resolve(self, admission));
         let ResolvedTurn { effective, setup, mode, sources, warnings } = resolved.await?;
         let (org, scope) = (&submission.key.session.org, request.rag_scope.as_slice());
-        let retrieval = Box::pin(retrieve(deps, start.question.as_ref(), org, scope, sources.as_ref()));
-        let chain = match &setup.rerun {
-            Some(rerun) => rerun.parent.chain.clone(),
+        let previous = self.previous_turn();
+        let question = start.question.as_ref();
+        let retrieval = Box::pin(retrieve(deps, question, previous.as_ref(), org, scope, sources.as_ref()));
+        let chain = match &setup.basis {
+            Some(basis) => basis.parent.chain.clone(),
             None => before.and_then(|session| session.chain.clone()),
         };
         let expected = expected_call(&effective, catalog, &mode, &setup, chain.as_ref(), request);
@@ -79,8 +82,8 @@ impl<D: AgentDeps> ReadStart<'_, '_, D> {
                 Box::pin(self.overwrite_mode(prepared, &turn, &session, &effective)).await
             }
         };
-        let chain = match &setup.rerun {
-            Some(rerun) => rerun.parent.chain.as_ref(),
+        let chain = match &setup.basis {
+            Some(basis) => basis.parent.chain.as_ref(),
             None => session.chain.as_ref(),
         };
         let history_owner = setup.target.upstream_for(&session).history_owner;
@@ -92,7 +95,7 @@ impl<D: AgentDeps> ReadStart<'_, '_, D> {
             chain,
             files: setup.files,
             history_owner,
-            follows_unanswered: !turn.parent.is_none() && (setup.rerun.is_some() || !follows_completed),
+            follows_unanswered: !turn.parent.is_none() && (setup.basis.is_some() || !follows_completed),
         };
         let settings = TurnSettings { config: deps.config(), catalog, effective: &effective };
         let step = initial_step(settings, &turn, inputs, &session, request);
@@ -168,9 +171,13 @@ pub(super) async fn prepare_closing(
     let (store, payloads) = (deps.store(), deps.payloads());
     let object = stored_request::payload(open);
     let published = stored_request::load_and_publish(store, payloads, &object);
-    let (evidence, ()) = try_join(TurnEvidence::load(store, payloads, open), published).await?;
+    // Boxed: few turns were ended from outside while they ran.
+    let unresolved = Box::pin(effects::unresolved(deps, open));
+    let (evidence, (), unknown) =
+        try_join3(TurnEvidence::load(store, payloads, open), published, unresolved).await?;
     let closing = Closing::new(session, open, evidence.summary().as_ref(), deps.host().now(), deps.timing());
     let Ok(closing) = closing else { return Ok(None) };
+    let closing = closing.with_unknown_effects(unknown);
     let report = &closing.finalized().result.report;
     match &open.state {
         // It can still end differently until the commit, so nothing that depends on its end is stored yet.
@@ -235,14 +242,23 @@ impl<D: AgentDeps> ReadStart<'_, '_, D> {
             "{}",
             contracts::log::MODE_OVERWRITTEN
         );
-        let current =
-            self.start.deps.config().sources(effective, &session.hints, &self.org.catalog, &turn.mode);
+        let (config, agent) = (self.start.deps.config(), session.contexts.agent.as_ref());
+        let current = config.sources(effective, agent, &session.hints, &self.org.catalog, &turn.mode);
         if current == sources {
             return (sources, retrieval);
         }
         let TurnStart { deps, question, request, .. } = self.start;
         let (org, scope) = (&turn.key.session.org, request.rag_scope.as_slice());
-        let retrieval = retrieve(*deps, question.as_ref(), org, scope, current.as_ref()).await;
+        let previous = self.previous_turn();
+        let retrieval =
+            retrieve(*deps, question.as_ref(), previous.as_ref(), org, scope, current.as_ref()).await;
         (current, retrieval)
+    }
+
+    /// Returns the turn to which a follow-up refers: the session's last one. None for a rerun, which follows another.
+    fn previous_turn(&self) -> Option<TurnKey> {
+        let is_next = self.start.rerun.is_none() && !self.start.conditions.starts_over;
+        let session = self.snapshot.session.as_ref().filter(|_| is_next)?;
+        Some(session.key.turn(session.last_turn.as_ref()?.id.clone()))
     }
 }

@@ -5,7 +5,7 @@ use contracts::{error::causes, request::UserTurn};
 use futures::future::join;
 use protocol::{
     payload::{Kind, Payload},
-    session::IdOrigin,
+    session::{IdOrigin, Session},
     transition::begin::{self, Decision, Snapshot, Submission},
 };
 
@@ -80,6 +80,30 @@ impl<D: AgentDeps> TurnStart<'_, D> {
             _ => None,
         };
         Ok(Snapshot { session, turn, open })
+    }
+
+    /// Returns the read that the request brings if the turn begins on it, and else loads one. The start commits on
+    /// revisions, so a read that is outdated by then is loaded again.
+    pub(super) async fn first_snapshot(&self) -> Result<Snapshot, Refusal> {
+        let read = self.conditions.read.as_deref().filter(|read| self.begins_on(read));
+        match read {
+            Some(read) => Ok(read.clone()),
+            None => self.load_snapshot().await,
+        }
+    }
+
+    /// True if the turn begins on a read: in the caller's own session, which has no open turn.
+    fn begins_on(&self, read: &Snapshot) -> bool {
+        let Self { deps, caller, submission, .. } = *self;
+        let is_own = |session: &Session| {
+            session.key == submission.key.session
+                && session.owner.id == caller.user.id
+                && session.open_turn.is_none()
+        };
+        let decision = begin::decide(read, submission, deps.host().now(), deps.timing());
+        read.session.as_ref().is_some_and(is_own)
+            && decision == Decision::Begin
+            && self.check_conditions(read, &decision).is_ok()
     }
 
     /// Decides until this call owns the turn or has a response to replay. Each try decides on the latest snapshot: start

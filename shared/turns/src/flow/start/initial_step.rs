@@ -5,12 +5,13 @@ use agent::{
     attachments,
     attempt::{AttemptState, RecoveryPoint, Totals},
     context::{ResolvedContext, config::AgentConfig, deprecation_warning},
+    history::ancestry_tokens,
     mode::Catalog,
     text::estimate_tokens,
 };
 use contracts::{read::AgentSessionActiveFileRef, request::UserTurn};
 use protocol::{
-    chain::{ChainStart, HistoryOwner},
+    chain::{ChainStart, HistoryOwner, ReplayReason},
     session::{ChainHead, Session},
     spent::Spent,
     transition::begin::Setup,
@@ -63,6 +64,13 @@ pub(super) fn initial_step(
     request: &UserTurn,
 ) -> RecoveryPoint {
     let TurnSettings { config, catalog, effective } = settings;
+    // The provider doesn't have the messages that the client brought.
+    let start = match start {
+        ChainStart::Continue(_) if !request.ancestry.is_empty() => {
+            ChainStart::Replay(ReplayReason::NotStored)
+        }
+        start => start,
+    };
     let chain = chain.filter(|_| start.previous_response_id().is_some());
     let mut state = AttemptState::default();
     state.prompt.mode = chain.and_then(|chain| chain.mode.clone());
@@ -101,9 +109,11 @@ pub(super) fn expected_call(
         catalog.instructions(mode).map_or(0, |text| text.len()),
         request.instruction.as_ref().map_or(0, |text| text.len()),
     ];
+    let ancestry = ancestry_tokens(&request.ancestry);
     let bytes = tools.chain(texts).fold(0, usize::saturating_add);
     let input_tokens = estimate_tokens(u64::try_from(bytes).unwrap_or(u64::MAX))
         .saturating_add(attachments::estimated_tokens(request, &setup.files))
+        .saturating_add(u64::from(ancestry))
         .saturating_add(chain.map_or(0, |chain| chain.context_tokens))
         .max(1);
     Totals { next_input_tokens: input_tokens, ..Totals::default() }.spent(&effective.route)

@@ -3,7 +3,9 @@
 mod admission;
 mod begin_turn;
 mod claim;
+mod connections;
 mod initial_step;
+pub(super) mod prompt_tokens;
 pub(super) mod rerun;
 pub(super) mod resumption;
 mod settings;

@@ -9,7 +9,7 @@ use protocol::{
     id::TurnKey,
     session::{ChainHead, Session},
     transition::{
-        begin::{ParentState, Rerun},
+        begin::{Basis, ParentState},
         finalize::chain_head,
         wait,
     },
@@ -40,7 +40,8 @@ pub(crate) async fn load<'a>(
     let request = stored_request::load(deps.store(), deps.payloads(), &original).await?.with_rerun(changes);
     let has_input = request.instruction.is_some()
         || !request.input_artifacts.is_empty()
-        || !request.clipboard_images.is_empty();
+        || !request.clipboard_images.is_empty()
+        || !request.ancestry.is_empty();
     if !has_input {
         return Err(Refusal::no_input());
     }
@@ -67,7 +68,7 @@ pub(crate) async fn prepare_rerun(
     catalog: &Catalog,
     RerunSource { original, request }: &RerunSource<'_>,
     cut: AncestryCut,
-) -> Result<(Rerun, Option<TurnKey>), Refusal> {
+) -> Result<(Basis, Option<TurnKey>), Refusal> {
     let mode = match &request.mode {
         None => original.mode.clone(),
         Some(requested) => {
@@ -80,7 +81,7 @@ pub(crate) async fn prepare_rerun(
     let RerunParent { turn, chain } = parent_of(deps, original, cut).await?;
     let rerun_of = RerunOf { turn: original.key.turn.clone(), model: request.model.clone() };
     let parent = ParentState { turn: original.parent.clone(), chain, mode };
-    Ok((Rerun { rerun_of, parent }, turn))
+    Ok((Basis { rerun_of: Some(rerun_of), parent }, turn))
 }
 
 /// The part of an ancestry that is lost.

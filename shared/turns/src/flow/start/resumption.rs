@@ -195,10 +195,7 @@ impl<D: AgentDeps> Resumption<'_, D> {
         if let WriteOutcome::Superseded(_) = written? {
             return Ok(None);
         }
-        let step = RecoveryPoint {
-            state: step.state.with_tool_results(&self.request.tool_results, results),
-            ..step
-        };
+        let step = RecoveryPoint { state: step.state.with_tool_results(self.request, results), ..step };
         let lease = Lease::starting_at(requested, timing);
         Ok(Some((OwnedTurn::new(change.after, lease, self.scope, catalog), step)))
     }

@@ -24,13 +24,14 @@ use protocol::{
     ancestry::{LossReason, LostAncestor, MAX_FORK_DEPTH},
     id::{SessionKey, TurnKey},
     session::{Contexts, Session},
-    transition::begin::Setup,
+    transition::begin::{Basis, Setup},
 };
 
 use crate::{
     flow::{
         access,
         start::{
+            connections::{NamedTools, named_tools},
             rerun::{self, AncestryCut},
             turn_start::{Admission, OrgRules, ReadStart, TurnStart},
         },
@@ -59,7 +60,8 @@ pub(super) async fn resolve<D: AgentDeps>(
     ReadStart { start, snapshot, org }: &ReadStart<'_, '_, D>,
     Admission { subjects, .. }: &Admission,
 ) -> Result<ResolvedTurn, Refusal> {
-    let TurnStart { deps, models, caller, submission, request, rerun: rerun_source, .. } = **start;
+    let TurnStart { deps, models, caller, submission, request, rerun: rerun_source, conditions, .. } =
+        **start;
     let (session, OrgRules { limits, catalog }) = (snapshot.session.as_ref(), org);
     let key = &submission.key.session;
     let session_contexts = match session {
@@ -76,41 +78,44 @@ pub(super) async fn resolve<D: AgentDeps>(
         .with_options(request.options.as_deref())
         .map_err(|names| Refusal::not_offered("Model", &names))?;
     let mut previous = session.and_then(|session| Some(session.key.turn(session.last_turn.clone()?.id)));
-    let mut rerun = None;
+    let mut basis = None;
     if let Some(rerun_source) = rerun_source {
         let known = session.map_or(AncestryCut { cutoff_depth: 0, hidden_depth: 0 }, AncestryCut::of);
         let ancestry_cut = cut
             .as_ref()
             .map_or(known, |lost| AncestryCut { cutoff_depth: u64::MAX, hidden_depth: lost.hidden_depth });
         // Boxed: few turns are reruns, and this future would enlarge that of every turn.
-        let (rerun_setup, parent) =
+        let (rerun, parent) =
             Box::pin(rerun::prepare_rerun(deps, catalog, rerun_source, ancestry_cut)).await?;
-        if let Some(model) = &rerun_setup.rerun_of.model {
+        if let Some(model) = rerun.rerun_of.as_ref().and_then(|of| of.model.as_ref()) {
             effective = rerun::with_model(effective, model)?;
         }
-        (rerun, previous) = (Some(rerun_setup), parent);
+        (basis, previous) = (Some(rerun), parent);
+    } else if let Some(session) = session.filter(|_| conditions.starts_over) {
+        (basis, previous) = (Some(Basis::nothing(session)), None);
     }
     let config = deps.config();
     let (org_settings, providers) = (&limits.settings, &config.providers);
     effective.check(org_settings, providers)?;
-    let warnings = limits.check_prices(subjects, &effective)?;
+    let mut warnings = limits.check_prices(subjects, &effective)?;
+    warnings.extend(effective.tool_warnings.iter().cloned());
     let effective = limits.restrict(subjects, effective.restrict(org_settings, providers));
     let first_mode = catalog.initial_mode(effective.initial_mode.as_deref()).key.as_str().to_owned();
-    let mode = match &rerun {
-        Some(rerun) => &rerun.parent.mode,
+    let mode = match &basis {
+        Some(basis) => &basis.parent.mode,
         None => session.map_or(&first_mode, |session| &session.mode),
     }
     .clone();
     let latched = session.map(|session| session.hints.clone()).unwrap_or_default();
     let hints = submission.hints.clone().latched_over(&latched);
-    let sources = config.sources(&effective, &hints, catalog, &mode);
+    let sources = config.sources(&effective, session_contexts.agent.as_ref(), &hints, catalog, &mode);
     let setup = Setup {
         contexts: session_contexts,
         visibility: org_settings.session_visibility.unwrap_or(config.visibility).initial(),
         initial_mode: first_mode,
         target: models.target(&effective),
         files: choose_files(deps.store(), previous.as_ref(), request, &effective.prompt_limits).await?,
-        rerun,
+        basis,
         lost_ancestor: cut,
     };
     Ok(ResolvedTurn { effective, setup, mode, sources, warnings })
@@ -206,8 +211,8 @@ pub(super) async fn effective_settings(
 ) -> Result<ResolvedContext, Refusal> {
     let (store, config) = (deps.store(), deps.config());
     let agent = contexts.agent.as_ref().map_or("default", AgentContextId::as_str);
-    tracing::Span::current().record("gen_ai.agent.id", agent);
-    let agent = async {
+    tracing::Span::current().record(contracts::gen_ai::AGENT_ID, agent);
+    let agent_context = async {
         let Some(id) = &contexts.agent else { return Ok(None) };
         match contexts.pins.agent {
             // Boxed: few sessions are pinned.
@@ -231,13 +236,21 @@ pub(super) async fn effective_settings(
         let found = Box::pin(store.conversation_version(org, id, version)).await?;
         Ok(Some(found.unwrap_or(content)))
     };
-    let (agent, conversation) = try_join(agent, conversation).await?;
-    Ok(ResolvedContext::resolve(
-        agent.as_ref(),
+    let (found, conversation) = try_join(agent_context, conversation).await?;
+    let mut resolved = ResolvedContext::resolve(
+        found.as_ref(),
         conversation.as_ref(),
         &config.defaults,
         (&config.model, config.conversation_state),
-    ))
+    );
+    if !resolved.tools.is_empty() {
+        // Boxed: this future would enlarge that of the turns without connections.
+        let NamedTools { tools, warnings } =
+            Box::pin(named_tools(store, org, agent, &resolved.tools)).await?;
+        resolved.remote_tools.extend(tools);
+        resolved.tool_warnings = warnings;
+    }
+    Ok(resolved)
 }
 
 /// Finds the nearest ancestor that was lost since the previous turn; none if the session already knows of it. The

@@ -11,12 +11,7 @@ use protocol::{
 
 use crate::{
     flow::{
-        finish::{
-            outcomes, partial,
-            settle::announce,
-            steps::{self, LatestStep},
-            sweep,
-        },
+        finish::{effects, outcomes, partial, settle::announce, steps::LatestStep, sweep},
         invocation::RequestScope,
         meter,
         owned_turn::{Lease, OwnedTurn},
@@ -68,14 +63,15 @@ pub(crate) async fn take_over(
         return Ok(None);
     };
     let Some((writer, outcome)) = outcomes::find(deps.payloads(), &owned.turn.key, stage).await? else {
-        let latest = steps::latest(deps.payloads(), &owned.turn);
-        let (latest, checkpoint) = join(latest, partial::last_checkpoint(deps.store(), &owned.turn)).await;
-        let latest = latest?;
+        let found = effects::continue_from(deps, &owned.turn);
+        let (found, checkpoint) = join(found, partial::last_checkpoint(deps.store(), &owned.turn)).await;
+        let (latest, open_round) = found?;
         owned.lost = partial::spent_so_far(dead, latest.as_ref(), checkpoint.as_ref());
         let step = latest.map(|LatestStep { recorded, step }| {
             owned.set_recorded(recorded);
             step
         });
+        owned.open_round = open_round;
         return Ok(Some((owned, step)));
     };
     Box::pin(meter::hold(deps, &owned.turn, &outcome.report, Amounts::default())).await;
@@ -123,9 +119,11 @@ pub(super) async fn resolve_after_takeover<D: AgentDeps>(
     let with = original.unwrap_or_else(|| current_target.clone());
     let chain_start = chain::after_takeover(&turn.chain, &with, &current_target);
     let catalog = &org.catalog;
-    let sources = deps.config().sources(&effective, &session.hints, catalog, &turn.mode);
+    let agent = session.contexts.agent.as_ref();
+    let sources = deps.config().sources(&effective, agent, &session.hints, catalog, &turn.mode);
     let (org, scope) = (&turn.key.session.org, request.rag_scope.as_slice());
-    let retrieval = Box::pin(retrieve(deps, start.question.as_ref(), org, scope, sources.as_ref())).await;
+    let retrieval =
+        Box::pin(retrieve(deps, start.question.as_ref(), None, org, scope, sources.as_ref())).await;
     let inputs = InitialInputs {
         start: chain_start,
         chain: chain.as_ref(),

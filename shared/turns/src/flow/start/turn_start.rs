@@ -35,8 +35,12 @@ pub struct StartConditions {
     pub is_new: bool,
     /// Refuses a new turn unless this turn is the session's last.
     pub follows: Option<TurnId>,
+    /// Continues from no earlier turn of the session: the request brings all that the model gets.
+    pub starts_over: bool,
     /// Refuses a session that exists, unless this origin of its id admits it.
     pub id_origin: IdOrigin,
+    /// The session and the turn, as the request has just read them. Saves the first read, if the turn can begin on them.
+    pub read: Option<Box<Snapshot>>,
     /// Receives the rate limits that the start has counted against.
     pub rate_limits: RateLimitCell,
 }
@@ -161,6 +165,7 @@ pub(crate) fn submission(
         instruction_summary: excerpt::excerpt_of(request.instruction.as_deref().unwrap_or_default()),
         solution: solution_change(request, fingerprint, id),
         streamed: request.streaming,
+        unstored: request.options.as_ref().is_some_and(|options| options.unstored),
     }
 }
 

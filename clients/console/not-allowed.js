@@ -1,0 +1,24 @@
+/**
+ * Text of a page that the caller may not use.
+ *
+ * @module
+ */
+
+import { el } from './dom.js'
+import { pageUrl } from './format.js'
+
+/**
+ * @param {string} action what the page does
+ * @param {string} roles who may do it
+ */
+export const notAllowed = (action, roles) =>
+  el(
+    'div',
+    { class: 'notice', role: 'alert' },
+    el(
+      'div',
+      {},
+      el('p', {}, `Only ${roles} of your org can ${action}. You can chat with every agent, read and share your sessions, and see your own usage.`),
+      el('p', {}, 'Ask an operator of your org for the role, or ', el('a', { href: pageUrl('chat') }, 'go to the chat'), '.'),
+    ),
+  )

@@ -1,0 +1,92 @@
+//! Checks of connections beyond the rules of their members.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::{Connection, ConnectionTool, PathTemplate, Protocol, Scheme, model_name};
+use crate::{
+    fault::FaultCollector,
+    members::{MAX_PROVIDER_NAME_CHARS, Members},
+    tool::{self, remote::EffectClass},
+};
+
+/// Checks a connection. Its URL is checked by the guard of the deployment besides.
+pub(crate) fn check(connection: &Connection, at: &str, faults: &mut FaultCollector) {
+    connection.check_members(at, faults);
+    let Connection { authentication, protocol, tools, .. } = connection;
+    let has_header = authentication.header.is_some();
+    faults.require(
+        has_header == (authentication.scheme == Scheme::Header),
+        format!("{at}.Authentication.Header"),
+        "is required for the scheme header, and for no other",
+    );
+    let mut names = HashSet::new();
+    for (n, tool) in tools.iter().enumerate() {
+        let at = format!("{at}.Tools[{n}]");
+        let name = model_name(&connection.id, &tool.name);
+        faults.require(names.insert(&tool.name), format!("{at}.Name"), "is the name of another tool");
+        faults.require(
+            name.len() <= MAX_PROVIDER_NAME_CHARS,
+            format!("{at}.Name"),
+            format_args!("is too long: {name:?} must have at most {MAX_PROVIDER_NAME_CHARS} characters"),
+        );
+        for fault in tool::schema_faults(&tool.parameters, false) {
+            faults.add(format!("{at}.Parameters"), fault);
+        }
+        match protocol {
+            Protocol::Http => check_http(tool, &at, faults),
+            Protocol::Mcp => check_mcp(tool, &at, faults),
+        }
+    }
+}
+
+fn check_http(tool: &ConnectionTool, at: &str, faults: &mut FaultCollector) {
+    faults.require(tool.method.is_some(), format!("{at}.Method"), "is required for an HTTP tool");
+    faults.require(tool.remote_name.is_none(), format!("{at}.RemoteName"), "is only for MCP");
+    faults.require(
+        tool.key_header.is_none() || tool.class == EffectClass::Keyed,
+        format!("{at}.KeyHeader"),
+        "needs the Class keyed",
+    );
+    let Some(path) = &tool.path else {
+        faults.add(format!("{at}.Path"), "is required for an HTTP tool");
+        return;
+    };
+    let template = match PathTemplate::parse(path) {
+        Ok(template) => template,
+        Err(rule) => {
+            faults.add(format!("{at}.Path"), rule);
+            return;
+        }
+    };
+    let required: Vec<&str> = tool
+        .parameters
+        .get("required")
+        .and_then(Value::as_array)
+        .map(|names| names.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default();
+    for name in template.arguments() {
+        faults.require(
+            required.contains(&name),
+            format!("{at}.Path"),
+            format_args!("names {name:?}, which must be a required property of Parameters"),
+        );
+    }
+    let declared = tool.parameters.get("properties");
+    for (n, name) in tool.query.iter().enumerate() {
+        let is_declared = declared.is_some_and(|properties| properties.get(name).is_some());
+        faults.require(is_declared, format!("{at}.Query[{n}]"), "must be a property of Parameters");
+    }
+}
+
+fn check_mcp(tool: &ConnectionTool, at: &str, faults: &mut FaultCollector) {
+    for (name, is_set) in [
+        ("Method", tool.method.is_some()),
+        ("Path", tool.path.is_some()),
+        ("Query", !tool.query.is_empty()),
+        ("KeyHeader", tool.key_header.is_some()),
+    ] {
+        faults.require(!is_set, format!("{at}.{name}"), "is only for HTTP");
+    }
+}

@@ -1,0 +1,329 @@
+//! Runs a round's calls of remote tools: records those with effects before the first is sent, sends each at most once, and
+//! stores each result as soon as it is there (rule 14).
+//!
+//! The round is durable before the intent, and the intent before the first call. Without the round, a takeover would ask the
+//! model again, which makes other calls. Without the intent, it wouldn't know what may have been sent. A call without an
+//! effect needs neither: a takeover runs it again.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    pin::pin,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use agent::{
+    attempt::{AttemptState, RecoveryPoint, TurnSpec},
+    tool::{
+        Limits, RemoteRunner, ToolError, ToolSuccess, ValidRemoteCall,
+        remote::{EffectClass, RemoteCall, RemoteOutcome, RemoteTools},
+    },
+};
+use bytes::Bytes;
+use contracts::error::causes;
+use futures::future::{Either, select};
+use protocol::{
+    change::Condition,
+    effect::{AfterTakeover, IntendedCall, Intent},
+    payload::{Kind, Payload},
+};
+
+use crate::{
+    flow::{
+        owned_turn::OwnedTurn,
+        run::lease::{self, Interruption},
+        write::{self, Tried},
+    },
+    ports::{AgentDeps, Deps, Host, Payloads, Reads, Store, Timer, WriteError},
+};
+
+/// The times that a call is offered to its target while ownership can't be confirmed.
+const MAX_OFFERS: u32 = 3;
+
+/// The time that a call may take beyond its limit, which its implementor keeps.
+const TIMEOUT_MARGIN: Duration = Duration::from_secs(5);
+
+/// The result of a call that another attempt may have sent.
+const INTERRUPTED: &str = "The work on this call was interrupted before its result was stored.";
+
+/// The result of a call that equals one with an unknown outcome.
+const BLOCKED: &str = "An equal call of this session has an unknown outcome, so this one was not sent. A person has to \
+     resolve that one first.";
+
+/// A round whose remote calls run.
+pub(super) struct RemoteRound<'a, D> {
+    deps: &'a D,
+    owned: &'a OwnedTurn,
+    number: u32,
+    limits: &'a Limits,
+    /// The calls with effects that this attempt may send. `None` if the round has none.
+    intent: Option<Intent>,
+    /// The results that are stored already, by the places of their calls.
+    results: BTreeMap<u32, RemoteOutcome>,
+    /// True if another attempt wrote the intent.
+    is_taken_over: bool,
+    /// The tools of the calls whose outcome is unknown.
+    unknown: Mutex<Vec<String>>,
+    /// The first reason for which the ledger couldn't be written.
+    interruption: Mutex<Option<Interruption>>,
+}
+
+impl<'a, D: AgentDeps> RemoteRound<'a, D> {
+    /// Records the calls with effects among the round's valid remote calls, or continues the round that another attempt
+    /// left.
+    pub(super) async fn open(
+        (deps, owned): (&'a D, &'a OwnedTurn),
+        (spec, state): (&TurnSpec, &AttemptState),
+        calls: &[ValidRemoteCall<'_>],
+        limits: &'a Limits,
+    ) -> Result<Self, Interruption> {
+        let number = state.rounds.count;
+        let mut round = Self {
+            deps,
+            owned,
+            number,
+            limits,
+            intent: None,
+            results: BTreeMap::new(),
+            is_taken_over: false,
+            unknown: Mutex::default(),
+            interruption: Mutex::default(),
+        };
+        if let Some(open) = owned.open_round.as_ref().filter(|open| open.intent.round == number) {
+            round.intent = Some(open.intent.clone());
+            round.results.clone_from(&open.results);
+            round.is_taken_over = true;
+            return Ok(round);
+        }
+        let intended: Vec<IntendedCall> = calls.iter().filter_map(|call| round.intended(call)).collect();
+        if !intended.is_empty() {
+            let step = RecoveryPoint { spec: spec.clone(), state: state.clone() };
+            let body = Bytes::from(serde_json::to_vec(&step).unwrap_or_default());
+            put(deps, owned, Kind::Round(owned.turn.attempt.clone(), number), body).await?;
+            let (turn, attempt) = (owned.turn.key.clone(), owned.turn.attempt.clone());
+            let intent = Intent { turn, round: number, attempt, at: deps.host().now(), calls: intended };
+            round.intent = write_intent(deps, owned, intent).await?;
+        }
+        Ok(round)
+    }
+
+    /// Adds a warning for each call whose outcome is unknown.
+    ///
+    /// # Errors
+    /// Fails if an outcome couldn't be stored, or the turn has another owner. The turn doesn't continue from this round
+    /// then.
+    pub(super) fn finish(self, state: &mut AttemptState) -> Result<(), Interruption> {
+        if let Some(interruption) = self.interruption.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(interruption);
+        }
+        for tool in self.unknown.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            state.effects.warn(&format!(
+                "The outcome of a call of {tool} is unknown. It was not repeated: check whether it took place."
+            ));
+        }
+        Ok(())
+    }
+
+    /// Returns a call as its intent has it. `None` for a call without effect.
+    fn intended(&self, call: &ValidRemoteCall<'_>) -> Option<IntendedCall> {
+        let ValidRemoteCall { at, tool, arguments } = call;
+        tool.class.has_intent().then(|| IntendedCall {
+            index: u32::try_from(*at).unwrap_or(u32::MAX),
+            tool: tool.definition.name.clone(),
+            connection: tool.connection.clone(),
+            revision: tool.revision,
+            key: tool.key(&self.owned.turn.key, self.number, *at, arguments),
+            hash: tool.call_hash(arguments),
+            is_keyed: tool.class == EffectClass::Keyed,
+        })
+    }
+
+    /// Returns the outcome of a call with an effect: the stored one, that of its target, or none that anybody knows.
+    async fn run_intended(&self, call: &ValidRemoteCall<'_>) -> Result<RemoteOutcome, Interruption> {
+        let index = u32::try_from(call.at).unwrap_or(u32::MAX);
+        let intended = self.intent.as_ref().and_then(|intent| Some((intent, intent.call(index)?)));
+        let Some((intent, intended)) = intended else {
+            return Ok(RemoteOutcome::NotSent(BLOCKED.to_owned()));
+        };
+        if let Some(result) = self.results.get(&index) {
+            if let RemoteOutcome::Unknown(_) = result {
+                self.warn_of(&intended.tool);
+            }
+            return Ok(result.clone());
+        }
+        let may_send = !self.is_taken_over
+            || intent.after_takeover(intended, self.deps.host().now()) == AfterTakeover::Repeat;
+        // From here to the stored result, an attempt that loses the turn is kept alive for a while.
+        let _in_flight = self.owned.begin_remote_call();
+        let outcome = match may_send {
+            true => self.send(call, &intended.key).await?,
+            false => RemoteOutcome::Unknown(INTERRUPTED.to_owned()),
+        };
+        let outcome = match outcome {
+            RemoteOutcome::Unknown(why) => {
+                self.mark_unknown(intent, intended).await?;
+                RemoteOutcome::Unknown(format!(
+                    "{why} Its outcome is unknown: it may have been performed, or may still be. It was not repeated. \
+                     Don't make the call again, and tell the user."
+                ))
+            }
+            known => known,
+        };
+        let kind = Kind::EffectResult(self.owned.turn.attempt.clone(), self.number, index);
+        put(self.deps, self.owned, kind, Bytes::from(outcome.to_json())).await?;
+        Ok(outcome)
+    }
+
+    /// Stores that the outcome of a call is unknown, so that an equal call of the session is refused (E4).
+    async fn mark_unknown(&self, intent: &Intent, call: &IntendedCall) -> Result<(), Interruption> {
+        let Self { deps, owned, .. } = self;
+        let effects = [intent.unknown(call, deps.host().now())];
+        let (store, turn, attempt) = (deps.store(), &owned.turn.key, &owned.turn.attempt);
+        // Repeating the write is safe, so an unknown result needs no read-back.
+        write::decide(deps.host(), || async {
+            let failed = match store.put_unknown_effects(turn, attempt, &effects).await {
+                Err(WriteError::ConditionFailed) => store.turn(turn).await?,
+                written => return Ok(Tried::from(written)),
+            };
+            match Condition::same_owner(&owned.turn).holds(failed.as_ref()) {
+                true => Ok(Tried::Conflict),
+                false => Err(Interruption::OwnershipLost),
+            }
+        })
+        .await?;
+        let turn = turn.turn.as_str();
+        tracing::warn!(turn, tool = call.tool, "{}", contracts::log::EFFECT_UNKNOWN);
+        self.warn_of(&call.tool);
+        Ok(())
+    }
+
+    fn warn_of(&self, tool: &str) {
+        self.unknown.lock().unwrap_or_else(PoisonError::into_inner).push(tool.to_owned());
+    }
+
+    /// Sends a call at most once. Ownership is confirmed right before the request is written.
+    async fn send(&self, call: &ValidRemoteCall<'_>, key: &str) -> Result<RemoteOutcome, Interruption> {
+        let Self { deps, owned, limits, .. } = *self;
+        let (tool, arguments, timeout) = (call.tool, &call.arguments, limits.timeout);
+        for _ in 0..MAX_OFFERS {
+            lease::ensure_owned(deps, owned).await?;
+            let (sent, declined) = (AtomicBool::new(false), AtomicBool::new(false));
+            let may_send = || {
+                let may_send = lease::may_send(deps, owned);
+                let flag = if may_send { &sent } else { &declined };
+                flag.store(true, Ordering::Relaxed);
+                may_send
+            };
+            let request = RemoteCall { org: &owned.turn.key.session.org, tool, arguments, key, timeout };
+            let running = pin!(deps.remote_tools().call(request, &may_send));
+            let over = pin!(deps.host().sleep(timeout.saturating_add(TIMEOUT_MARGIN)));
+            let outcome = match select(running, over).await {
+                Either::Left((outcome, _)) => outcome,
+                Either::Right(_) if sent.load(Ordering::Relaxed) => {
+                    RemoteOutcome::Unknown("The target did not answer in time.".to_owned())
+                }
+                Either::Right(_) => RemoteOutcome::NotSent("The target can't be reached.".to_owned()),
+            };
+            if sent.load(Ordering::Relaxed) || !declined.load(Ordering::Relaxed) {
+                return Ok(outcome);
+            }
+        }
+        Ok(RemoteOutcome::NotSent("The call could not be sent in time. Nothing was performed.".to_owned()))
+    }
+}
+
+impl<D: AgentDeps> RemoteRunner for RemoteRound<'_, D> {
+    async fn run(&self, call: ValidRemoteCall<'_>) -> Result<ToolSuccess, ToolError> {
+        let outcome = match call.tool.class.has_intent() {
+            true => self.run_intended(&call).await,
+            false => {
+                let key = call.tool.key(&self.owned.turn.key, self.number, call.at, &call.arguments);
+                self.send(&call, &key).await
+            }
+        };
+        outcome
+            .unwrap_or_else(|interruption| {
+                let mut first = self.interruption.lock().unwrap_or_else(PoisonError::into_inner);
+                first.get_or_insert(interruption);
+                // Nobody sees it: the attempt ends.
+                RemoteOutcome::NotSent(INTERRUPTED.to_owned())
+            })
+            .into_result()
+    }
+}
+
+/// Writes an intent. Returns it without the calls that equal one with an unknown outcome, and `None` if no call is left.
+async fn write_intent(
+    deps: &impl Deps,
+    owned: &OwnedTurn,
+    intent: Intent,
+) -> Result<Option<Intent>, Interruption> {
+    write::decide_with(deps.host(), intent, |mut intent| async move {
+        let tried = try_intent(deps, owned, &mut intent).await;
+        (intent, tried)
+    })
+    .await
+}
+
+/// Tries once to write an intent. After a failed condition or a lost reply, what is stored decides (I11).
+async fn try_intent(
+    deps: &impl Deps,
+    owned: &OwnedTurn,
+    intent: &mut Intent,
+) -> Result<Tried<Option<Intent>>, Interruption> {
+    let (store, turn) = (deps.store(), &owned.turn);
+    if intent.calls.is_empty() {
+        return Ok(Tried::Done(None));
+    }
+    let failed = match store.put_intent(intent).await {
+        Ok(()) => return Ok(Tried::Done(Some(intent.clone()))),
+        Err(WriteError::Contended) => return Ok(Tried::Conflict),
+        Err(WriteError::ConditionFailed) => Tried::Conflict,
+        Err(WriteError::Unknown(source)) => Tried::Unknown(source),
+    };
+    let stored = match store.newest_intent(&turn.key).await {
+        Ok(stored) => stored.filter(|stored| stored.round == intent.round),
+        Err(error) => return Ok(Tried::Unknown(error.source)),
+    };
+    if let Some(stored) = stored {
+        // A taker that finds an intent continues from its round, so no owner gets here with another's.
+        return match stored.attempt == turn.attempt {
+            true => Ok(Tried::Done(Some(stored))),
+            false => Err(Interruption::OwnershipLost),
+        };
+    }
+    let head = match store.turn(&turn.key).await {
+        Ok(head) => head,
+        Err(error) => return Ok(Tried::Unknown(error.source)),
+    };
+    if !Condition::same_owner(turn).holds(head.as_ref()) {
+        return Err(Interruption::OwnershipLost);
+    }
+    let blocking = match store.unknown_effects(&turn.key.session, &intent.hashes()).await {
+        Ok(unknown) => unknown.into_iter().map(|effect| effect.call.hash).collect::<BTreeSet<_>>(),
+        Err(error) => return Ok(Tried::Unknown(error.source)),
+    };
+    if blocking.is_empty() {
+        return Ok(failed);
+    }
+    intent.calls.retain(|call| !blocking.contains(&call.hash));
+    Ok(Tried::Progress)
+}
+
+/// Stores an object that the ledger needs, while the lease lasts. An attempt that has lost its turn stores the results of
+/// calls on their way until it is dropped.
+async fn put(deps: &impl Deps, owned: &OwnedTurn, kind: Kind, body: Bytes) -> Result<(), Interruption> {
+    let (host, payload) = (deps.host(), Payload { turn: owned.turn.key.clone(), kind });
+    loop {
+        let Err(error) = deps.payloads().put(&payload, body.clone()).await else { return Ok(()) };
+        tracing::warn!(error = %causes(&error), "{}", contracts::log::EFFECT_NOT_RECORDED);
+        let pause = host.jitter(Duration::from_secs(1));
+        if owned.lease.remaining(host) <= pause {
+            return Err(error.into());
+        }
+        host.sleep(pause).await;
+    }
+}
