@@ -113,7 +113,7 @@ async fn alike(
         // The finalizer works at its own pace.
         let calls = system.take_calls().into_iter().filter(|call| call.function != "turn-finalizer");
         let mut calls: Vec<String> =
-            calls.map(|call| format!("{:?} {}", call.service, call.operation)).collect();
+            calls.map(|call| format!("{} {:?} {}", call.function, call.service, call.operation)).collect();
         calls.sort_unstable();
         calls
     };

@@ -9,7 +9,7 @@ use agent::{
 };
 use bytes::Bytes;
 use contracts::{ToolContinuation, response::ToolOutcome};
-use futures::future::{join, try_join};
+use futures::future::join;
 use protocol::{
     Caller,
     id::{SessionKey, TurnKey},
@@ -69,9 +69,11 @@ impl<D: AgentDeps> Resumption<'_, D> {
 
     async fn try_to_claim(&self, key: &TurnKey) -> Result<Tried<Claim>, Refusal> {
         let Self { deps, caller, scope, stream, .. } = *self;
-        let catalog = async { Ok(load_catalog(deps, &caller.org).await?) };
-        let ((session, turn), catalog) =
-            try_join(access::load_turn(deps.store(), caller, key), catalog).await?;
+        // A refusal waits for the catalog too. If it dropped the read, nothing would be cached, and whether the table saw the
+        // read would depend on time.
+        let (found, catalog) =
+            join(access::load_turn(deps.store(), caller, key), load_catalog(deps, &caller.org)).await;
+        let ((session, turn), catalog) = (found?, catalog?);
         if turn.requested_by != caller.user.id {
             return Err(Refusal::another_users_turn());
         }
