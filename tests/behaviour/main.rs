@@ -32,6 +32,8 @@ mod client_tools;
 mod command_line;
 mod concurrency;
 mod connection_addresses;
+mod connection_refresh;
+mod connection_results;
 mod connections;
 mod console;
 mod contexts;

@@ -1,15 +1,15 @@
 //! Changes of documents by operators and agent editors: `PUT` and `DELETE …/agents/{ContextId}`,
 //! `POST …/agents/{ContextId}/rollback`, `PUT …/agents/{ContextId}/rollout`, and the same of conversation contexts and
-//! modes, which have no rollouts. Operators alone write connections: `PUT …/connections/{ContextId}`, `PUT …/secret` and
-//! `POST …/try`. They alone replace budgets and org settings: `PUT …/budgets`, `PUT …/org-settings`.
+//! modes, which have no rollouts. Operators alone write connections: `PUT …/connections/{ContextId}`, `PUT …/secret`,
+//! `POST …/try` and `POST …/refresh`. They alone replace budgets and org settings: `PUT …/budgets`, `PUT …/org-settings`.
 
 use agent::context::{ContextKind, Rollout};
 use axum::{Extension, Router, extract::State};
 use contracts::{
     operations,
     request::{
-        Budgets, ConnectionSecretRequest, ContextText, OrgSettings, RollbackRequest, RolloutRequest,
-        ToolTrialRequest,
+        Budgets, ConnectionRefreshRequest, ConnectionSecretRequest, ContextText, OrgSettings,
+        RollbackRequest, RolloutRequest, ToolTrialRequest,
     },
 };
 use runtime::{
@@ -48,6 +48,7 @@ fn connection_routes() -> Router<App> {
     Router::new()
         .serve(&operations::SET_CONNECTION_SECRET, put_connection_secret)
         .serve(&operations::TRY_TOOL, try_tool)
+        .serve(&operations::REFRESH_CONNECTION, refresh_connection)
 }
 
 async fn put_connection_secret(
@@ -66,6 +67,17 @@ async fn try_tool(
     JsonBody(request): JsonBody<ToolTrialRequest>,
 ) -> Result<Reply, Reply> {
     flow::try_tool(&app.adapters, &caller, id, &request).await.map(Reply::ok).map_err(error_reply)
+}
+
+async fn refresh_connection(
+    State(app): State<App>,
+    NamedContext { caller, id, .. }: NamedContext,
+    required: WriteCondition,
+    JsonBody(request): JsonBody<ConnectionRefreshRequest>,
+) -> Result<Reply, Reply> {
+    let required = precondition(required);
+    let compared = flow::refresh_connection(&app.adapters, &caller, id, &request, &required).await;
+    compared.map(Reply::ok).map_err(error_reply)
 }
 
 async fn put_budgets(

@@ -378,6 +378,7 @@ mod tests {
         let status = Status::new(Phase::Tool, 1, Some(1));
         event(Kind::Status(Status {
             tool_name: Some("look".to_owned()),
+            tool_progress: None,
             tool_call_id: Some(call.to_owned()),
             ..status
         }))

@@ -54,6 +54,8 @@ pub const AWS_BEDROCK: &str = "aws.bedrock";
 
 /// Type of a tool that its caller runs.
 pub const FUNCTION: &str = "function";
+/// Type of a tool that the agent's side runs by calling an API.
+pub const EXTENSION: &str = "extension";
 
 #[cfg(test)]
 mod tests {

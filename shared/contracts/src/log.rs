@@ -98,7 +98,9 @@ messages! {
     SWEEP_FAILED = "sweep failed";
     TITLE_FAILED = "session title failed";
     TOKEN_REJECTED = "token rejected";
+    TOOL_CALLED = "tool called";
     TOOL_OMITTED = "tool omitted from the turn";
+    TOOL_RESULT_UNREADABLE = "tool result unreadable";
     TRACES_UNAVAILABLE = "trace exporter unavailable";
     TRACE_EXPORT_FAILED = "trace export failed";
     TURN = "turn";

@@ -123,6 +123,12 @@ pub fn tool_trial(id: &str) -> String {
     fill_id(operations::TRY_TOOL.path, id)
 }
 
+/// Returns the path that compares a connection with its server.
+#[must_use]
+pub fn connection_refresh(id: &str) -> String {
+    fill_id(operations::REFRESH_CONNECTION.path, id)
+}
+
 /// The prefix of the paths of the OpenAI-compatible API.
 pub const OPENAI_PREFIX: &str = "/v1/";
 

@@ -134,6 +134,9 @@ pub struct Status {
     /// The tool call that it runs for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tool_call_id: Option<String>,
+    /// The progress of the tool in its own words, such as `3 of 10: Indexing`, at most 2 KiB.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tool_progress: Option<String>,
     /// Seconds until the model call is retried.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retry_after_seconds: Option<u64>,
@@ -164,7 +167,8 @@ impl Status {
     /// Creates a status without tool or retry details.
     #[must_use]
     pub fn new(phase: Phase, attempt: u32, round: Option<u32>) -> Self {
-        Self { phase, attempt, round, tool_name: None, tool_call_id: None, retry_after_seconds: None }
+        let (tool_name, tool_call_id, tool_progress) = (None, None, None);
+        Self { phase, attempt, round, tool_name, tool_call_id, tool_progress, retry_after_seconds: None }
     }
 }
 

@@ -32,5 +32,5 @@ pub use result::{CallResult, Content, ResourceBody};
 pub use revision::Revision;
 pub use session::{Call, Observer, Progress, Session};
 pub use text::visible;
-pub use tool::{ExcludedTool, Hints, Tool};
+pub use tool::{ExcludedTool, Hints, Tool, show_schema};
 pub use transport::{Authentication, Error};

@@ -126,6 +126,11 @@ pub(crate) fn of_status(status: u16, error: Option<&RpcError>) -> Outcome {
     match status {
         408 | 425 | 499 => Outcome::Unknown(Unknown::Status { status, message }),
         400..=499 => Outcome::Refused(Refusal::Status { status, message }),
+        // These ask for the same request elsewhere, so nothing was performed. Others may follow a performed call.
+        301 | 307 | 308 => {
+            let message = "a redirect, which isn't followed. An operator has to correct the URL".to_owned();
+            Outcome::Refused(Refusal::Status { status, message })
+        }
         _ => Outcome::Unknown(Unknown::Status { status, message }),
     }
 }
@@ -145,10 +150,10 @@ mod tests {
         for code in [-32700, -32603, -32599, -32019, -32023, -32000, 0, 1, i64::MIN] {
             assert!(matches!(of_error(&error(code)), Outcome::Unknown(_)), "{code}");
         }
-        for status in [400, 401, 403, 404, 405, 409, 413, 422, 429, 451] {
+        for status in [400, 401, 403, 404, 405, 409, 413, 422, 429, 451, 301, 307, 308] {
             assert!(matches!(of_status(status, None), Outcome::Refused(_)), "{status}");
         }
-        for status in [302, 303, 307, 308, 408, 425, 499, 500, 502, 503, 504, 599] {
+        for status in [302, 303, 304, 408, 425, 499, 500, 502, 503, 504, 599] {
             assert!(matches!(of_status(status, None), Outcome::Unknown(_)), "{status}");
         }
     }

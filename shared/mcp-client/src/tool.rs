@@ -72,12 +72,9 @@ pub(crate) fn parse(mut entry: Value) -> Result<Tool, ExcludedTool> {
     if input_schema.get("type").and_then(Value::as_str) != Some("object") {
         return Err(excluded("its input schema must be a schema with the type `object`".to_owned()));
     }
-    show_annotations(&mut input_schema);
+    show_schema(&mut input_schema).map_err(|rule| excluded(rule.to_owned()))?;
     if input_schema.to_string().len() > MAX_SCHEMA {
         return Err(excluded(format!("its input schema has more than {MAX_SCHEMA} bytes")));
-    }
-    if hides(&input_schema) {
-        return Err(excluded("its input schema has invisible characters in names or values".to_owned()));
     }
     let headers = ParamHeader::of_schema(&input_schema).map_err(excluded)?;
     Ok(Tool { name, title, description, input_schema, hints, headers })
@@ -96,6 +93,15 @@ fn hints(annotations: Option<&Value>) -> Hints {
         idempotent: hint("idempotentHint"),
         open_world: hint("openWorldHint"),
     }
+}
+
+/// Makes the descriptions of a schema visible.
+///
+/// # Errors
+/// Returns the rule that the schema breaks: invisible characters elsewhere have a meaning that an escape would change.
+pub fn show_schema(schema: &mut Value) -> Result<(), &'static str> {
+    show_annotations(schema);
+    if hides(schema) { Err("its input schema has invisible characters in names or values") } else { Ok(()) }
 }
 
 /// Makes the texts of a schema visible that describe something. Others have a meaning that an escape would change.

@@ -1,10 +1,10 @@
 //! The header that authenticates a connection.
 
-use agent::{
-    connection::{ConnectionSecret, ConnectionSecrets, ConnectionTarget, Scheme},
-    tool::remote::RemoteCall,
+use agent::connection::{Authentication, ConnectionSecret, ConnectionSecrets, Scheme};
+use contracts::{
+    error::causes,
+    id::{ConnectionId, OrgId},
 };
-use contracts::{error::causes, id::ConnectionId};
 use http::{HeaderName, HeaderValue, header};
 use url::Url;
 
@@ -34,25 +34,23 @@ pub(crate) fn host_of(url: &Url) -> String {
     format!("{}:{port}", host.trim_end_matches('.'))
 }
 
-/// Returns the credential of a call. None without authentication. With `is_current` the secret isn't a cached one.
+/// Returns the credential of a request to a connection. None without authentication. With `is_current` the secret isn't a
+/// cached one.
 pub(crate) async fn credential(
     secrets: &impl ConnectionSecrets,
-    target: &ConnectionTarget,
+    authentication: &Authentication,
     url: &Url,
-    call: RemoteCall<'_>,
+    (org, name): (&OrgId, &str),
     is_current: bool,
 ) -> Result<Option<Credential>, NoCredential> {
-    let header = match target.authentication.scheme {
+    let header = match authentication.scheme {
         Scheme::None => return Ok(None),
         Scheme::Bearer => Some(header::AUTHORIZATION),
-        Scheme::Header => {
-            target.authentication.header.as_deref().and_then(|name| HeaderName::try_from(name).ok())
-        }
+        Scheme::Header => authentication.header.as_deref().and_then(|name| HeaderName::try_from(name).ok()),
     };
-    let name = call.tool.connection.as_str();
     let missing = || NoCredential::Missing(name.to_owned());
     let (header, id) = (header.ok_or_else(missing)?, ConnectionId::new(name).map_err(|_| missing())?);
-    let found = secrets.secret(call.org, &id, is_current).await.map_err(|error| {
+    let found = secrets.secret(org, &id, is_current).await.map_err(|error| {
         tracing::warn!(connection = name, error = %causes(&error), "{}", contracts::log::CONNECTION_SECRET_UNAVAILABLE);
         NoCredential::Unavailable(name.to_owned())
     })?;
@@ -61,7 +59,7 @@ pub(crate) async fn credential(
     if host != host_of(url) {
         return Err(NoCredential::OtherHost(name.to_owned()));
     }
-    let text = match target.authentication.scheme {
+    let text = match authentication.scheme {
         Scheme::Bearer => format!("Bearer {secret}"),
         Scheme::Header | Scheme::None => secret.clone(),
     };

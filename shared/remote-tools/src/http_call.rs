@@ -10,7 +10,12 @@ use bytes::Bytes;
 use egress::{Bounds, Failure, Guard, Response};
 use http::{Request, StatusCode};
 
-use crate::{authentication, outcome, request, secrecy::Secrecy};
+use crate::{
+    authentication,
+    outcome::{self, Answer},
+    request,
+    secrecy::Secrecy,
+};
 
 /// The most bytes of a response. A larger one isn't read to its end, so its outcome isn't known.
 const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
@@ -23,20 +28,29 @@ pub(crate) async fn call(
     call: RemoteCall<'_>,
     timeout: Duration,
     may_send: &(dyn Fn() -> bool + Send + Sync),
-) -> RemoteOutcome {
+) -> Answer {
     let (url, request) = match request::build(target, call) {
         Ok(built) => built,
-        Err(fault) => return RemoteOutcome::NotSent(fault.to_string()),
+        Err(fault) => return RemoteOutcome::NotSent(fault.to_string()).into(),
     };
     let checked = match guard.check(&url) {
         Ok(checked) => checked,
-        Err(refusal) => return outcome::of(Err(refusal.into()), &Secrecy::of(None)),
+        Err(refusal) => return outcome::of(Err(refusal.into()), &target.name, &Secrecy::of(None)).into(),
     };
     let mut used: Option<String> = None;
+    let connection = (call.org, call.tool.connection.as_str());
     for is_current in [false, true] {
-        let credential = match authentication::credential(secrets, target, &checked, call, is_current).await {
+        let credential = match authentication::credential(
+            secrets,
+            &target.authentication,
+            &checked,
+            connection,
+            is_current,
+        )
+        .await
+        {
             Ok(credential) => credential,
-            Err(fault) => return RemoteOutcome::NotSent(fault.to_string()),
+            Err(fault) => return RemoteOutcome::NotSent(fault.to_string()).into(),
         };
         let secret = credential.as_ref().map(|credential| credential.secret.clone());
         let secrecy = Secrecy::of(secret.as_deref());
@@ -49,15 +63,17 @@ pub(crate) async fn call(
         }
         let exchanged = send(guard, &url, request, timeout, may_send).await;
         let is_stale = matches!(&exchanged, Ok(response) if response.status == StatusCode::UNAUTHORIZED);
-        let outcome = outcome::of(exchanged, &secrecy);
+        let is_outage = outcome::is_outage(&exchanged);
+        let answer = Answer { outcome: outcome::of(exchanged, &target.name, &secrecy), is_outage };
         if !is_stale || is_current || call.tool.class != EffectClass::Read || secret.is_none() {
-            return outcome;
+            return answer;
         }
         used = secret;
     }
     RemoteOutcome::Refused(
         "The target refused the connection's secret. Ask an operator to set it again.".to_owned(),
     )
+    .into()
 }
 
 async fn send(

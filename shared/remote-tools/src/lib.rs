@@ -5,10 +5,16 @@
 //! absent: retries, redirects and pools, and any meaning of a result. A result is data for the model.
 
 mod authentication;
+mod breakers;
+mod file;
 mod http_call;
 mod mcp_call;
+mod mcp_offer;
 mod mcp_result;
+mod openapi;
+mod openapi_document;
 mod outcome;
+mod pins;
 mod request;
 mod result_text;
 mod secrecy;
@@ -16,23 +22,28 @@ mod secrecy;
 use std::time::Duration;
 
 use agent::{
-    connection::{ConnectionSecrets, ConnectionTarget, Protocol},
-    tool::remote::{RemoteCall, RemoteOutcome, RemoteTools},
+    connection::{ConnectionSecrets, ConnectionTarget, Offer, Protocol},
+    tool::remote::{Listing, RemoteCall, RemoteOutcome, RemoteTools},
 };
 use egress::Guard;
+use tokio::time::Instant;
+
+use crate::{breakers::Breakers, pins::Pins};
 
 /// Calls tools over HTTP, with the guard and the secrets of a deployment.
 #[derive(Debug, Clone)]
 pub struct Connections<S> {
     guard: Guard,
     secrets: S,
+    pins: Pins,
+    breakers: Breakers,
 }
 
 impl<S: ConnectionSecrets> Connections<S> {
     /// Creates the implementation.
     #[must_use]
     pub fn new(guard: Guard, secrets: S) -> Self {
-        Self { guard, secrets }
+        Self { guard, secrets, pins: Pins::default(), breakers: Breakers::default() }
     }
 }
 
@@ -41,18 +52,34 @@ impl<S: ConnectionSecrets> RemoteTools for Connections<S> {
         self.guard.check(url).map(|url| authentication::host_of(&url)).map_err(|refusal| refusal.to_string())
     }
 
+    async fn offer(&self, listing: Listing<'_>) -> Result<Offer, String> {
+        match listing.connection.protocol {
+            Protocol::Http => Err("An HTTP API has no list of tools.".to_owned()),
+            Protocol::Mcp => mcp_offer::offer(&self.guard, &self.secrets, listing).await,
+            Protocol::Openapi => {
+                openapi::offer(&openapi_document::load(&self.guard, listing).await?, listing.connection)
+            }
+        }
+    }
+
     async fn call(&self, call: RemoteCall<'_>, may_send: &(dyn Fn() -> bool + Send + Sync)) -> RemoteOutcome {
         let Ok(target) = serde_json::from_value::<ConnectionTarget>(call.tool.target.clone()) else {
             return outcome::unusable();
         };
         let timeout = call.timeout.min(Duration::from_secs(target.timeout_seconds.into()));
-        match target.protocol {
-            Protocol::Http => {
+        let breaker = self.breakers.of(call.org, &call.tool.connection);
+        let Ok(permit) = breaker.acquire(Instant::now()) else {
+            return outcome::paused(&call.tool.connection);
+        };
+        let answer = match target.protocol {
+            Protocol::Http | Protocol::Openapi => {
                 http_call::call(&self.guard, &self.secrets, &target, call, timeout, may_send).await
             }
             Protocol::Mcp => {
-                mcp_call::call(&self.guard, &self.secrets, &target, call, timeout, may_send).await
+                mcp_call::call(&self.guard, &self.secrets, &self.pins, &target, call, timeout, may_send).await
             }
-        }
+        };
+        permit.record(answer.is_outage, Instant::now());
+        answer.outcome
     }
 }

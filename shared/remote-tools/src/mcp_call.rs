@@ -6,33 +6,66 @@ use agent::{
     connection::{ConnectionSecrets, ConnectionTarget},
     tool::remote::{RemoteCall, RemoteOutcome},
 };
+use contracts::id::OrgId;
 use egress::{Guard, Target};
-use mcp_client::{Authentication, Call, Client, Observer, Outcome, ParamHeader, Session};
+use mcp_client::{
+    Authentication, Call, Client, NotSent, Observer, Outcome, ParamHeader, Progress, Session, Unknown,
+};
 use tokio::time::{Instant, timeout_at};
 
-use crate::{authentication, mcp_result, secrecy::Secrecy};
+use crate::{
+    authentication, mcp_result,
+    outcome::Answer,
+    pins::{ConnectionVersion, Pins},
+    secrecy::Secrecy,
+};
 
 /// Calls a tool once, in a session of its own where the server needs one.
 pub(crate) async fn call(
     guard: &Guard,
     secrets: &impl ConnectionSecrets,
+    pins: &Pins,
     target: &ConnectionTarget,
     call: RemoteCall<'_>,
     time: Duration,
     may_send: &(dyn Fn() -> bool + Send + Sync),
-) -> RemoteOutcome {
+) -> Answer {
     let started = Instant::now();
     // The mirrored arguments stand in the schema that an operator accepted.
     let headers = match ParamHeader::of_schema(&call.tool.definition.parameters) {
         Ok(headers) => headers,
-        Err(rule) => return RemoteOutcome::NotSent(format!("Nothing was sent: {rule}.")),
+        Err(rule) => return RemoteOutcome::NotSent(format!("Nothing was sent: {rule}.")).into(),
     };
-    let connected = timeout_at(started + time, connect(guard, secrets, target, call, time));
+    let connection = (call.org, call.tool.connection.as_str());
+    let connected = timeout_at(
+        started + time,
+        connect(guard, secrets, &target.url, &target.authentication, connection, time),
+    );
     let (session, secrecy) = match connected.await {
         Ok(Ok(connected)) => connected,
-        Ok(Err(fault)) => return RemoteOutcome::NotSent(fault),
-        Err(_) => return RemoteOutcome::NotSent("Nothing was sent: the server doesn't respond.".to_owned()),
+        Ok(Err(Unconnected { reason, is_outage })) => {
+            return Answer { outcome: RemoteOutcome::NotSent(reason), is_outage };
+        }
+        Err(_) => {
+            let reason = "Nothing was sent: the server doesn't respond.".to_owned();
+            return Answer { outcome: RemoteOutcome::NotSent(reason), is_outage: true };
+        }
     };
+    if let Some(accepted) = &target.hash {
+        let place = ConnectionVersion {
+            org: call.org,
+            connection: &call.tool.connection,
+            revision: call.tool.revision,
+        };
+        let unchanged = timeout_at(started + time, pins.check(place, &session, &target.name, accepted));
+        if let Err(why) = unchanged.await.unwrap_or_else(|_| Err("its server doesn't respond".to_owned())) {
+            session.close().await;
+            return RemoteOutcome::NotSent(
+                secrecy.hide(&format!("Nothing was sent to {}: {why}.", target.name)),
+            )
+            .into();
+        }
+    }
     let made = Call {
         name: &target.name,
         arguments: call.arguments,
@@ -40,33 +73,55 @@ pub(crate) async fn call(
         key: Some(call.key),
         timeout: time.saturating_sub(started.elapsed()),
     };
-    let outcome = session.call(&made, &Permission(may_send)).await;
+    let outcome = session.call(&made, &Watch { may_send, call, secrecy: &secrecy }).await;
     session.close().await;
-    outcome_of(outcome, &secrecy)
+    let is_outage = matches!(
+        outcome,
+        Outcome::Unknown(
+            Unknown::Connection(_) | Unknown::Timeout(_) | Unknown::Status { .. } | Unknown::Read(_)
+        ) | Outcome::NotSent(NotSent::Connection(_) | NotSent::Timeout(_))
+    );
+    Answer { outcome: outcome_of(outcome, &target.name, &secrecy), is_outage }
+}
+
+/// The reason that there is no session, for the model.
+pub(crate) struct Unconnected {
+    pub(crate) reason: String,
+    is_outage: bool,
 }
 
 /// Begins a session, without an effect.
-async fn connect(
+pub(crate) async fn connect(
     guard: &Guard,
     secrets: &impl ConnectionSecrets,
-    target: &ConnectionTarget,
-    call: RemoteCall<'_>,
+    url: &str,
+    authentication: &agent::connection::Authentication,
+    connection: (&OrgId, &str),
     time: Duration,
-) -> Result<(Session, Secrecy), String> {
-    let unsent = |fault: &dyn std::fmt::Display| {
-        format!("Nothing was sent: {fault}. Continue without the tool, or try again later.")
+) -> Result<(Session, Secrecy), Unconnected> {
+    let unsent = |fault: &dyn std::fmt::Display| Unconnected {
+        reason: format!("Nothing was sent: {fault}. Continue without the tool, or try again later."),
+        is_outage: false,
     };
-    let checked = guard.resolve(&target.url).await.map_err(|rule| unsent(&format_args!("the URL {rule}")))?;
-    let credential = authentication::credential(secrets, target, checked.url(), call, false)
+    let checked = guard.resolve(url).await.map_err(|rule| unsent(&format_args!("the URL {rule}")))?;
+    let credential = authentication::credential(secrets, authentication, checked.url(), connection, false)
         .await
-        .map_err(|fault| fault.to_string())?;
+        .map_err(|fault| Unconnected { reason: fault.to_string(), is_outage: false })?;
     let secrecy = Secrecy::of(credential.as_ref().map(|credential| credential.secret.as_str()));
     let authentication =
         credential.map(|credential| Authentication { name: credential.header, value: credential.value });
     let http = pinned(&checked).ok_or_else(|| unsent(&"TLS isn't available"))?;
     let client =
         Client::new(&http, checked.url().clone(), authentication, time).map_err(|fault| unsent(&fault))?;
-    let session = client.connect().await.map_err(|fault| secrecy.hide(&unsent(&fault)))?;
+    let session = client.connect().await.map_err(|fault| Unconnected {
+        reason: secrecy.hide(&unsent(&fault).reason),
+        is_outage: !matches!(
+            fault,
+            mcp_client::Error::Rejected { .. }
+                | mcp_client::Error::Revision
+                | mcp_client::Error::Status(400..=499)
+        ),
+    })?;
     Ok((session, secrecy))
 }
 
@@ -85,18 +140,28 @@ fn pinned(target: &Target) -> Option<reqwest::Client> {
         .ok()
 }
 
-/// Passes the question on to the turn.
-struct Permission<'a>(&'a (dyn Fn() -> bool + Send + Sync));
+/// Passes questions and progress on to the turn.
+struct Watch<'a> {
+    may_send: &'a (dyn Fn() -> bool + Send + Sync),
+    call: RemoteCall<'a>,
+    secrecy: &'a Secrecy,
+}
 
-impl Observer for Permission<'_> {
+impl Observer for Watch<'_> {
     fn may_send(&self) -> bool {
-        (self.0)()
+        (self.may_send)()
+    }
+
+    fn progress(&self, Progress { progress, total, message }: Progress) {
+        let count = total.map_or_else(|| progress.to_string(), |total| format!("{progress} of {total}"));
+        let line = message.map_or_else(|| count.clone(), |message| format!("{count}: {message}"));
+        self.call.progress.send(contracts::text::one_line(&self.secrecy.hide(&line)));
     }
 }
 
-fn outcome_of(outcome: Outcome, secrecy: &Secrecy) -> RemoteOutcome {
+fn outcome_of(outcome: Outcome, tool: &str, secrecy: &Secrecy) -> RemoteOutcome {
     match outcome {
-        Outcome::Done(result) => RemoteOutcome::Done(mcp_result::of(result, secrecy).into()),
+        Outcome::Done(result) => RemoteOutcome::Done(mcp_result::of(result, tool, secrecy)),
         Outcome::Refused(refusal) => RemoteOutcome::Refused(secrecy.hide(&refusal.to_string())),
         Outcome::NotSent(reason) => RemoteOutcome::NotSent(reason.to_string()),
         Outcome::Unknown(reason) => {

@@ -1,31 +1,21 @@
 //! The result of a call at an MCP server, for the model. A result is data: nothing in it is interpreted.
 
-use agent::text::truncate;
+use agent::tool::{Effect, PublishFile, ToolSuccess};
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use mcp_client::{CallResult, Content, ResourceBody};
 use serde_json::{Value, json};
 
-use crate::{result_text::MAX_RESULT_BYTES, secrecy::Secrecy};
+use crate::{
+    file::{self, MAX_FILES},
+    secrecy::Secrecy,
+};
 
-/// Returns structured content as it is, texts as `text`, and other parts as `content`. Media are said in words.
-pub(crate) fn of(result: CallResult, secrecy: &Secrecy) -> Value {
+/// Returns structured content as it is, texts as `text`, and other parts as `content`. Images, sounds and other bytes become
+/// files of the turn.
+pub(crate) fn of(result: CallResult, tool: &str, secrecy: &Secrecy) -> ToolSuccess {
     let CallResult { is_error, content, structured } = result;
-    let value = match structured {
-        Some(structured @ Value::Object(_)) if !is_error => structured,
-        structured => parts(is_error, &content, structured),
-    };
-    let value = secrecy.hide_in(value);
-    let text = value.to_string();
-    if text.len() <= MAX_RESULT_BYTES {
-        return value;
-    }
-    let note = format!(
-        "The result was cut: it has {} bytes, and only the first {MAX_RESULT_BYTES} are shown.",
-        text.len()
-    );
-    json!({ "text": truncate(text, MAX_RESULT_BYTES), "note": note })
-}
-
-fn parts(is_error: bool, content: &[Content], structured: Option<Value>) -> Value {
+    let mut files = Vec::new();
+    let parts: Vec<Value> = content.iter().map(|part| self::part(part, tool, &mut files)).collect();
     let texts: Option<Vec<&str>> = content
         .iter()
         .map(|part| match part {
@@ -33,31 +23,47 @@ fn parts(is_error: bool, content: &[Content], structured: Option<Value>) -> Valu
             _ => None,
         })
         .collect();
-    let mut value = match texts {
-        Some(texts) if structured.is_none() => json!({ "text": texts.join("\n") }),
-        _ => json!({ "content": content.iter().map(part).collect::<Vec<_>>() }),
-    };
-    if let Value::Object(members) = &mut value {
-        members.extend(structured.map(|structured| ("structured".to_owned(), structured)));
-        if is_error {
-            members.insert("isError".to_owned(), true.into());
+    let value = match (structured, texts) {
+        (Some(structured @ Value::Object(_)), _) if !is_error && files.is_empty() => structured,
+        (structured, texts) => {
+            let mut value = match texts {
+                Some(texts) if structured.is_none() => json!({ "text": texts.join("\n") }),
+                _ => json!({ "content": parts }),
+            };
+            if let Value::Object(members) = &mut value {
+                members.extend(structured.map(|structured| ("structured".to_owned(), structured)));
+                members.extend(is_error.then(|| ("isError".to_owned(), true.into())));
+            }
+            value
         }
+    };
+    ToolSuccess {
+        result: secrecy.hide_in(value),
+        effects: files.into_iter().map(Effect::PublishFile).collect(),
     }
-    value
 }
 
-fn part(part: &Content) -> Value {
-    let note = |base64: &str, media_type: &str| {
-        let bytes = base64.trim_end_matches('=').len() * 3 / 4;
-        format!("{bytes} bytes of {media_type}, which can't be shown.")
+fn part(part: &Content, tool: &str, files: &mut Vec<PublishFile>) -> Value {
+    let mut media = |base64: &str, media_type: &str| {
+        let bytes = BASE64_STANDARD.decode(base64).ok().filter(|_| files.len() < MAX_FILES);
+        let file = bytes.and_then(|bytes| file::file(tool, files.len(), media_type, bytes.into()));
+        let Some(file) = file else {
+            return json!({ "note": format!("A part of the type {media_type}, which can't be stored.") });
+        };
+        let note = file::note(&file);
+        files.push(file);
+        note
     };
     match part {
         Content::Text(text) => json!({ "text": text }),
-        Content::Media { media_type, base64 } => json!({ "note": note(base64, media_type) }),
+        Content::Media { media_type, base64 } => media(base64, media_type),
         Content::Resource { uri, body: ResourceBody::Text(text), .. } => json!({ "uri": uri, "text": text }),
         Content::Resource { uri, body: ResourceBody::Base64(base64), media_type } => {
-            let media_type = media_type.as_deref().unwrap_or("no media type");
-            json!({ "uri": uri, "note": note(base64, media_type) })
+            let mut note = media(base64, media_type.as_deref().unwrap_or_default());
+            if let Value::Object(members) = &mut note {
+                members.insert("uri".to_owned(), uri.as_str().into());
+            }
+            note
         }
         Content::Link { uri, name } => json!({ "uri": uri, "name": name }),
         Content::Other(kind) => {
@@ -70,31 +76,35 @@ fn part(part: &Content) -> Value {
 mod tests {
     use super::*;
 
-    fn shown(is_error: bool, content: Vec<Content>, structured: Option<Value>) -> Value {
-        of(CallResult { is_error, content, structured }, &Secrecy::of(Some("s3cret")))
+    fn shown(is_error: bool, content: Vec<Content>, structured: Option<Value>) -> ToolSuccess {
+        of(CallResult { is_error, content, structured }, "draw", &Secrecy::of(Some("s3cret")))
     }
 
     #[test]
-    fn texts_and_structured_content_stay_and_media_are_said_in_words() {
+    fn texts_and_structured_content_stay_and_media_become_files() {
         let text = || Content::Text("a s3cret".to_owned());
-        assert_eq!(shown(false, vec![text(), text()], None), json!({ "text": "a [secret]\na [secret]" }));
-        assert_eq!(shown(false, vec![text()], Some(json!({ "n": 1 }))), json!({ "n": 1 }));
-        assert_eq!(shown(true, vec![text()], None), json!({ "text": "a [secret]", "isError": true }));
-        let image = Content::Media { media_type: "image/png".to_owned(), base64: "AAECAw==".to_owned() };
+        let result = |is_error, content, structured| shown(is_error, content, structured).result;
+        assert_eq!(result(false, vec![text(), text()], None), json!({ "text": "a [secret]\na [secret]" }));
+        assert_eq!(result(false, vec![text()], Some(json!({ "n": 1 }))), json!({ "n": 1 }));
+        assert_eq!(result(true, vec![text()], None), json!({ "text": "a [secret]", "isError": true }));
+        let image = || Content::Media { media_type: "image/png".to_owned(), base64: "AAECAw==".to_owned() };
+        let broken = Content::Media { media_type: "image/png".to_owned(), base64: "?".to_owned() };
         let link = Content::Link { uri: "file:///a".to_owned(), name: "a".to_owned() };
+        let success = shown(false, vec![image(), broken, link], None);
         assert_eq!(
-            shown(false, vec![image, link], None),
+            success.result,
             json!({ "content": [
-                { "note": "4 bytes of image/png, which can't be shown." },
+                { "file": "draw-1.png", "mediaType": "image/png", "bytes": 4 },
+                { "note": "A part of the type image/png, which can't be stored." },
                 { "uri": "file:///a", "name": "a" },
             ] })
         );
-    }
-
-    #[test]
-    fn long_result_is_cut_and_says_so() {
-        let long = shown(false, vec![Content::Text("é".repeat(MAX_RESULT_BYTES))], None);
-        assert!(long["text"].as_str().unwrap().len() <= MAX_RESULT_BYTES + 60);
-        assert!(long["note"].as_str().unwrap().starts_with("The result was cut"));
+        let [Effect::PublishFile(file)] = &success.effects[..] else { panic!("{success:?}") };
+        assert_eq!(&file.bytes[..], [0, 1, 2, 3]);
+        let structured = shown(false, vec![image()], Some(json!({ "n": 1 })));
+        assert_eq!(structured.result["structured"], json!({ "n": 1 }));
+        assert_eq!(shown(false, vec![image(); 0], None).effects, []);
+        let many = shown(false, (0..MAX_FILES + 1).map(|_| image()).collect(), None);
+        assert_eq!(many.effects.len(), MAX_FILES);
     }
 }

@@ -9,6 +9,37 @@ use crate::{result_text, secrecy::Secrecy};
 /// The most bytes of a target's message in a text.
 const MAX_MESSAGE_BYTES: usize = 4_096;
 
+/// The outcome of a call, and what it says of the target.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) outcome: RemoteOutcome,
+    /// True if the target can't be reached, doesn't respond or fails.
+    pub(crate) is_outage: bool,
+}
+
+/// An outcome that says nothing of the target.
+impl From<RemoteOutcome> for Answer {
+    fn from(outcome: RemoteOutcome) -> Self {
+        Self { outcome, is_outage: false }
+    }
+}
+
+/// A call of a connection whose breaker is open.
+pub(crate) fn paused(connection: &str) -> RemoteOutcome {
+    RemoteOutcome::NotSent(format!(
+        "Nothing was sent: the connection {connection} has failed several times in a row, and is called again in a moment. \
+         Continue without the tool, or try again later."
+    ))
+}
+
+/// True if an exchange shows that the target is down.
+pub(crate) fn is_outage(exchanged: &Result<Response, Failure>) -> bool {
+    match exchanged {
+        Ok(response) => response.status.is_server_error(),
+        Err(failure) => matches!(failure, Failure::NotConnected(_) | Failure::Broken(_)),
+    }
+}
+
 /// A stored tool that this version can't read.
 pub(crate) fn unusable() -> RemoteOutcome {
     RemoteOutcome::NotSent("The tool is not usable. Continue without it.".to_owned())
@@ -18,7 +49,7 @@ pub(crate) fn unusable() -> RemoteOutcome {
 ///
 /// A status of 2xx is the target's word that it performed the call, and one of 4xx that it didn't. Every other response
 /// says nothing: a proxy may have given up on a target that still works.
-pub(crate) fn of(exchanged: Result<Response, Failure>, secrecy: &Secrecy) -> RemoteOutcome {
+pub(crate) fn of(exchanged: Result<Response, Failure>, tool: &str, secrecy: &Secrecy) -> RemoteOutcome {
     let response = match exchanged {
         Ok(response) => response,
         Err(failure) if failure.is_unsent() => {
@@ -40,7 +71,7 @@ pub(crate) fn of(exchanged: Result<Response, Failure>, secrecy: &Secrecy) -> Rem
     };
     let number = status.as_u16();
     match number {
-        200..=299 => RemoteOutcome::Done(result_text::of(&response, secrecy).into()),
+        200..=299 => RemoteOutcome::Done(result_text::of(&response, tool, secrecy)),
         // A timeout, "too early" and a closed connection leave open how far the target got.
         408 | 425 | 499 => RemoteOutcome::Unknown(format!(
             "The outcome of the call isn't known. The target answered with status {number}{}",
@@ -77,7 +108,7 @@ mod tests {
     fn outcome(status: u16, body: &str) -> RemoteOutcome {
         let body = Bytes::from(body.to_owned());
         let status = StatusCode::from_u16(status).unwrap();
-        of(Ok(Response { status, headers: HeaderMap::new(), body }), &Secrecy::of(Some("s3cret")))
+        of(Ok(Response { status, headers: HeaderMap::new(), body }), "t", &Secrecy::of(Some("s3cret")))
     }
 
     #[test]
@@ -99,9 +130,9 @@ mod tests {
         for failure in
             [Failure::NotConnected("x"), Failure::NotAllowed, Failure::Refused(egress::Refusal::NotFound)]
         {
-            assert!(matches!(of(Err(failure), &none), RemoteOutcome::NotSent(_)));
+            assert!(matches!(of(Err(failure), "t", &none), RemoteOutcome::NotSent(_)));
         }
-        assert!(matches!(of(Err(Failure::Broken("x")), &none), RemoteOutcome::Unknown(_)));
+        assert!(matches!(of(Err(Failure::Broken("x")), "t", &none), RemoteOutcome::Unknown(_)));
     }
 
     #[test]

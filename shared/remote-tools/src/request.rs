@@ -134,7 +134,10 @@ fn plain(value: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use agent::{connection::Connection, tool::remote::RemoteTool};
+    use agent::{
+        connection::Connection,
+        tool::remote::{ProgressSink, RemoteTool},
+    };
     use contracts::id::OrgId;
     use serde_json::json;
 
@@ -158,7 +161,17 @@ mod tests {
         let org = OrgId::new("acme").unwrap();
         let target = serde_json::from_value(tool.target.clone()).unwrap();
         let timeout = std::time::Duration::from_secs(1);
-        build(&target, RemoteCall { org: &org, tool, arguments: &arguments, key: "k1", timeout })
+        build(
+            &target,
+            RemoteCall {
+                org: &org,
+                tool,
+                arguments: &arguments,
+                key: "k1",
+                timeout,
+                progress: ProgressSink::default(),
+            },
+        )
     }
 
     #[test]

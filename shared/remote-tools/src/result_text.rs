@@ -1,38 +1,32 @@
 //! The result of a call for the model, from the body of its response. A result is data: nothing in it is interpreted.
 
-use agent::text::truncate;
+use agent::tool::{Effect, ToolSuccess};
 use egress::Response;
 use http::header;
 use serde_json::{Value, json};
 
-use crate::secrecy::Secrecy;
+use crate::{file, secrecy::Secrecy};
 
-/// The most bytes of a result.
-pub(crate) const MAX_RESULT_BYTES: usize = 256 * 1024;
-
-/// Returns a JSON body as it is, another text as `text`, and says in words what can't be shown.
-pub(crate) fn of(response: &Response, secrecy: &Secrecy) -> Value {
+/// Returns a JSON body as it is, and another text as `text`. Other bytes become a file of the turn.
+pub(crate) fn of(response: &Response, tool: &str, secrecy: &Secrecy) -> ToolSuccess {
     let body = &response.body;
     if body.is_empty() {
-        return json!({ "status": response.status.as_u16() });
+        return json!({ "status": response.status.as_u16() }).into();
     }
     let Ok(text) = std::str::from_utf8(body) else {
         let media_type = response.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let media_type = truncate(media_type.unwrap_or("no media type").to_owned(), 100);
-        return json!({ "note": format!("The result is {} bytes of {media_type}, which can't be shown.", body.len()) });
+        let file = file::file(tool, 0, media_type.unwrap_or_default(), body.clone());
+        return match file {
+            Some(file) => ToolSuccess { result: file::note(&file), effects: vec![Effect::PublishFile(file)] },
+            None => json!({ "note": format!("The result is {} bytes, which can't be stored.", body.len()) })
+                .into(),
+        };
     };
-    if body.len() > MAX_RESULT_BYTES {
-        let head: String = truncate(secrecy.hide(text), MAX_RESULT_BYTES);
-        let note = format!(
-            "The result was cut: it has {} bytes, and only the first {MAX_RESULT_BYTES} are shown.",
-            body.len()
-        );
-        return json!({ "text": head, "note": note });
-    }
     match serde_json::from_str::<Value>(text) {
         Ok(value @ (Value::Object(_) | Value::Array(_))) => secrecy.hide_in(value),
         Ok(_) | Err(_) => json!({ "text": secrecy.hide(text) }),
     }
+    .into()
 }
 
 #[cfg(test)]
@@ -42,10 +36,14 @@ mod tests {
 
     use super::*;
 
-    fn result(body: &[u8]) -> Value {
+    fn success(body: &[u8]) -> ToolSuccess {
         let body = Bytes::copy_from_slice(body);
         let response = Response { status: StatusCode::OK, headers: HeaderMap::new(), body };
-        of(&response, &Secrecy::of(Some("s3cret")))
+        of(&response, "export", &Secrecy::of(Some("s3cret")))
+    }
+
+    fn result(body: &[u8]) -> Value {
+        success(body).result
     }
 
     #[test]
@@ -58,14 +56,15 @@ mod tests {
     }
 
     #[test]
-    fn long_and_binary_results_are_said_in_words() {
-        let long = result(format!("[{}]", "\"s3cret\",".repeat(50_000)).as_bytes());
-        assert!(long["note"].as_str().unwrap().contains("was cut: it has 450002 bytes"), "{}", long["note"]);
-        let text = long["text"].as_str().unwrap();
-        assert!(text.len() <= MAX_RESULT_BYTES + 100 && !text.contains("s3cret"), "{}", text.len());
+    fn bytes_become_a_file_and_long_text_stays_whole() {
+        let long = result(format!("[{}]", vec!["\"s3cret\""; 50_000].join(",")).as_bytes());
+        assert_eq!(long.as_array().unwrap().len(), 50_000);
+        assert_eq!(long[0], "[secret]");
+        let file = success(&[0xff, 0xfe]);
         assert_eq!(
-            result(&[0xff, 0xfe]),
-            json!({ "note": "The result is 2 bytes of no media type, which can't be shown." })
+            file.result,
+            json!({ "file": "export-1.bin", "mediaType": "application/octet-stream", "bytes": 2 })
         );
+        assert!(matches!(&file.effects[..], [Effect::PublishFile(file)] if file.bytes[..] == [0xff, 0xfe]));
     }
 }

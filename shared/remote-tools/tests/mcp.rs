@@ -17,7 +17,7 @@ use agent::{
     connection::{ConnectionSecret, ConnectionSecrets, SecretsUnavailable},
     tool::{
         Definition, ExecutedBy,
-        remote::{EffectClass, RemoteCall, RemoteOutcome, RemoteTool, RemoteTools},
+        remote::{CallTerms, EffectClass, ProgressSink, RemoteCall, RemoteOutcome, RemoteTool, RemoteTools},
     },
 };
 use axum::{
@@ -145,6 +145,7 @@ async fn call(server: &Server, guard: Guard, name: &str, may_send: bool) -> Remo
         connection: "tickets".to_owned(),
         revision: 1,
         class: EffectClass::Effect,
+        terms: CallTerms::default(),
         target: json!({
             "Protocol": "mcp", "Url": server.url(), "Authentication": { "Scheme": "bearer" },
             "TimeoutSeconds": 60, "Name": name,
@@ -157,6 +158,7 @@ async fn call(server: &Server, guard: Guard, name: &str, may_send: bool) -> Remo
         arguments: &arguments,
         key: "KEY",
         timeout: Duration::from_secs(60),
+        progress: ProgressSink::default(),
     };
     Connections::new(guard, Secrets(server.host.clone())).call(call, &|| may_send).await
 }
@@ -197,7 +199,7 @@ async fn failures_have_their_outcome_and_show_no_secret() {
     let RemoteOutcome::Refused(text) = refused else { panic!("{refused:?}") };
     assert_eq!(text, "The server refused the call with code -32602: unknown tool of [secret]");
     let redirected = call(&server, local(), "redirect", true).await;
-    assert!(matches!(redirected, RemoteOutcome::Unknown(_)), "{redirected:?}");
+    assert!(matches!(redirected, RemoteOutcome::Refused(_)), "{redirected:?}");
     assert_eq!(server.calls().len(), 3);
 }
 

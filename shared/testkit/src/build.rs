@@ -15,7 +15,7 @@ use agent::{
     retrieval::{DefaultSources, EmbeddingModel},
     tool::{
         self, Definition, ExecutedBy, Registry,
-        remote::{EffectClass, RemoteTool},
+        remote::{CallTerms, EffectClass, RemoteTool},
     },
 };
 use contracts::{
@@ -196,6 +196,7 @@ pub fn remote_tools() -> Vec<RemoteTool> {
         connection: "shop".to_owned(),
         revision: 1,
         class,
+        terms: CallTerms::default(),
         target: serde_json::Value::Null,
     };
     classes.map(tool).into()

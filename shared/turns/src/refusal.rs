@@ -193,6 +193,13 @@ impl Refusal {
         Error::from(code).into()
     }
 
+    /// Refuses to accept changes of a connection's server that nobody has reviewed.
+    pub(crate) fn server_changed() -> Self {
+        let message = "The server has other tools than those of the Hash. Nothing was written. Compare again without Accept, \
+                       and review the changes.";
+        Error::new(ErrorCode::PreconditionFailed, message).with_details("Hash").into()
+    }
+
     /// Refuses a member of a request about a connection. `rule` states the rule that it breaks, and the fix.
     pub(crate) fn invalid_member(at: &str, rule: &str) -> Self {
         Error::new(ErrorCode::MemberInvalid, format!("{at} {rule}")).with_details(at).into()

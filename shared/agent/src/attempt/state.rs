@@ -15,7 +15,10 @@ use crate::{
     },
     model::FunctionCall,
     retrieval::{CHUNKS_UNLISTED, MAX_CHUNKS},
-    tool::rounds::{AssistantMessage, ModelCallInfo, Round},
+    tool::{
+        deferred::MAX_FOUND_TOOLS,
+        rounds::{AssistantMessage, ModelCallInfo, Round},
+    },
 };
 
 /// The results of the model calls so far.
@@ -32,6 +35,9 @@ pub struct AttemptState {
     pub retrieved: RetrievedContext,
     /// The tool rounds.
     pub rounds: ToolRounds,
+    /// The names of deferred tools that the model has found, the newest last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub found_tools: Vec<String>,
     /// The effects that are staged until the turn completes.
     pub effects: StagedEffects,
     /// Usage, cost and time.
@@ -105,6 +111,16 @@ impl AttemptState {
         let recovery_point = self.recovery_points().saturating_add(1);
         let model_call = ModelCallInfo { recovery_point, ..model_call };
         self.rounds.start(turn, calls, message, model_call, self.prompt.mode.clone());
+    }
+
+    /// Offers deferred tools from the next request on. The newest stay.
+    pub fn add_found_tools<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
+        for name in names {
+            self.found_tools.retain(|found| found != name);
+            self.found_tools.push(name.to_owned());
+        }
+        let excess = self.found_tools.len().saturating_sub(MAX_FOUND_TOOLS);
+        self.found_tools.drain(..excess);
     }
 
     /// Returns the turn's rounds for its outcome, bounded in size.

@@ -1,6 +1,6 @@
 //! The usage, cost and time of an attempt.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use contracts::Usage;
 use protocol::{
@@ -42,6 +42,20 @@ pub struct Totals {
     pub client_tool_ms: u64,
     /// Total duration of the server's tools, in milliseconds.
     pub server_tool_ms: u64,
+    /// The calls of connections' tools by the names of the tools.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub tools: BTreeMap<String, ToolUse>,
+}
+
+/// The calls of a tool that its target got, or may have got.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct ToolUse {
+    /// Their number.
+    pub calls: u32,
+    /// The price of those that were performed, or may have been. `None` without a price.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
 }
 
 /// The models' response times, in milliseconds.
@@ -90,6 +104,17 @@ pub struct CostBeforeFallback {
 #[must_use]
 pub fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Returns the sum of two costs. The second doesn't count if it has another currency.
+fn plus(sum: Option<Cost>, more: Option<&Cost>) -> Option<Cost> {
+    match (sum, more) {
+        (Some(sum), Some(more)) if sum.currency == more.currency => {
+            Some(Cost { amount: sum.amount.plus(more.amount), ..sum })
+        }
+        (Some(sum), _) => Some(sum),
+        (None, more) => more.cloned(),
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
@@ -164,9 +189,22 @@ impl Totals {
         }
     }
 
-    /// Returns the turn's cost so far, each model at its own prices. `prices` are the current model's.
+    /// Adds a call of a tool. `price` is that of a call that was performed, or may have been.
+    pub fn add_tool_call(&mut self, tool: &str, price: Option<&Cost>) {
+        let used = self.tools.entry(tool.to_owned()).or_default();
+        used.calls = used.calls.saturating_add(1);
+        used.cost = plus(used.cost.take(), price);
+    }
+
+    /// Returns the turn's cost so far: of tokens, each model at its own prices, and of tool calls. `prices` are the current
+    /// model's. A turn has one currency, so tools with another one don't count.
     #[must_use]
     pub fn cost(&self, prices: Option<&Prices>) -> Option<Cost> {
+        let tools = self.tools.values().filter_map(|used| used.cost.as_ref());
+        tools.fold(self.model_cost(prices), |sum, cost| plus(sum, Some(cost)))
+    }
+
+    fn model_cost(&self, prices: Option<&Prices>) -> Option<Cost> {
         let of = |usage: Option<Usage>| usage.and_then(|usage| cost(prices, &usage));
         match &self.cost_before_fallback {
             None => of(self.usage),

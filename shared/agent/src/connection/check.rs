@@ -11,6 +11,9 @@ use crate::{
     tool::{self, remote::EffectClass},
 };
 
+/// The most bytes of a connection as JSON. It has to fit into an item of the table.
+const MAX_BYTES: usize = 300_000;
+
 /// Checks a connection. Its URL is checked by the guard of the deployment besides.
 pub(crate) fn check(connection: &Connection, at: &str, faults: &mut FaultCollector) {
     connection.check_members(at, faults);
@@ -21,6 +24,13 @@ pub(crate) fn check(connection: &Connection, at: &str, faults: &mut FaultCollect
         format!("{at}.Authentication.Header"),
         "is required for the scheme header, and for no other",
     );
+    faults.require(
+        connection.document_url.is_none() || *protocol == Protocol::Openapi,
+        format!("{at}.DocumentUrl"),
+        "is only for the protocol openapi",
+    );
+    let bytes = serde_json::to_vec(connection).map_or(usize::MAX, |json| json.len());
+    faults.require(bytes <= MAX_BYTES, at, format_args!("must have at most {MAX_BYTES} bytes as JSON"));
     let mut names = HashSet::new();
     for (n, tool) in tools.iter().enumerate() {
         let at = format!("{at}.Tools[{n}]");
@@ -35,15 +45,18 @@ pub(crate) fn check(connection: &Connection, at: &str, faults: &mut FaultCollect
             faults.add(format!("{at}.Parameters"), fault);
         }
         match protocol {
-            Protocol::Http => check_http(tool, &at, faults),
+            Protocol::Http | Protocol::Openapi => check_http(*protocol, tool, &at, faults),
             Protocol::Mcp => check_mcp(tool, &at, faults),
         }
     }
 }
 
-fn check_http(tool: &ConnectionTool, at: &str, faults: &mut FaultCollector) {
+fn check_http(protocol: Protocol, tool: &ConnectionTool, at: &str, faults: &mut FaultCollector) {
     faults.require(tool.method.is_some(), format!("{at}.Method"), "is required for an HTTP tool");
-    faults.require(tool.remote_name.is_none(), format!("{at}.RemoteName"), "is only for MCP");
+    if protocol == Protocol::Http {
+        faults.require(tool.remote_name.is_none(), format!("{at}.RemoteName"), "is only for MCP and OpenAPI");
+        faults.require(tool.hash.is_none(), format!("{at}.Hash"), "is only for MCP and OpenAPI");
+    }
     faults.require(
         tool.key_header.is_none() || tool.class == EffectClass::Keyed,
         format!("{at}.KeyHeader"),

@@ -1,6 +1,7 @@
 //! The definition of a connection.
 
-use contracts::id::ConnectionId;
+use contracts::{Fingerprint, id::ConnectionId};
+use protocol::cost::Amount;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -14,11 +15,11 @@ const MAX_NAME_CHARS: usize = 128;
 /// The maximum length of `Url`.
 const MAX_URL_CHARS: usize = 1_024;
 /// The maximum number of tools of a connection.
-const MAX_TOOLS: Count = Count(64, "tools");
+const MAX_TOOLS: Count = Count(512, "tools");
 /// The maximum number of agents, and the length of their ids.
 const AGENTS: Strings<crate::members::Text> = Strings(Count(64, "agents"), line(128));
-/// The maximum length of a tool's description.
-const MAX_DESCRIPTION_CHARS: usize = 4_000;
+/// The maximum length of a tool's description. Servers write long ones.
+const MAX_DESCRIPTION_CHARS: usize = 16_384;
 /// The maximum length of `Path`.
 const MAX_PATH_CHARS: usize = 1_024;
 /// The maximum length of `RemoteName`.
@@ -27,6 +28,16 @@ const MAX_REMOTE_NAME_CHARS: usize = 256;
 const QUERY: Strings<crate::members::Text> = Strings(Count(32, "names"), line(128));
 /// `TimeoutSeconds`. A function runs for at most 15 minutes.
 const TIMEOUT_SECONDS: std::ops::RangeInclusive<u32> = 1..=300;
+
+/// `MaxCallsPerTurn`.
+const MAX_CALLS: std::ops::RangeInclusive<u32> = 1..=1_000;
+
+/// The currency of a price.
+const CURRENCY: Fits = Fits {
+    schema: || json!({ "pattern": "^[A-Z]{3}$" }),
+    fits: |currency| currency.len() == 3 && currency.bytes().all(|byte| byte.is_ascii_uppercase()),
+    fault: || "must be an ISO 4217 code, such as EUR".to_owned(),
+};
 
 /// The default of `TimeoutSeconds`.
 const fn default_timeout_seconds() -> u32 {
@@ -63,6 +74,13 @@ const HEADER: Fits = Fits {
     },
 };
 
+/// The hash of a tool as its server has it.
+const HASH: Fits = Fits {
+    schema: || json!({ "pattern": "^[0-9a-f]{64}$" }),
+    fits: |hash| hash.parse::<Fingerprint>().is_ok(),
+    fault: || "must be 64 hexadecimal digits. Omit it: a refresh sets it".to_owned(),
+};
+
 table! {
     /// A connection: a server, and those of its tools that agents may call.
     #[derive(Debug, Clone, PartialEq)]
@@ -78,6 +96,9 @@ table! {
         pub protocol: Protocol,
         /// The URL of the server. The paths of HTTP tools follow it.
         pub url: String = line(MAX_URL_CHARS),
+        /// The URL of the OpenAPI document. Only for `openapi`, and only a refresh reads it.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub document_url: Option<String> = line(MAX_URL_CHARS),
         /// The way to authenticate. Absent: none.
         #[serde(default)]
         pub authentication: Authentication,
@@ -133,6 +154,26 @@ table! {
         /// The name of the tool at an MCP server, if it differs.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub remote_name: Option<String> = line(MAX_REMOTE_NAME_CHARS),
+        /// The price of a call. It counts like the cost of tokens.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub price: Option<CallPrice>,
+        /// The most calls in a turn.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub max_calls_per_turn: Option<u32> = MAX_CALLS,
+        /// The hash of the server's tool that an operator accepted. While the server has another one, nothing is sent.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub hash: Option<String> = HASH,
+    }
+}
+
+table! {
+    /// The price of a call.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct CallPrice as "CallPrice" {
+        /// The amount, such as `"0.05"`.
+        pub amount: Amount,
+        /// The currency's ISO 4217 code.
+        pub currency: String = CURRENCY,
     }
 }
 
@@ -144,6 +185,8 @@ words!(Protocol, Scheme, HttpMethod, EffectClass);
 pub enum Protocol {
     /// An HTTP API.
     Http,
+    /// An HTTP API with an OpenAPI document.
+    Openapi,
     /// MCP over streamable HTTP.
     Mcp,
 }
@@ -216,6 +259,31 @@ impl Connection {
     #[must_use]
     pub fn tool(&self, name: &str) -> Option<&ConnectionTool> {
         self.tools.iter().find(|tool| tool.name == name)
+    }
+}
+
+impl ConnectionTool {
+    /// Returns the name of the tool at its server.
+    #[must_use]
+    pub fn server_name(&self) -> &str {
+        self.remote_name.as_deref().unwrap_or(&self.name)
+    }
+
+    /// Returns the hash of what a server says of the tool. Its name in the connection, its class and the rest that an
+    /// operator decides aren't part of it.
+    #[must_use]
+    pub fn server_hash(&self) -> String {
+        let said = json!([
+            "aptix-tool-1",
+            self.server_name(),
+            self.description,
+            self.parameters,
+            self.method,
+            self.path,
+            self.query,
+        ]);
+        let canonical = serde_json_canonicalizer::to_string(&said).unwrap_or_else(|_| said.to_string());
+        Fingerprint::hash_bytes(canonical.as_bytes()).to_string()
     }
 }
 

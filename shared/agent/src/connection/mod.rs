@@ -8,13 +8,15 @@
 mod check;
 mod definition;
 mod path_template;
+mod refresh;
 mod resolve;
 mod secret;
 mod tool_name;
 
 pub(crate) use check::check;
-pub use definition::{Authentication, Connection, ConnectionTool, HttpMethod, Protocol, Scheme};
+pub use definition::{Authentication, CallPrice, Connection, ConnectionTool, HttpMethod, Protocol, Scheme};
 pub use path_template::{PathTemplate, Segment};
+pub use refresh::{Comparison, Difference, Offer, OfferedTool, UnknownTool, compare};
 pub use resolve::{ConnectionTarget, model_name};
 pub use secret::{ConnectionSecret, ConnectionSecrets, SecretsUnavailable};
 pub(crate) use tool_name::TOOL_NAMES;

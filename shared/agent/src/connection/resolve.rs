@@ -1,10 +1,14 @@
 //! The tools of connections as a turn stores them.
 
 use contracts::id::ConnectionId;
+use protocol::cost::Cost;
 use serde::{Deserialize, Serialize};
 
-use super::{Authentication, Connection, ConnectionTool, HttpMethod, Protocol};
-use crate::tool::{Definition, ExecutedBy, remote::RemoteTool};
+use super::{Authentication, CallPrice, Connection, ConnectionTool, HttpMethod, Protocol};
+use crate::tool::{
+    Definition, ExecutedBy,
+    remote::{CallTerms, RemoteTool},
+};
 
 /// The operation behind a remote tool: its server, and the request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,6 +37,9 @@ pub struct ConnectionTarget {
     /// The header that has the key of a call.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub key_header: Option<String>,
+    /// The hash of the server's tool that an operator accepted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub hash: Option<String>,
 }
 
 /// Returns the name under which a model calls a tool, such as `tickets__create_ticket`. Ids of connections have no
@@ -51,11 +58,12 @@ impl Connection {
             url: self.url.clone(),
             authentication: self.authentication.clone(),
             timeout_seconds: self.timeout_seconds,
-            name: tool.remote_name.clone().unwrap_or_else(|| tool.name.clone()),
+            name: tool.server_name().to_owned(),
             method: tool.method,
             path: tool.path.clone(),
             query: tool.query.clone(),
             key_header: tool.key_header.clone(),
+            hash: tool.hash.clone(),
         };
         RemoteTool {
             definition: Definition {
@@ -69,6 +77,10 @@ impl Connection {
             connection: self.id.to_string(),
             revision,
             class: tool.class,
+            terms: CallTerms {
+                price: tool.price.clone().map(|CallPrice { amount, currency }| Cost { amount, currency }),
+                max_calls_per_turn: tool.max_calls_per_turn,
+            },
             // A target holds only strings, numbers and lists, so it is always a value.
             target: serde_json::to_value(target).unwrap_or_default(),
         }

@@ -1,6 +1,6 @@
 //! The names of connections' tools in agents and conversation contexts.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use contracts::id::ConnectionId;
 use serde_json::json;
@@ -33,6 +33,15 @@ pub struct ToolName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be the id of a connection, or CONNECTION.TOOL, such as tickets.create_ticket")]
 pub struct InvalidToolName;
+
+impl fmt::Display for ToolName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.tool {
+            Some(tool) => write!(f, "{}.{tool}", self.connection),
+            None => self.connection.fmt(f),
+        }
+    }
+}
 
 impl FromStr for ToolName {
     type Err = InvalidToolName;

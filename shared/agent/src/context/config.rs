@@ -122,7 +122,7 @@ impl AgentConfig {
         let hosted = effective.settings.hosted_tools.len();
         let mut selection =
             tool::select_tools(&self.tools, of_context.iter().chain(mode_client_tools), of_mode, hosted);
-        let remote = tool::add_remote_tools(&mut selection, &effective.remote_tools, hosted);
+        let remote = tool::add_remote_tools(&self.tools, &mut selection, &effective.remote_tools, hosted);
         let ToolSelection { tools, dropped } = selection;
         for dropped in dropped {
             tracing::warn!(%dropped, "{}", contracts::log::TOOL_OMITTED);

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{AgentContext, ContextKind, ConversationContext, Fallback, PromptLimits};
 use crate::{
-    connection::{Authentication, Connection, ConnectionTool},
+    connection::{Authentication, CallPrice, Connection, ConnectionTool},
     members::{Members, object, reference},
     mode::Mode,
     model::{
@@ -39,6 +39,7 @@ pub fn schema() -> Value {
         named::<Fallback>(),
         named::<Authentication>(),
         named::<ConnectionTool>(),
+        named::<CallPrice>(),
     ];
     let all: Map<String, Value> =
         kinds.into_iter().chain(others).map(|(name, schema)| (name.to_owned(), schema)).collect();

@@ -9,7 +9,7 @@ use protocol::turn::Turn;
 use crate::{
     attachments::Attachments,
     attempt::{
-        AttemptState, TurnSpec,
+        AttemptState, ToolSpec, TurnSpec,
         prompt_state::{self, PromptState},
     },
     history::{compaction::CompactionRange, unanswered_block},
@@ -47,9 +47,14 @@ pub fn compose(
         None => full_conversation(turn, spec, state, conversation, catalog),
     };
     let (tools, hosted_tools) = match chain {
-        Chain::Continues { .. } if !spec.tools.on_continuation => (Vec::new(), Vec::new()),
+        // A provider that has the conversation doesn't have the tools that were found since.
+        Chain::Continues { .. } if !spec.tools.on_continuation && state.found_tools.is_empty() => {
+            (Vec::new(), Vec::new())
+        }
         Chain::Continues { .. } | Chain::Initial { .. } => {
-            (tool::to_model_tools(&spec.tools.definitions), spec.settings.hosted_tools.clone())
+            let ToolSpec { definitions, remote, choice, .. } = &spec.tools;
+            let offered = tool::deferred::offered(definitions, remote, &state.found_tools, choice.as_ref());
+            (tool::to_model_tools(&offered), spec.settings.hosted_tools.clone())
         }
     };
     // Without tools there is no choice, and a tool forced again after its results would be called forever.

@@ -8,6 +8,7 @@ mod arguments;
 mod built_in;
 mod check;
 pub(crate) mod client_tool_check;
+pub mod deferred;
 mod definition;
 #[cfg(any(test, feature = "diagnostics"))]
 pub mod diagnostics;
@@ -25,10 +26,11 @@ mod run;
 mod schema;
 mod selection;
 mod server_tool;
+pub mod stored_result;
 pub mod timer;
 
 pub use arguments::parse_arguments;
-pub use built_in::{AGENT_CHANGE_MODE, SEARCH_CONTEXT, built_in};
+pub use built_in::{AGENT_CHANGE_MODE, FIND_TOOLS, READ_RESULT, SEARCH_CONTEXT, built_in};
 pub use check::{DefinitionFault, check, schema_faults};
 pub use definition::{Definition, ExecutedBy};
 pub use effect_limits::{MAX_MODE_CHANGES, MAX_SEARCHES, mode_change_limit_message, search_limit_message};

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, sync::OnceLock};
 
 use super::{
-    AGENT_CHANGE_MODE, Definition, ExecutedBy, ServerTool,
+    AGENT_CHANGE_MODE, Definition, ExecutedBy, ServerTool, built_in,
     check::{DefinitionFault, check_built_in},
     schema::Schema,
 };
@@ -13,6 +13,8 @@ use crate::fault::{FaultCollector, Faults};
 #[derive(Debug)]
 pub struct Registry {
     tools: BTreeMap<String, Entry>,
+    /// The tools that come with tools of connections.
+    of_connections: BTreeMap<String, Entry>,
 }
 
 /// A tool with its schema, which is compiled at the tool's first call.
@@ -54,7 +56,10 @@ impl Registry {
         if !entries.contains_key(AGENT_CHANGE_MODE) {
             faults.add(fault_location(AGENT_CHANGE_MODE), DefinitionFault::Missing);
         }
-        faults.finish().map(|()| Self { tools: entries })
+        let of_connections = built_in::of_connections()
+            .into_iter()
+            .map(|tool| (tool.definition().name.clone(), Entry { tool, schema: OnceLock::new() }));
+        faults.finish().map(|()| Self { tools: entries, of_connections: of_connections.collect() })
     }
 
     /// Returns the tool of this name.
@@ -64,7 +69,13 @@ impl Registry {
     }
 
     pub(super) fn entry(&self, name: &str) -> Option<&Entry> {
-        self.tools.get(name)
+        self.tools.get(name).or_else(|| self.of_connections.get(name))
+    }
+
+    /// Returns the definition of a tool that comes with tools of connections.
+    #[must_use]
+    pub fn of_connections(&self, name: &str) -> Option<&Definition> {
+        self.of_connections.get(name).map(|entry| entry.tool.definition())
     }
 
     /// Returns the definitions, ordered by name.

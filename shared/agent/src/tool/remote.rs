@@ -1,14 +1,19 @@
 //! Tools that the service calls over a connection of the org, and the port that calls them.
 
-use std::{future::Future, time::Duration};
+use std::{
+    fmt,
+    future::{Future, ready},
+    time::Duration,
+};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use contracts::{Fingerprint, id::OrgId, request::FileName};
-use protocol::id::TurnKey;
+use protocol::{cost::Cost, id::TurnKey};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Definition, Effect, PublishFile, ToolError, ToolSuccess};
+use crate::connection::{Connection, Offer};
 
 /// A remote tool as a turn stores it. A later change of its connection doesn't alter it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,8 +28,29 @@ pub struct RemoteTool {
     /// The operator's word on repeated calls.
     #[serde(default)]
     pub class: EffectClass,
+    /// The price and the limit of its calls.
+    #[serde(skip_serializing_if = "CallTerms::is_empty", default)]
+    pub terms: CallTerms,
     /// The operation behind it, in the form of the connection's kind. Only the implementor of [`RemoteTools`] reads it.
     pub target: Value,
+}
+
+/// The price and the limit of a tool's calls.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct CallTerms {
+    /// The price of a call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<Cost>,
+    /// The most calls in a turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_calls_per_turn: Option<u32>,
+}
+
+impl CallTerms {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl RemoteTool {
@@ -52,6 +78,17 @@ pub enum EffectClass {
 }
 
 impl EffectClass {
+    /// Returns the word for the class.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Repeatable => "repeatable",
+            Self::Keyed => "keyed",
+            Self::Effect => "effect",
+        }
+    }
+
     /// Returns true if calls are recorded before they are sent.
     #[must_use]
     pub const fn has_intent(self) -> bool {
@@ -110,6 +147,44 @@ pub struct RemoteCall<'a> {
     pub key: &'a str,
     /// The time until the call is given up.
     pub timeout: Duration,
+    /// The receiver of what the target says of its progress.
+    pub progress: ProgressSink<'a>,
+}
+
+/// Receives what a target says of a call's progress: one visible line each time, at most 1 KiB.
+#[derive(Clone, Copy, Default)]
+pub struct ProgressSink<'a>(Option<&'a (dyn Fn(String) + Send + Sync)>);
+
+impl<'a> ProgressSink<'a> {
+    /// Creates a receiver.
+    #[must_use]
+    pub fn new(receive: &'a (dyn Fn(String) + Send + Sync)) -> Self {
+        Self(Some(receive))
+    }
+
+    /// Passes a line on.
+    pub fn send(&self, line: String) {
+        if let Some(receive) = self.0 {
+            receive(line);
+        }
+    }
+}
+
+impl fmt::Debug for ProgressSink<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ProgressSink").field(&self.0.is_some()).finish()
+    }
+}
+
+/// A look at the tools of a connection's server.
+#[derive(Debug, Clone, Copy)]
+pub struct Listing<'a> {
+    /// The org of the connection.
+    pub org: &'a OrgId,
+    /// The connection.
+    pub connection: &'a Connection,
+    /// The OpenAPI document. Absent: the one at the connection's `DocumentUrl`.
+    pub document: Option<&'a str>,
 }
 
 /// The outcome of a call. The texts are for the model, and clients see them too (I14).
@@ -126,6 +201,17 @@ pub enum RemoteOutcome {
 }
 
 impl RemoteOutcome {
+    /// Returns the word for the outcome, as logs have it.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Done(_) => "done",
+            Self::Refused(_) => "refused",
+            Self::NotSent(_) => "not_sent",
+            Self::Unknown(_) => "unknown",
+        }
+    }
+
     /// Returns the outcome as it is stored. Of the effects, warnings and files are: a connection has no others.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
@@ -219,7 +305,10 @@ impl StoredEffect {
             Effect::PublishFile(PublishFile { name, media_type, bytes, description }) => {
                 Some(Self::File { name, media_type, base64: STANDARD.encode(&bytes), description })
             }
-            Effect::StageMode(_) | Effect::SearchSources(_) => None,
+            Effect::StageMode(_)
+            | Effect::SearchSources(_)
+            | Effect::ReadResult(..)
+            | Effect::FindTools(_) => None,
         }
     }
 
@@ -242,6 +331,14 @@ pub trait RemoteTools: Send + Sync {
     /// Returns the rule that it breaks. A program without connections refuses every URL.
     fn check_url(&self, _url: &str) -> Result<String, String> {
         Err("can't be used: this program calls no tools of connections".to_owned())
+    }
+
+    /// Lists what a connection's server offers. Nothing takes effect.
+    ///
+    /// # Errors
+    /// Returns the reason, for an operator. A program without connections lists nothing.
+    fn offer(&self, _listing: Listing<'_>) -> impl Future<Output = Result<Offer, String>> + Send {
+        ready(Err("This program calls no tools of connections.".to_owned()))
     }
 
     /// Sends a call at most once, and follows no redirect.
@@ -287,6 +384,7 @@ mod tests {
             connection: "shop".to_owned(),
             revision: 1,
             class: EffectClass::Effect,
+            terms: CallTerms::default(),
             target: Value::Null,
         }
     }

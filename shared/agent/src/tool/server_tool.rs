@@ -10,7 +10,10 @@ use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Definition;
+use super::{
+    Definition,
+    stored_result::{Part, ResultId},
+};
 use protocol::detail::StagedMode;
 
 /// A tool that this service runs within the turn.
@@ -87,6 +90,10 @@ pub enum Effect {
     PublishFile(PublishFile),
     /// Search the org's indexed sources for this text; the matches become the call's result.
     SearchSources(String),
+    /// Read a part of a stored result; it becomes the call's result.
+    ReadResult(ResultId, Part),
+    /// Search the turn's deferred tools; the matches become the call's result and can be called.
+    FindTools(String),
     /// Warn the user.
     Warn(String),
 }

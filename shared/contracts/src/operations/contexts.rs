@@ -7,8 +7,10 @@ use super::{
     parameters::Parameter,
 };
 use crate::{
-    read::{ConnectionSecret, Context, ContextVersion, ToolTrial},
-    request::{ConnectionSecretRequest, RollbackRequest, RolloutRequest, ToolTrialRequest},
+    read::{ConnectionRefresh, ConnectionSecret, Context, ContextVersion, ToolTrial},
+    request::{
+        ConnectionRefreshRequest, ConnectionSecretRequest, RollbackRequest, RolloutRequest, ToolTrialRequest,
+    },
     schema::Schema,
 };
 
@@ -315,5 +317,21 @@ list![
         response: ResponseKind::Json(Schema::of::<ToolTrial>("ToolTrial")),
         links: &[],
         errors: &[ANYWHERE, BODY, CONNECTION],
+    },
+    REFRESH_CONNECTION = Operation {
+        id: "refreshConnection",
+        method: Method::Post,
+        path: "/api/ai/agent/connections/{ContextId}/refresh",
+        tag: "Agents",
+        summary: "Compare a connection with its server",
+        description: "Lists the tools of an MCP server, or the operations of an OpenAPI document, and returns what is new, \
+            changed or removed since an operator accepted it. With `Accept` and the reviewed `Hash` the named changes become \
+            a new version of the connection, with the classes that operators set. A server that can't be reached is an \
+            outcome and no error. For operators.",
+        parameters: &[Parameter::CONNECTION, Parameter::IF_MATCH],
+        body: Some(Body::Json(Schema::of::<ConnectionRefreshRequest>("ConnectionRefreshRequest"))),
+        response: ResponseKind::Json(Schema::of::<ConnectionRefresh>("ConnectionRefresh")),
+        links: &[],
+        errors: &[ANYWHERE, BODY, CONNECTION, PRECONDITION],
     },
 ];

@@ -24,7 +24,7 @@ mod sessions;
 mod turns;
 mod usage;
 
-pub use contexts::{SET_CONNECTION_SECRET, TRY_TOOL};
+pub use contexts::{REFRESH_CONNECTION, SET_CONNECTION_SECRET, TRY_TOOL};
 pub use error_groups::GATEWAY;
 pub use history::*;
 pub use knowledge::*;

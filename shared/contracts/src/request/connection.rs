@@ -1,4 +1,4 @@
-//! The secret of a connection, and a call of one of its tools.
+//! The secret of a connection, a call of one of its tools, and a comparison with its server.
 
 use std::fmt;
 
@@ -20,9 +20,16 @@ const MAX_SECRET_CHARS: usize = 8_192;
 const MAX_TOOL_CHARS: usize = 97;
 /// The longest arguments, in characters.
 const MAX_ARGUMENTS_CHARS: usize = 65_536;
+/// The most names of accepted tools.
+const MAX_ACCEPTED: usize = 512;
+/// The length of a hash.
+const HASH_CHARS: usize = 64;
+/// The longest OpenAPI document, in characters.
+const MAX_DOCUMENT_CHARS: usize = 2_000_000;
 
 json_request!(ConnectionSecretRequest);
 json_request!(ToolTrialRequest);
+json_request!(ConnectionRefreshRequest);
 
 /// The secret of a connection. Created only by parsing, so it can be the value of a header.
 #[derive(Clone, PartialEq, Eq)]
@@ -152,4 +159,96 @@ fn trial(json: &Json<'_>, violations: &mut Violations) -> Option<ToolTrialReques
     let mut draft = TrialDraft::default();
     read_object(json, TRIAL_FIELDS, Scenario::ToolTrial, &Location::ROOT, &mut draft, violations);
     Some(ToolTrialRequest { tool: draft.tool?, arguments: draft.arguments? })
+}
+
+/// A comparison of a connection's tools with those of its server. Created only by parsing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ConnectionRefreshRequest {
+    /// The names of the tools whose change is written. `*` stands for all.
+    pub accept: Vec<String>,
+    /// The hash of the server's tools as they were reviewed.
+    pub hash: Option<String>,
+    /// The OpenAPI document as JSON text.
+    pub document: Option<String>,
+}
+
+#[derive(Default)]
+struct RefreshDraft {
+    accept: Option<Vec<String>>,
+    hash: Option<String>,
+    document: Option<String>,
+}
+
+const ACCEPT: Kind<Vec<String>> = Kind {
+    shape: Shape::Lines { max: MAX_ACCEPTED },
+    read: |shape, json, at, violations| {
+        const NAME: Kind<String> = line(MAX_TOOL_CHARS);
+        value::list(json, shape.max(), at, violations, |json, at, violations| {
+            (NAME.read)(&NAME.shape, json, at, violations)
+        })
+    },
+};
+
+const REFRESH_FIELDS: &[Field<RefreshDraft>] = &[
+    Field::optional(
+        "Accept",
+        "Names of the tools whose change is written, without their connection. `*` stands for all. Absent: nothing is \
+         written.",
+        slot!(ACCEPT, RefreshDraft, accept),
+    ),
+    Field::optional(
+        "Hash",
+        "`Hash` of the comparison that was reviewed. Required with `Accept`: if the server has other tools by now, \
+         nothing is written.",
+        slot!(line(HASH_CHARS), RefreshDraft, hash),
+    ),
+    Field::optional(
+        "Document",
+        "OpenAPI document as JSON text, for a connection with the protocol `openapi`. Absent: the document at the \
+         connection's `DocumentUrl`.",
+        slot!(text(MAX_DOCUMENT_CHARS), RefreshDraft, document),
+    ),
+];
+
+documented!(
+    ConnectionRefreshRequest,
+    "ConnectionRefreshRequest",
+    schemas::object_schema(
+        "A comparison of a connection's tools with those of its server.",
+        REFRESH_FIELDS,
+        Scenario::ConnectionRefresh
+    ),
+    |all| schemas::collect(REFRESH_FIELDS, all)
+);
+
+impl ConnectionRefreshRequest {
+    /// Parses a JSON body.
+    ///
+    /// # Errors
+    /// Every violation, in document order. Never empty.
+    ///
+    /// # Examples
+    /// ```
+    /// use contracts::request::ConnectionRefreshRequest;
+    ///
+    /// assert!(ConnectionRefreshRequest::parse(b"{}").expect("a comparison").accept.is_empty());
+    /// let accepted = ConnectionRefreshRequest::parse(br#"{"Accept": ["*"], "Hash": "9f3c"}"#).expect("a change");
+    /// assert_eq!(accepted.accept, ["*"]);
+    /// assert!(ConnectionRefreshRequest::parse(br#"{"Accept": ["*"]}"#).is_err());
+    /// ```
+    pub fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
+        validate(&parse_body(body)?, refresh)
+    }
+}
+
+fn refresh(json: &Json<'_>, violations: &mut Violations) -> Option<ConnectionRefreshRequest> {
+    let mut draft = RefreshDraft::default();
+    read_object(json, REFRESH_FIELDS, Scenario::ConnectionRefresh, &Location::ROOT, &mut draft, violations);
+    let RefreshDraft { accept, hash, document } = draft;
+    if accept.is_some() && hash.is_none() {
+        violations
+            .invalid(&Location::ROOT.member("Hash"), "is required with Accept. Compare without Accept first");
+    }
+    Some(ConnectionRefreshRequest { accept: accept.unwrap_or_default(), hash, document })
 }

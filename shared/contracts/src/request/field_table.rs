@@ -36,6 +36,8 @@ pub(crate) enum Scenario {
     ConnectionSecret,
     /// A call of a connection's tool.
     ToolTrial,
+    /// A comparison of a connection with its server.
+    ConnectionRefresh,
     /// An upload of a document.
     Knowledge,
 }
@@ -52,6 +54,7 @@ impl Scenario {
             Self::Rollout => "a rollout",
             Self::ConnectionSecret => "a secret",
             Self::ToolTrial => "a call of a tool",
+            Self::ConnectionRefresh => "a comparison with a server",
             Self::Knowledge => "an upload",
         }
     }
@@ -183,6 +186,7 @@ impl<D> Field<D> {
             | Scenario::Rollout
             | Scenario::ConnectionSecret
             | Scenario::ToolTrial
+            | Scenario::ConnectionRefresh
             | Scenario::Knowledge => self.user_turn,
             Scenario::ToolContinuation => self.tool_continuation,
         }

@@ -47,7 +47,7 @@ pub use artifact::{Artifact, Contents, Origin};
 pub use body::JsonRequest;
 pub use budgets::{Budget, BudgetAction, BudgetScope, BudgetUnit, BudgetUnpriced, BudgetWindow, Budgets};
 pub use chat_message::{ChatCall, ChatContent, ChatFile, ChatMessage, ChatResult, InlineData, UserMessage};
-pub use connection::{ConnectionSecretRequest, ToolTrialRequest};
+pub use connection::{ConnectionRefreshRequest, ConnectionSecretRequest, ToolTrialRequest};
 pub use context::{ContextText, RollbackRequest, RolloutRequest};
 pub use execute::{AgentExecuteRequest, ToolContinuation, UserTurn};
 pub use exports::parse_exports;

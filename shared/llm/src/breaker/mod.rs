@@ -4,8 +4,11 @@
 //! The state is in memory, per process and provider: each process has its own view, and a new process starts closed.
 //! Time is an argument.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::{
+    borrow::Cow,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use agent::model::Error;
 use tokio::time::Instant;
@@ -39,7 +42,7 @@ enum State {
 /// A circuit breaker.
 #[derive(Debug)]
 pub struct Breaker {
-    service: &'static str,
+    service: Cow<'static, str>,
     policy: Policy,
     state: Mutex<State>,
 }
@@ -55,13 +58,17 @@ pub struct Permit<'a> {
 impl Breaker {
     /// Creates a closed breaker.
     pub fn new(policy: Policy) -> Self {
-        Self { service: "the model provider", policy, state: Mutex::new(State::Closed { failed: 0 }) }
+        Self {
+            service: Cow::Borrowed("the model provider"),
+            policy,
+            state: Mutex::new(State::Closed { failed: 0 }),
+        }
     }
 
     /// Sets the name of the service for the log.
     #[must_use]
-    pub fn with_name(self, service: &'static str) -> Self {
-        Self { service, ..self }
+    pub fn with_name(self, service: impl Into<Cow<'static, str>>) -> Self {
+        Self { service: service.into(), ..self }
     }
 
     /// True if all calls are rejected at `now`.
@@ -99,7 +106,7 @@ impl Breaker {
 impl Permit<'_> {
     /// Records the outcome of the call. Any response other than an outage closes the breaker.
     pub fn record(mut self, was_outage: bool, now: Instant) {
-        let (upstream, probed) = (self.breaker.service, self.probe_at.take().is_some());
+        let (upstream, probed) = (self.breaker.service.as_ref(), self.probe_at.take().is_some());
         let Policy { failures, pause } = self.breaker.policy;
         let mut state = self.breaker.state();
         let failed = match *state {

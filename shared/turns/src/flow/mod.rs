@@ -41,6 +41,7 @@ pub use admin::import::{import_sessions, restore_session};
 pub use admin::indexing::{backfill_index, index_session};
 pub use admin::notices::SessionPolicy;
 pub use admin::purge::{External, purge_session, sweep_purges};
+pub use admin::refresh::refresh_connection;
 pub use admin::session_edits::{SessionOperation, change_session, change_session_if, session_entity_tag};
 pub use admin::turns::{CancelOutcome, abandon_turn, cancel_turn, settle_turn, submit_feedback};
 pub use executor::Executor;

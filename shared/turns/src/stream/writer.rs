@@ -179,6 +179,13 @@ impl Writer {
         self.push_status(Status { tool_name, tool_call_id, ..status });
     }
 
+    /// Announces the progress of a server tool that runs for this call.
+    pub fn tool_progress(&self, turn: &Turn, round: u32, call: &FunctionCall, progress: String) {
+        let (tool_name, tool_call_id) = (Some(call.name.clone()), Some(call.call_id.clone()));
+        let status = Status::new(Phase::Tool, attempt(turn), Some(round));
+        self.push_status(Status { tool_name, tool_call_id, tool_progress: Some(progress), ..status });
+    }
+
     /// Announces a retry of the model call after a pause.
     pub fn retrying(&self, turn: &Turn, round: u32, pause: Duration) {
         let status = Status::new(Phase::Retrying, attempt(turn), Some(round));

@@ -104,6 +104,20 @@ pub fn long_values(key: &TurnKey, round: &Round) -> Vec<File> {
     full_values.map(|(address, name, value)| long_value(key, address, name, value)).collect()
 }
 
+/// Returns a tool's result as a file of the turn, with its address.
+#[must_use]
+pub fn tool_result(key: &TurnKey, result: &str) -> (File, FileAddress) {
+    let address = FileAddress::hash_bytes(result.as_bytes());
+    (long_value(key, address, long_value_names::RESULT, result), address)
+}
+
+/// Returns the payload of such a file.
+#[must_use]
+pub fn tool_result_payload(key: &TurnKey, address: FileAddress) -> Payload {
+    let name = long_value_names::RESULT.to_owned();
+    Payload { turn: key.clone(), kind: Kind::File { address, name } }
+}
+
 pub(super) fn long_value(key: &TurnKey, address: FileAddress, name: &str, value: &str) -> File {
     let media_type = match name {
         long_value_names::TEXT => "text/markdown; charset=utf-8",

@@ -5,7 +5,10 @@ mod files;
 mod report;
 
 pub use client_error::{client_error, client_error_for, tool_rounds_exceeded};
-pub use files::{File, embedded, embedded_link, long_value_names, long_values, published_file, raw_payloads};
+pub use files::{
+    File, embedded, embedded_link, long_value_names, long_values, published_file, raw_payloads, tool_result,
+    tool_result_payload,
+};
 
 use std::collections::BTreeSet;
 

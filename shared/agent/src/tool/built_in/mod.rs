@@ -6,10 +6,14 @@ mod agent_change_mode;
 mod agent_list_modes;
 mod code_hash_normalized;
 mod file_name;
+mod find_tools;
 mod publish_file;
+mod read_result;
 mod search_context;
 
 pub use agent_change_mode::AGENT_CHANGE_MODE;
+pub use find_tools::FIND_TOOLS;
+pub use read_result::READ_RESULT;
 pub use search_context::SEARCH_CONTEXT;
 
 /// Returns the built-in tools, for [`super::Registry::new`].
@@ -22,6 +26,11 @@ pub fn built_in() -> Vec<Box<dyn ServerTool>> {
         Box::new(publish_file::Publish::new()),
         Box::new(search_context::SearchContext::new()),
     ]
+}
+
+/// Returns the tools that come with tools of connections. No mode names them.
+pub(super) fn of_connections() -> Vec<Box<dyn ServerTool>> {
+    vec![Box::new(find_tools::FindTools::new()), Box::new(read_result::ReadResult::new())]
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! A call that goes wrong is a failed result for the model and never a failed turn. Effects are performed elsewhere,
 //! by the agent loop. Panics aren't caught: one ends the process like any other, and the turn is taken over.
 
-use std::{pin::pin, time::Duration};
+use std::{collections::BTreeMap, pin::pin, time::Duration};
 
 use contracts::{
     gen_ai,
@@ -19,14 +19,16 @@ use serde_json::Value;
 use tracing::{Instrument, Span, field::Empty};
 
 use super::{
-    Definition, Effect, ExecutedBy, Limits, Registry, ToolError, ToolInput, ToolSuccess, TurnFacts,
+    Definition, Effect, ExecutedBy, Limits, READ_RESULT, Registry, ToolError, ToolInput, ToolSuccess,
+    TurnFacts,
     arguments::{self, ArgumentError},
     remote::RemoteTool,
     routing::client_call_error,
     schema::Schema,
+    stored_result::MAX_DIRECT_BYTES,
 };
 use crate::model::{FunctionCall, ToolOutput};
-use crate::{text::truncate, tool::timer::Timer};
+use crate::{attempt::ToolUse, text::truncate, tool::timer::Timer};
 
 /// The maximum length of a failed result's text, in bytes.
 const MAX_MESSAGE_BYTES: usize = 4_000;
@@ -73,6 +75,15 @@ impl ExecutedCall {
         Self { outcome: ToolOutcome::ResultJson(result.to_string()), ..self }
     }
 
+    /// Returns the JSON of a result that is too long for the model.
+    #[must_use]
+    pub fn long_result(&self) -> Option<&str> {
+        match &self.outcome {
+            ToolOutcome::ResultJson(json) if json.len() > MAX_DIRECT_BYTES => Some(json),
+            ToolOutcome::ResultJson(_) | ToolOutcome::ErrorMessage(_) => None,
+        }
+    }
+
     /// Returns the call as failed, since its effects could not be performed.
     #[must_use]
     pub fn into_failed(self, message: &str) -> Self {
@@ -90,6 +101,8 @@ pub struct OfferedTools<'a> {
     pub definitions: &'a [Definition],
     /// The remote ones among them.
     pub remote: &'a [RemoteTool],
+    /// The calls of remote tools that the turn has made.
+    pub used: &'a BTreeMap<String, ToolUse>,
 }
 
 /// A call of a remote tool that may be sent.
@@ -116,9 +129,30 @@ impl<'a> OfferedTools<'a> {
         let valid = |(at, call): (usize, &FunctionCall)| {
             let tool = self.remote_tool(&call.name)?;
             let arguments = remote_arguments(tool, call, limits).ok()?;
+            if self.exceeded(calls, at, tool).is_some() {
+                return None;
+            }
             Some(ValidRemoteCall { at, tool, arguments })
         };
         calls.iter().enumerate().take(limits.calls).filter_map(valid).collect()
+    }
+
+    /// Returns the limit of a tool that the call at this place exceeds. Earlier calls of the reply count, whatever becomes of
+    /// them.
+    fn exceeded(&self, calls: &[FunctionCall], at: usize, tool: &RemoteTool) -> Option<u32> {
+        let name = &tool.definition.name;
+        let earlier = calls.iter().take(at).filter(|call| call.name == *name).count();
+        let before = self.used.get(name).map_or(0, |used| used.calls);
+        let made = before.saturating_add(u32::try_from(earlier).unwrap_or(u32::MAX));
+        tool.terms.max_calls_per_turn.filter(|max| made >= *max)
+    }
+
+    /// True if the model can read a long result in parts.
+    #[must_use]
+    pub fn reads_results(&self) -> bool {
+        let is_reader =
+            |tool: &Definition| tool.name == READ_RESULT && tool.executed_by == ExecutedBy::Server;
+        self.definitions.iter().any(is_reader)
     }
 
     /// Returns the remote tool of this name. A client's tool of the same name hides it.
@@ -144,22 +178,29 @@ pub async fn run_calls<W: Timer>(
     timer: &W,
     remote: &impl RemoteRunner,
 ) -> Vec<ExecutedCall> {
-    let runner = Runner { tools, facts, limits, timer, remote };
+    let runner = Runner { tools, calls, facts, limits, timer, remote };
     let runs: Vec<_> = calls.iter().enumerate().map(|(at, call)| runner.answer(at, call)).collect();
     stream::iter(runs).buffered(limits.parallel.get()).collect().await
 }
 
 /// Creates the span of a server tool's call, with OpenTelemetry's attributes for generative AI. Its name is one of the
 /// service's tools, never one that a model made up (I14).
-fn tool_span(call: &FunctionCall) -> Span {
+///
+/// For a tool of a connection, its runner records the outcome and the size of the result.
+fn tool_span(call: &FunctionCall, remote: Option<&RemoteTool>) -> Span {
+    let tool_type = if remote.is_some() { gen_ai::EXTENSION } else { gen_ai::FUNCTION };
     tracing::error_span!(
         "tool",
+        connection = remote.map(|tool| tool.connection.as_str()),
+        connection_version = remote.map(|tool| tool.revision),
+        tool_outcome = Empty,
+        result_bytes = Empty,
         otel.name = format!("{} {}", gen_ai::EXECUTE_TOOL, call.name),
         otel.status_code = Empty,
         { gen_ai::OPERATION_NAME } = gen_ai::EXECUTE_TOOL,
         { gen_ai::TOOL_NAME } = call.name,
         { gen_ai::TOOL_CALL_ID } = call.call_id,
-        { gen_ai::TOOL_TYPE } = gen_ai::FUNCTION,
+        { gen_ai::TOOL_TYPE } = tool_type,
     )
 }
 
@@ -172,6 +213,8 @@ enum CallError {
     NotOffered(String),
     #[error("This tool is no longer available. Continue without it.")]
     Unregistered,
+    #[error("A turn may call this tool {0} times, so this call was not sent. Continue without it.")]
+    LimitReached(u32),
     #[error(transparent)]
     Arguments(#[from] ArgumentError),
     #[error("The tool did not finish within {} ms and was stopped.", .0.as_millis())]
@@ -185,6 +228,7 @@ enum CallError {
 /// State that every call of a reply shares.
 struct Runner<'a, W, R> {
     tools: &'a OfferedTools<'a>,
+    calls: &'a [FunctionCall],
     facts: &'a TurnFacts,
     limits: &'a Limits,
     timer: &'a W,
@@ -220,12 +264,14 @@ impl<W: Timer, R: RemoteRunner> Runner<'_, W, R> {
             }
             Some(_) => {}
         }
-        let produced = match self.tools.remote_tool(&call.name) {
+        let remote = self.tools.remote_tool(&call.name);
+        let produced = match remote {
             Some(tool) => self.run_remote(at, tool, call).await?,
             None => self.run_built_in(call).await?,
         };
         let json = produced.result.to_string();
-        if json.len() > self.limits.result_bytes {
+        // The model gets a long result of a connection by reference.
+        if json.len() > self.limits.result_bytes && !(remote.is_some() && self.tools.reads_results()) {
             return Err(CallError::TooLarge { size: json.len(), max: self.limits.result_bytes });
         }
         Ok((json, produced.effects))
@@ -237,7 +283,7 @@ impl<W: Timer, R: RemoteRunner> Runner<'_, W, R> {
         // Use the schema of the current code, not the stored one: it is the one that the code supports.
         let schema = entry.schema().ok_or(CallError::Unregistered)?;
         let arguments = arguments::parse(&call.arguments, schema, self.limits.argument_bytes)?;
-        let span = tool_span(call);
+        let span = tool_span(call, None);
         let running = entry.tool.run(ToolInput { arguments: &arguments, facts: self.facts });
         let timer = pin!(self.timer.sleep(self.limits.timeout));
         let produced = match select(pin!(running.instrument(span.clone())), timer).await {
@@ -256,7 +302,10 @@ impl<W: Timer, R: RemoteRunner> Runner<'_, W, R> {
         call: &FunctionCall,
     ) -> Result<ToolSuccess, CallError> {
         let arguments = remote_arguments(tool, call, self.limits)?;
-        let span = tool_span(call);
+        if let Some(max) = self.tools.exceeded(self.calls, at, tool) {
+            return Err(CallError::LimitReached(max));
+        }
+        let span = tool_span(call, Some(tool));
         let running = self.remote.run(ValidRemoteCall { at, tool, arguments });
         let produced = running.instrument(span.clone()).await;
         Ok(produced.inspect_err(|_| _ = span.record("otel.status_code", "ERROR"))?)

@@ -10,7 +10,7 @@ use super::*;
 use crate::tool::{
     AGENT_CHANGE_MODE, ServerTool, built_in,
     fake_tool::{Behaviour, FakeTool, yield_once},
-    remote::EffectClass,
+    remote::{CallTerms, EffectClass},
     select_tools,
 };
 
@@ -60,7 +60,7 @@ fn run_offered(
     calls: &[FunctionCall],
     limits: &Limits,
 ) -> Vec<ExecutedCall> {
-    let tools = OfferedTools { registry, definitions, remote: &[] };
+    let tools = OfferedTools { registry, definitions, remote: &[], used: &BTreeMap::new() };
     drive(run_calls(&tools, calls, &TurnFacts::default(), limits, &PollTimer, &Target::default()))
 }
 
@@ -158,6 +158,7 @@ fn remote_calls_run_beside_built_in_ones_in_the_model_s_order() {
         connection: "shop".to_owned(),
         revision: 1,
         class: EffectClass::Read,
+        terms: CallTerms::default(),
         target: Value::Null,
     };
     let registry = registry(vec![FakeTool::named("echo")]);
@@ -166,7 +167,12 @@ fn remote_calls_run_beside_built_in_ones_in_the_model_s_order() {
     definitions.extend(tools[..2].iter().map(|tool| tool.definition.clone()));
     let clients = Definition { executed_by: ExecutedBy::Client, ..tools[2].definition.clone() };
     definitions.push(clients);
-    let offered = OfferedTools { registry: &registry, definitions: &definitions, remote: &tools };
+    let offered = OfferedTools {
+        registry: &registry,
+        definitions: &definitions,
+        remote: &tools,
+        used: &BTreeMap::new(),
+    };
     let calls = [
         call("1", "get", r#"{"n":1}"#),
         call("2", "echo", r#"{"n":2}"#),

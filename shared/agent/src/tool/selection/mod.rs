@@ -5,7 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{AGENT_CHANGE_MODE, Definition, ExecutedBy, Registry, remote::RemoteTool};
+use super::{
+    AGENT_CHANGE_MODE, Definition, ExecutedBy, FIND_TOOLS, READ_RESULT, Registry,
+    deferred::{self, MAX_DEFERRED_TOOLS, MAX_DIRECT_TOOLS, MAX_FOUND_TOOLS},
+    remote::RemoteTool,
+};
 use crate::model::Tool;
 
 /// The maximum number of tools in a request; providers reject more.
@@ -89,24 +93,45 @@ pub fn select_tools<'a>(
 /// Adds remote tools to a turn's tools, and returns those that were added. A name that the turn has already stays with its
 /// tool, so that no connection can take the place of another tool.
 pub fn add_remote_tools<'a>(
+    registry: &Registry,
     selection: &mut ToolSelection,
     remote: impl IntoIterator<Item = &'a RemoteTool>,
     hosted: usize,
 ) -> Vec<RemoteTool> {
-    let capacity = MAX_TOOLS.saturating_sub(hosted);
-    let mut added = Vec::new();
+    // Room for the tools that come with them, and for those that are found.
+    let room = MAX_TOOLS.saturating_sub(hosted).saturating_sub(selection.tools.len()).saturating_sub(2);
+    let remote: Vec<&RemoteTool> = remote.into_iter().collect();
+    let is_deferred = remote.len() > MAX_DIRECT_TOOLS && room >= MAX_FOUND_TOOLS;
+    let capacity = if is_deferred { MAX_DEFERRED_TOOLS } else { room.min(MAX_DIRECT_TOOLS) };
+    let mut added: Vec<RemoteTool> = Vec::new();
     for tool in remote {
         let name = &tool.definition.name;
         if selection.tools.iter().any(|other| other.name == *name) {
             selection.dropped.push(DroppedTool::Duplicate(name.clone()));
-        } else if selection.tools.len() >= capacity {
+        } else if added.len() >= capacity {
             selection.dropped.push(DroppedTool::TooMany(name.clone()));
         } else {
             selection.tools.push(tool.definition.clone());
             added.push(tool.clone());
         }
     }
+    add_tools_of_connections(registry, selection, &added);
     added
+}
+
+/// Adds the tools that come with tools of connections. A client's tool of the same name stays.
+fn add_tools_of_connections(registry: &Registry, selection: &mut ToolSelection, remote: &[RemoteTool]) {
+    if remote.is_empty() {
+        return;
+    }
+    let find_tools = registry.of_connections(FIND_TOOLS).filter(|_| deferred::are_deferred(remote));
+    let find_tools = find_tools.map(|tool| deferred::with_names(tool, remote));
+    for tool in find_tools.into_iter().chain(registry.of_connections(READ_RESULT).cloned()) {
+        match selection.tools.iter().any(|other| other.name == tool.name) {
+            true => selection.dropped.push(DroppedTool::HiddenByClient(tool.name)),
+            false => selection.tools.push(tool),
+        }
+    }
 }
 
 /// Returns the tools as a model call carries them. The usage text of a client tool is appended to its description;

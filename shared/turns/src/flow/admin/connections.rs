@@ -11,7 +11,7 @@ use agent::{
     fault::{Fault, Faults},
     tool::{
         self, Definition, Limits,
-        remote::{RemoteCall, RemoteOutcome, RemoteTools},
+        remote::{ProgressSink, RemoteCall, RemoteOutcome, RemoteTools},
     },
 };
 use contracts::{
@@ -39,9 +39,12 @@ pub(super) async fn check_connections(
 ) -> Result<(), Refusal> {
     let faults = match document {
         Document::Connection(connection) => {
-            let checked = deps.remote_tools().check_url(&connection.url);
-            let fault = |message| Fault { path: format!("{DOCUMENT}.Url"), message };
-            checked.err().map(fault).into_iter().collect()
+            let urls = [("Url", Some(&connection.url)), ("DocumentUrl", connection.document_url.as_ref())];
+            let checked = urls.into_iter().filter_map(|(member, url)| {
+                let message = deps.remote_tools().check_url(url?).err()?;
+                Some(Fault { path: format!("{DOCUMENT}.{member}"), message })
+            });
+            checked.collect()
         }
         Document::AgentContext(agent) => {
             let id = Some(agent.id.as_str());
@@ -174,6 +177,7 @@ pub async fn try_tool(
         arguments: &arguments,
         key: &key,
         timeout: Duration::from_secs(connection.timeout_seconds.into()),
+        progress: ProgressSink::default(),
     };
     let outcome = deps.remote_tools().call(call, &|| true).await;
     let taken = host.monotonic().saturating_sub(started).as_millis();

@@ -4,6 +4,7 @@
 use std::{future::ready, sync::Arc};
 
 use agent::{
+    connection::Connection,
     context::{ContextId, ContextKind, Document, Rollout, Rules},
     mode::{Catalog, MAX_MODES},
 };
@@ -118,6 +119,23 @@ pub async fn put_document(
     };
     let target = Target::Content { content: Some(content), restored: None, named };
     apply(deps, caller, &id, &target, required, "context_put").await
+}
+
+/// Replaces a connection by itself with other tools.
+///
+/// # Errors
+/// If the connection is invalid now, or isn't in the required state.
+pub(super) async fn put_connection(
+    deps: &impl AgentDeps,
+    caller: &Caller,
+    connection: Connection,
+    required: &Precondition,
+) -> Result<DocumentView, Refusal> {
+    let document = Document::Connection(connection);
+    let (id, text) = (document.context_id(), stored(&document)?);
+    let document = parse(deps, &caller.org, &id, &text).await?;
+    let target = Target::Content { content: Some(stored(&document)?), restored: None, named: None };
+    apply(deps, caller, &id.into(), &target, required, "context_put").await
 }
 
 /// Restores the content of an earlier version of a context, as a new version.

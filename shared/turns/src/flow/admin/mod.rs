@@ -11,5 +11,6 @@ mod item_check;
 pub(super) mod notices;
 mod price_check;
 pub(super) mod purge;
+pub(super) mod refresh;
 pub(super) mod session_edits;
 pub(super) mod turns;

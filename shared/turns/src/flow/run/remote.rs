@@ -10,16 +10,17 @@ use std::{
     pin::pin,
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
 };
 
 use agent::{
-    attempt::{AttemptState, RecoveryPoint, TurnSpec},
+    attempt::{AttemptState, RecoveryPoint, TurnSpec, millis},
+    model::FunctionCall,
     tool::{
         Limits, RemoteRunner, ToolError, ToolSuccess, ValidRemoteCall,
-        remote::{EffectClass, RemoteCall, RemoteOutcome, RemoteTools},
+        remote::{EffectClass, ProgressSink, RemoteCall, RemoteOutcome, RemoteTools},
     },
 };
 use bytes::Bytes;
@@ -27,6 +28,7 @@ use contracts::error::causes;
 use futures::future::{Either, select};
 use protocol::{
     change::Condition,
+    cost::Cost,
     effect::{AfterTakeover, IntendedCall, Intent},
     payload::{Kind, Payload},
 };
@@ -38,6 +40,7 @@ use crate::{
         write::{self, Tried},
     },
     ports::{AgentDeps, Deps, Host, Payloads, Reads, Store, Timer, WriteError},
+    stream::Writer,
 };
 
 /// The times that a call is offered to its target while ownership can't be confirmed.
@@ -45,6 +48,9 @@ const MAX_OFFERS: u32 = 3;
 
 /// The time that a call may take beyond its limit, which its implementor keeps.
 const TIMEOUT_MARGIN: Duration = Duration::from_secs(5);
+
+/// The most lines of progress of a call that go to the client.
+const MAX_PROGRESS: u32 = 100;
 
 /// The result of a call that another attempt may have sent.
 const INTERRUPTED: &str = "The work on this call was interrupted before its result was stored.";
@@ -57,6 +63,9 @@ const BLOCKED: &str = "An equal call of this session has an unknown outcome, so 
 pub(super) struct RemoteRound<'a, D> {
     deps: &'a D,
     owned: &'a OwnedTurn,
+    stream: &'a Writer,
+    /// The calls of the server in the reply.
+    calls: &'a [FunctionCall],
     number: u32,
     limits: &'a Limits,
     /// The calls with effects that this attempt may send. `None` if the round has none.
@@ -67,6 +76,8 @@ pub(super) struct RemoteRound<'a, D> {
     is_taken_over: bool,
     /// The tools of the calls whose outcome is unknown.
     unknown: Mutex<Vec<String>>,
+    /// The calls that their targets got, or may have got: the tool, and its price unless the target refused the call.
+    made: Mutex<Vec<(String, Option<Cost>)>>,
     /// The first reason for which the ledger couldn't be written.
     interruption: Mutex<Option<Interruption>>,
 }
@@ -75,21 +86,24 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
     /// Records the calls with effects among the round's valid remote calls, or continues the round that another attempt
     /// left.
     pub(super) async fn open(
-        (deps, owned): (&'a D, &'a OwnedTurn),
+        (deps, owned, stream): (&'a D, &'a OwnedTurn, &'a Writer),
         (spec, state): (&TurnSpec, &AttemptState),
-        calls: &[ValidRemoteCall<'_>],
+        (server_calls, calls): (&'a [FunctionCall], &[ValidRemoteCall<'_>]),
         limits: &'a Limits,
     ) -> Result<Self, Interruption> {
         let number = state.rounds.count;
         let mut round = Self {
             deps,
             owned,
+            stream,
+            calls: server_calls,
             number,
             limits,
             intent: None,
             results: BTreeMap::new(),
             is_taken_over: false,
             unknown: Mutex::default(),
+            made: Mutex::default(),
             interruption: Mutex::default(),
         };
         if let Some(open) = owned.open_round.as_ref().filter(|open| open.intent.round == number) {
@@ -118,6 +132,9 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
     pub(super) fn finish(self, state: &mut AttemptState) -> Result<(), Interruption> {
         if let Some(interruption) = self.interruption.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(interruption);
+        }
+        for (tool, price) in self.made.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            state.totals.add_tool_call(&tool, price.as_ref());
         }
         for tool in self.unknown.into_inner().unwrap_or_else(PoisonError::into_inner) {
             state.effects.warn(&format!(
@@ -204,10 +221,59 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
         self.unknown.lock().unwrap_or_else(PoisonError::into_inner).push(tool.to_owned());
     }
 
+    /// Counts a call by its outcome. One whose outcome is unknown may have been performed, so it counts as spent.
+    fn count(&self, call: &ValidRemoteCall<'_>, outcome: &RemoteOutcome) {
+        let price = match outcome {
+            RemoteOutcome::NotSent(_) => return,
+            RemoteOutcome::Refused(_) => None,
+            RemoteOutcome::Done(_) | RemoteOutcome::Unknown(_) => call.tool.terms.price.clone(),
+        };
+        let made = (call.tool.definition.name.clone(), price);
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).push(made);
+    }
+
+    /// Logs a call, and completes its span. Neither has arguments or a result.
+    fn log(&self, call: &ValidRemoteCall<'_>, outcome: &RemoteOutcome, started: Duration) {
+        let Self { deps, owned, number, .. } = self;
+        let (tool, turn) = (call.tool, &owned.turn);
+        let result_bytes = match outcome {
+            RemoteOutcome::Done(success) => Some(success.result.to_string().len()),
+            RemoteOutcome::Refused(_) | RemoteOutcome::NotSent(_) | RemoteOutcome::Unknown(_) => None,
+        };
+        let span = tracing::Span::current();
+        span.record("tool_outcome", outcome.as_str());
+        if let Some(bytes) = result_bytes {
+            span.record("result_bytes", bytes);
+        }
+        tracing::info!(
+            turn = turn.key.turn.as_str(),
+            attempt = turn.attempt.as_str(),
+            round = number,
+            tool = tool.tool_name(),
+            connection = tool.connection,
+            connection_version = tool.revision,
+            class = tool.class.as_str(),
+            outcome = outcome.as_str(),
+            tool_ms = millis(deps.host().monotonic().saturating_sub(started)),
+            result_bytes,
+            "{}",
+            contracts::log::TOOL_CALLED
+        );
+    }
+
     /// Sends a call at most once. Ownership is confirmed right before the request is written.
     async fn send(&self, call: &ValidRemoteCall<'_>, key: &str) -> Result<RemoteOutcome, Interruption> {
         let Self { deps, owned, limits, .. } = *self;
         let (tool, arguments, timeout) = (call.tool, &call.arguments, limits.timeout);
+        let left = AtomicU32::new(MAX_PROGRESS);
+        let progress = |line: String| {
+            let count = |left: u32| left.checked_sub(1);
+            if let (Ok(_), Some(made)) =
+                (left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count), self.calls.get(call.at))
+            {
+                self.stream.tool_progress(&owned.turn, self.number, made, line);
+            }
+        };
         for _ in 0..MAX_OFFERS {
             lease::ensure_owned(deps, owned).await?;
             let (sent, declined) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -217,7 +283,9 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
                 flag.store(true, Ordering::Relaxed);
                 may_send
             };
-            let request = RemoteCall { org: &owned.turn.key.session.org, tool, arguments, key, timeout };
+            let org = &owned.turn.key.session.org;
+            let progress = ProgressSink::new(&progress);
+            let request = RemoteCall { org, tool, arguments, key, timeout, progress };
             let running = pin!(deps.remote_tools().call(request, &may_send));
             let over = pin!(deps.host().sleep(timeout.saturating_add(TIMEOUT_MARGIN)));
             let outcome = match select(running, over).await {
@@ -237,6 +305,7 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
 
 impl<D: AgentDeps> RemoteRunner for RemoteRound<'_, D> {
     async fn run(&self, call: ValidRemoteCall<'_>) -> Result<ToolSuccess, ToolError> {
+        let started = self.deps.host().monotonic();
         let outcome = match call.tool.class.has_intent() {
             true => self.run_intended(&call).await,
             false => {
@@ -245,6 +314,10 @@ impl<D: AgentDeps> RemoteRunner for RemoteRound<'_, D> {
             }
         };
         outcome
+            .inspect(|outcome| {
+                self.count(&call, outcome);
+                self.log(&call, outcome, started);
+            })
             .unwrap_or_else(|interruption| {
                 let mut first = self.interruption.lock().unwrap_or_else(PoisonError::into_inner);
                 first.get_or_insert(interruption);

@@ -11,13 +11,15 @@ use agent::{
         context_block::{MAX_TOOL_TOKENS, ToolSearchResult, tool_search_result},
     },
     tool::{
-        self, Effect, ExecutedBy, ExecutedCall, Limits, OfferedTools, PublishFile, ToolError,
+        self, Effect, ExecutedBy, ExecutedCall, Limits, OfferedTools, PublishFile, ToolError, deferred,
         rounds::ToolCallRecord,
+        stored_result::{self, Part, ResultId},
     },
 };
 use contracts::{error::causes, read::RanBy, response::FileRef};
 use futures::future::join;
 use protocol::turn::Turn;
+use serde_json::Value;
 
 use crate::{
     flow::{
@@ -29,7 +31,7 @@ use crate::{
         },
         stored_request,
     },
-    ports::{AgentDeps, Host, Payloads, Timer, Unavailable},
+    ports::{AgentDeps, Host, PayloadReads, Payloads, Timer, Unavailable},
     stream::Writer,
 };
 
@@ -52,14 +54,17 @@ pub(super) async fn run(
     let server_calls: Vec<FunctionCall> = calls.iter().zip(&routes).filter_map(is_server).cloned().collect();
     let facts = owned.catalog.facts(state.effects.mode(turn));
     server_calls.iter().take(limits.calls).for_each(|call| stream.tool(turn, state.rounds.count, call));
+    let used = state.totals.tools.clone();
     let offered = OfferedTools {
         registry: &config.tools,
         definitions: &spec.tools.definitions,
         remote: &spec.tools.remote,
+        used: &used,
     };
     let remote_calls = offered.remote_calls(&server_calls, &limits);
     // Boxed: few rounds have remote calls.
-    let remote = RemoteRound::open((deps, owned), (spec, &*state), &remote_calls, &limits);
+    let remote =
+        RemoteRound::open((deps, owned, stream), (spec, &*state), (&server_calls, &remote_calls), &limits);
     let remote = Box::pin(remote).await?;
     let running = tool::run_calls(&offered, &server_calls, &facts, &limits, host, &remote);
     let ownership = async {
@@ -71,6 +76,7 @@ pub(super) async fn run(
     let (executed, ownership) = join(running, ownership).await;
     remote.finish(state)?;
     ownership?;
+    let executed = store_long_results(deps, owned, &offered, executed).await?;
     let finished = apply_effects(deps, owned, spec, executed, state).await?;
     record(&routes, finished, state);
     Ok(())
@@ -154,6 +160,15 @@ async fn apply_call_effects(
                     return executed.into_failed(&tool::mode_change_limit_message());
                 }
             }
+            Effect::ReadResult(id, part) => match read_result(deps, turn, &id, &part).await {
+                Ok(part) => executed = executed.with_result(&part),
+                Err(why) => return executed.into_failed(&why),
+            },
+            Effect::FindTools(query) => {
+                let found = deferred::find(&spec.tools.remote, &query);
+                state.add_found_tools(found.iter().map(|tool| tool.definition.name.as_str()));
+                executed = executed.with_result(&deferred::search_result(&found));
+            }
             Effect::Warn(warning) => state.effects.warnings.push(warning),
             Effect::PublishFile(file) => match publish_file(deps.payloads(), turn, &file).await {
                 Ok(file) => state.effects.files.push(file),
@@ -165,6 +180,52 @@ async fn apply_call_effects(
         }
     }
     executed
+}
+
+/// Stores the long results of remote tools, and puts a reference into their place. The result is stored before the model
+/// is told of it.
+async fn store_long_results(
+    deps: &impl AgentDeps,
+    owned: &OwnedTurn,
+    offered: &OfferedTools<'_>,
+    mut calls: Vec<ExecutedCall>,
+) -> Result<Vec<ExecutedCall>, OwnershipLost> {
+    let is_remote = |name: &str| offered.remote.iter().any(|tool| tool.definition.name == name);
+    for executed in calls.iter_mut().filter(|executed| is_remote(&executed.call.name)) {
+        let Some(result) = executed.long_result().filter(|_| offered.reads_results()) else { continue };
+        lease::ensure_owned(deps, owned).await?;
+        let turn = &owned.turn.key;
+        let (file, address) = answer::tool_result(turn, result);
+        let stored = deps.payloads().put_file(&file).await;
+        *executed = match stored {
+            Ok(()) => {
+                let id = ResultId { turn: turn.turn.clone(), address };
+                executed.clone().with_result(&stored_result::reference(&id, result))
+            }
+            Err(error) => {
+                tracing::warn!(error = %causes(&error), "{}", contracts::log::PUBLISHED_FILE_NOT_STORED);
+                let message = "The call was performed. Its result is long, and could not be stored.";
+                executed.clone().into_failed(message)
+            }
+        };
+    }
+    Ok(calls)
+}
+
+/// Reads a part of a result of the session. The texts of errors are for the model.
+async fn read_result(
+    deps: &impl AgentDeps,
+    turn: &Turn,
+    id: &ResultId,
+    part: &Part,
+) -> Result<Value, String> {
+    let payload = answer::tool_result_payload(&turn.key.session.turn(id.turn.clone()), id.address);
+    let stored = deps.payloads().get(&payload).await.map_err(|error| {
+        tracing::warn!(error = %causes(&error), "{}", contracts::log::TOOL_RESULT_UNREADABLE);
+        "The result can't be read at the moment. Try again later.".to_owned()
+    })?;
+    let stored = stored.ok_or("This session has no such result. Call its tool again.")?;
+    stored_result::read(&String::from_utf8_lossy(&stored), part)
 }
 
 /// Stores a published file under its content's hash, which is idempotent.
