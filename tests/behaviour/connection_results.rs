@@ -90,31 +90,40 @@ async fn image_of_a_server_becomes_a_file_of_the_answer() {
 #[tokio::test]
 async fn three_hundred_tools_cost_few_tokens_and_are_found_by_a_search() {
     let system = System::start().await;
-    let names = (0..300).map(|n| format!("repository_operation_{n}"));
-    let mut all: Vec<Value> =
-        names.map(|name| mcp_tool(&name, "Does something to a repository. ".repeat(8).trim())).collect();
-    all[250]["description"] = json!("Merges a pull request.");
-    let server = McpServer::start(all).await;
-    let ada = reader(&system, &server).await;
-    let session = turn("x")["SessionId"].as_str().unwrap().to_owned();
-    let script = "call find_tools {\"query\":\"merge a pull request\"}; then; call files__repository_operation_250 {\"path\":\"a\"}";
-    let before = system.model_calls().len();
-    ada.execute(&asks(&session, script)).await.result();
+    let (olga, ada) = (operator(&system, "acme"), system.client("acme", "ada"));
+    let description = "Does something to a repository. ".repeat(8);
+    let mut servers = Vec::new();
+    for hub in 0..5 {
+        let named =
+            |n: usize| mcp_tool(&format!("repository_operation_{}", hub * 60 + n), description.trim());
+        let mut all: Vec<Value> = (0..60).map(named).collect();
+        if hub == 4 {
+            all[10]["description"] = json!("Merges a pull request.");
+        }
+        let server = McpServer::start(all).await;
+        let (id, connection) =
+            (format!("hub{hub}"), json!({ "Name": "Hub", "Protocol": "mcp", "Url": server.url }));
+        put(&olga, &CONNECTIONS.context(&id), &connection).await.result();
+        accept(&olga, &id, &["*"]).await;
+        servers.push(server);
+    }
+    let hubs = json!({ "Name": "Reader", "Tools": ["hub0", "hub1", "hub2", "hub3", "hub4"] });
+    put(&olga, &AGENTS.context("reader"), &hubs).await.result();
+    let script = "call find_tools {\"query\":\"merge a pull request\"}; then; \
+                  call hub4__repository_operation_250 {\"path\":\"a\"}";
+    ada.execute(&asks("many", script)).await.result();
     let calls = system.model_calls();
-    let [first, second, _] = &calls[before..] else { panic!("{} calls", calls.len()) };
-    let mut plain = turn("hello");
-    plain["SessionId"] = json!("plain");
-    ada.execute(&plain).await.result();
+    let [first, second, _] = &calls[..] else { panic!("{} calls", calls.len()) };
+    ada.execute(&turn_in("plain", "hello")).await.result();
     let tokens = |call: &Value| text::tokens(&call["tools"].to_string());
-    let (with, without) = (tokens(first), tokens(&system.last_call()));
-    let added = with - without;
-    println!("300 tools: {added} tokens; all definitions: {}", text::tokens(&server.list().to_string()));
+    let added = tokens(first) - tokens(&system.last_call());
+    let all: u32 = servers.iter().map(|server| text::tokens(&server.list().to_string())).sum();
+    println!("300 tools: {added} tokens, and {all} with all definitions");
     assert!(added < 2_000, "{added}");
-    assert!(
-        tools(first).contains(&"find_tools") && !tools(first).iter().any(|name| name.starts_with("files__"))
-    );
-    assert!(tools(second).contains(&"files__repository_operation_250"), "{:?}", tools(second));
-    assert_eq!(server.received("tools/call").len(), 1);
+    assert!(tools(first).contains(&"find_tools"), "{:?}", tools(first));
+    assert!(!tools(first).iter().any(|name| name.starts_with("hub")), "{:?}", tools(first));
+    assert!(tools(second).contains(&"hub4__repository_operation_250"), "{:?}", tools(second));
+    assert_eq!(servers[4].received("tools/call").len(), 1);
 }
 
 #[tokio::test]
