@@ -11,9 +11,6 @@ use crate::{
     tool::{self, remote::EffectClass},
 };
 
-/// The most bytes of a connection as JSON. It has to fit into an item of the table.
-const MAX_BYTES: usize = 300_000;
-
 /// Checks a connection. Its URL is checked by the guard of the deployment besides.
 pub(crate) fn check(connection: &Connection, at: &str, faults: &mut FaultCollector) {
     connection.check_members(at, faults);
@@ -29,8 +26,6 @@ pub(crate) fn check(connection: &Connection, at: &str, faults: &mut FaultCollect
         format!("{at}.DocumentUrl"),
         "is only for the protocol openapi",
     );
-    let bytes = serde_json::to_vec(connection).map_or(usize::MAX, |json| json.len());
-    faults.require(bytes <= MAX_BYTES, at, format_args!("must have at most {MAX_BYTES} bytes as JSON"));
     let mut names = HashSet::new();
     for (n, tool) in tools.iter().enumerate() {
         let at = format!("{at}.Tools[{n}]");
