@@ -243,6 +243,24 @@ namespace Aptix
         }
 
         /// <summary>
+        /// Lists the tools of an MCP server, or the operations of an OpenAPI document, and returns what is new, changed or
+        /// removed since an operator accepted it. With <c>Accept</c> and the reviewed <c>Hash</c> the named changes become a new
+        /// version of the connection, with the classes that operators set. A server that can't be reached is an outcome and no
+        /// error. For operators.
+        /// </summary>
+        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="ifMatch">
+        /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
+        /// nothing is changed.
+        /// </param>
+        /// <param name="body">The body of the request.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<ConnectionRefresh> RefreshConnectionAsync(string contextId, ConnectionRefreshRequest body, string ifMatch = null, CancellationToken cancel = default)
+        {
+            return SendAsync<ConnectionRefresh>(HttpMethod.Post, "api/ai/agent/connections/" + Escape(contextId) + "/refresh", body, new RequestState { IsIdempotent = false, Headers = { ["If-Match"] = ifMatch } }, cancel);
+        }
+
+        /// <summary>
         /// Restores the content of an earlier version, as a new version, also of a deleted one. The content is validated again,
         /// because the deployment may have changed. For operators.
         /// </summary>

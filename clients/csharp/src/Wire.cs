@@ -892,6 +892,59 @@ namespace Aptix.Wire
         public string MimeType { get; set; }
     }
 
+    /// <summary>A connection's tools beside those of its server.</summary>
+    public class ConnectionRefresh : WireModel
+    {
+        /// <summary>The entity tag of the connection, after the changes.</summary>
+        [JsonProperty("ETag")]
+        public string ETag { get; set; }
+
+        /// <summary>The server's other tools.</summary>
+        [JsonProperty("Excluded")]
+        public List<ExcludedTool> Excluded { get; set; }
+
+        /// <summary>The hash of the server's tools. A request that accepts changes sends it back.</summary>
+        [JsonProperty("Hash")]
+        public string Hash { get; set; }
+
+        /// <summary>The reason, if the server's tools can't be listed.</summary>
+        [JsonProperty("Message")]
+        public string Message { get; set; }
+
+        /// <summary>The outcome.</summary>
+        [JsonProperty("Outcome")]
+        public string Outcome { get; set; }
+
+        /// <summary>The tools: the server's in its order, then the removed ones.</summary>
+        [JsonProperty("Tools")]
+        public List<ToolRefresh> Tools { get; set; }
+    }
+
+    /// <summary>A comparison of a connection's tools with those of its server.</summary>
+    public class ConnectionRefreshRequest : WireModel
+    {
+        /// <summary>
+        /// Names of the tools whose change is written, without their connection. <c>*</c> stands for all. Absent: nothing is
+        /// written.
+        /// </summary>
+        [JsonProperty("Accept")]
+        public List<string> Accept { get; set; }
+
+        /// <summary>
+        /// OpenAPI document as JSON text, for a connection with the protocol <c>openapi</c>. Absent: the document at the
+        /// connection's <c>DocumentUrl</c>.
+        /// </summary>
+        [JsonProperty("Document")]
+        public string Document { get; set; }
+
+        /// <summary>
+        /// <c>Hash</c> of the comparison that was reviewed. Required with <c>Accept</c>: if the server has other tools by now,
+        /// nothing is written.
+        /// </summary>
+        [JsonProperty("Hash")]
+        public string Hash { get; set; }
+    }
+
     /// <summary>A stored secret of a connection, without the secret.</summary>
     public class ConnectionSecret : WireModel
     {
@@ -1278,6 +1331,18 @@ namespace Aptix.Wire
         public const string FunctionFailed = "FunctionFailed";
         /// <summary>The value <c>FunctionTimedOut</c>.</summary>
         public const string FunctionTimedOut = "FunctionTimedOut";
+    }
+
+    /// <summary>A tool of a server that a connection can't have.</summary>
+    public class ExcludedTool : WireModel
+    {
+        /// <summary>The name at the server.</summary>
+        [JsonProperty("Name")]
+        public string Name { get; set; }
+
+        /// <summary>The rule that the tool breaks.</summary>
+        [JsonProperty("Reason")]
+        public string Reason { get; set; }
     }
 
     /// <summary>The last line of an org's export. An export without it is incomplete.</summary>
@@ -2175,6 +2240,17 @@ namespace Aptix.Wire
         public const string Client = "client";
     }
 
+    /// <summary>The outcome of a comparison with a connection's server.</summary>
+    public static class RefreshOutcome
+    {
+        /// <summary>The value <c>compared</c>.</summary>
+        public const string Compared = "compared";
+        /// <summary>The value <c>accepted</c>.</summary>
+        public const string Accepted = "accepted";
+        /// <summary>The value <c>unavailable</c>.</summary>
+        public const string Unavailable = "unavailable";
+    }
+
     /// <summary>A request to rerun a turn as a new turn.</summary>
     public class RerunRequest : WireModel
     {
@@ -2843,6 +2919,10 @@ namespace Aptix.Wire
         /// <summary>The tool that is running.</summary>
         [JsonProperty("ToolName")]
         public string ToolName { get; set; }
+
+        /// <summary>The progress of the tool in its own words, such as <c>3 of 10: Indexing</c>, at most 2 KiB.</summary>
+        [JsonProperty("ToolProgress")]
+        public string ToolProgress { get; set; }
     }
 
     /// <summary>The result of a client tool: exactly one of <c>ResultJson</c> and <c>ErrorMessage</c>.</summary>
@@ -2895,6 +2975,19 @@ namespace Aptix.Wire
         public string ToolCallId { get; set; }
     }
 
+    /// <summary>The difference between a tool of a connection and the server's tool.</summary>
+    public static class ToolChange
+    {
+        /// <summary>The value <c>new</c>.</summary>
+        public const string New = "new";
+        /// <summary>The value <c>changed</c>.</summary>
+        public const string Changed = "changed";
+        /// <summary>The value <c>removed</c>.</summary>
+        public const string Removed = "removed";
+        /// <summary>The value <c>unchanged</c>.</summary>
+        public const string Unchanged = "unchanged";
+    }
+
     /// <summary>Tool results for a waiting turn. No other members are allowed.</summary>
     public class ToolContinuation : WireModel
     {
@@ -2911,6 +3004,19 @@ namespace Aptix.Wire
         public string TurnId { get; set; }
     }
 
+    /// <summary>A server's own word on a tool. It binds nobody.</summary>
+    public static class ToolHint
+    {
+        /// <summary>The value <c>read_only</c>.</summary>
+        public const string ReadOnly = "read_only";
+        /// <summary>The value <c>destructive</c>.</summary>
+        public const string Destructive = "destructive";
+        /// <summary>The value <c>idempotent</c>.</summary>
+        public const string Idempotent = "idempotent";
+        /// <summary>The value <c>open_world</c>.</summary>
+        public const string OpenWorld = "open_world";
+    }
+
     /// <summary>Exactly one of <c>ResultJson</c> and <c>ErrorMessage</c>.</summary>
     public class ToolOutcome : WireModel
     {
@@ -2921,6 +3027,50 @@ namespace Aptix.Wire
         /// <summary>The tool returned this JSON text.</summary>
         [JsonProperty("ResultJson")]
         public string ResultJson { get; set; }
+    }
+
+    /// <summary>A tool of a server beside the tool of its connection.</summary>
+    public class ToolRefresh : WireModel
+    {
+        /// <summary>The connection's description. Present for changed and removed tools.</summary>
+        [JsonProperty("AcceptedDescription")]
+        public string AcceptedDescription { get; set; }
+
+        /// <summary>The connection's JSON Schema of the arguments. Present for changed and removed tools.</summary>
+        [JsonProperty("AcceptedParameters")]
+        public JObject AcceptedParameters { get; set; }
+
+        /// <summary>The difference before anything was accepted.</summary>
+        [JsonProperty("Change")]
+        public string Change { get; set; }
+
+        /// <summary>The class that an operator set. That of a new tool is <c>effect</c>.</summary>
+        [JsonProperty("Class")]
+        public string Class { get; set; }
+
+        /// <summary>The server's description, with invisible characters as escapes. Present for new and changed tools.</summary>
+        [JsonProperty("Description")]
+        public string Description { get; set; }
+
+        /// <summary>The server's own hints.</summary>
+        [JsonProperty("Hints")]
+        public List<string> Hints { get; set; }
+
+        /// <summary>True if the change was written.</summary>
+        [JsonProperty("IsAccepted")]
+        public bool IsAccepted { get; set; }
+
+        /// <summary>The name in the connection.</summary>
+        [JsonProperty("Name")]
+        public string Name { get; set; }
+
+        /// <summary>The server's JSON Schema of the arguments. Present for new and changed tools.</summary>
+        [JsonProperty("Parameters")]
+        public JObject Parameters { get; set; }
+
+        /// <summary>The name at the server.</summary>
+        [JsonProperty("RemoteName")]
+        public string RemoteName { get; set; }
     }
 
     /// <summary>The result of a tool call.</summary>

@@ -8,7 +8,7 @@
  * The phase of a running turn. New phases can be added. `Round` is the number of the model's reply.
  * @typedef {{
  *   Phase: 'working' | 'retrieving' | 'rebuilding_history' | 'thinking' | 'retrying' | 'tool' | 'waiting_for_tools',
- *   Attempt: number, Round?: number, ToolName?: string, ToolCallId?: string, RetryAfterSeconds?: number,
+ *   Attempt: number, Round?: number, ToolName?: string, ToolCallId?: string, ToolProgress?: string, RetryAfterSeconds?: number,
  * }} Status
  *
  * A piece of the answer. `index` is its start in UTF-16 code units: the length of the text so far.
