@@ -86,8 +86,7 @@ pub enum Bug {
 }
 
 impl Bug {
-    /// Thousands of seeds meet none of `KeyPerAttempt`, `RoundUnstored` and `UnknownForgotten` yet; the model check and the tests of effects have them.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 28] = [
         Self::OwnerIgnored,
         Self::PhaseIgnored,
         Self::AbsenceIgnored,
@@ -113,7 +112,23 @@ impl Bug {
         Self::RolloutToEverySession,
         Self::IntentUnwritten,
         Self::EffectRepeated,
+        Self::KeyPerAttempt,
+        Self::RoundUnstored,
+        Self::UnknownForgotten,
     ];
+
+    /// Returns true if the bug breaks a rule of the ledger of effects.
+    #[must_use]
+    pub const fn is_of_effects(self) -> bool {
+        matches!(
+            self,
+            Self::IntentUnwritten
+                | Self::EffectRepeated
+                | Self::KeyPerAttempt
+                | Self::RoundUnstored
+                | Self::UnknownForgotten
+        )
+    }
 
     /// Returns the key under which an object is stored.
     pub(crate) fn key(bug: Option<Self>, payload: &Payload) -> Payload {

@@ -8,7 +8,7 @@ use std::{
 
 use testkit::{
     planted_bugs::Bug,
-    simulation::{Run, run},
+    simulation::{Run, run, run_effects},
 };
 
 /// The seeds to try for a bug. They begin where the rarest one is found soon.
@@ -16,6 +16,7 @@ const SEEDS: Range<u64> = 1_000..31_000;
 
 /// Returns the first seed that exposes the bug, and the invariants that it violates.
 fn caught(bug: Bug) -> Option<(u64, Vec<&'static str>)> {
+    let run = if bug.is_of_effects() { run_effects } else { run };
     let next = AtomicU64::new(SEEDS.start);
     let first = AtomicU64::new(u64::MAX);
     let work = || {

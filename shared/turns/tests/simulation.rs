@@ -10,7 +10,7 @@ use std::{
     thread,
 };
 
-use testkit::simulation::{Counts, Run, run};
+use testkit::simulation::{Counts, Run, run, run_effects};
 
 /// Seeds of a run without `SIMULATION_SEEDS`. `SIMULATION_SEEDS=10000` is the long form.
 const SEEDS: u64 = 1_200;
@@ -58,6 +58,21 @@ fn seeds_break_no_invariant() {
         // A store that is unreachable for a whole lease is too rare for a small run.
         assert!(count > 0 || seeds < SEEDS || name == "storage_unavailable", "nothing was {name}");
     }
+}
+
+#[test]
+fn seeds_of_effects_break_no_invariant() {
+    let mut counts = Counts::default();
+    for seed in 0..number("SIMULATION_SEEDS").unwrap_or(SEEDS) / 4 {
+        let Run { violations, counts: more, .. } = run_effects(seed, None, false);
+        assert_eq!(violations, [], "seed {seed}");
+        counts += more;
+    }
+    println!(
+        "{} effects, {} unknown, {} takeovers",
+        counts.effects, counts.unknown_effects, counts.takeovers
+    );
+    assert!(counts.effects > 0 && counts.unknown_effects > 0 && counts.takeovers > 0, "{counts:?}");
 }
 
 #[test]

@@ -133,6 +133,11 @@ impl Store for Faulty<Table> {
         self.write(Effect::WriteIntent, async move {
             match bug {
                 Some(Bug::IntentUnwritten) => Ok(()),
+                // Without its round, the intent of an earlier attempt can't be kept either.
+                Some(Bug::RoundUnstored) => {
+                    inner.contents().intents.remove(&(intent.turn.clone(), intent.round));
+                    inner.put_intent(&intent).await
+                }
                 _ => inner.put_intent(&intent).await,
             }
         })

@@ -34,7 +34,17 @@ pub struct Run {
 /// Runs a seed, with at most one planted bug.
 #[must_use]
 pub fn run(seed: u64, bug: Option<Bug>, verbose: bool) -> Run {
-    let plan = plan::draw(seed);
+    run_plan(plan::draw(seed), seed, bug, verbose)
+}
+
+/// Runs a seed whose turns all call tools with effects, with at most one planted bug. Few seeds of [`run`] have a takeover
+/// between the effect of a call and its result.
+#[must_use]
+pub fn run_effects(seed: u64, bug: Option<Bug>, verbose: bool) -> Run {
+    run_plan(plan::draw_effects(seed), seed, bug, verbose)
+}
+
+fn run_plan(plan: plan::Plan, seed: u64, bug: Option<Bug>, verbose: bool) -> Run {
     let deployment = Deployment::new(Settings {
         seed,
         latency: Latency::Random,

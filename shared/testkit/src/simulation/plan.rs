@@ -138,6 +138,42 @@ pub(super) fn draw(seed: u64) -> Plan {
     }
 }
 
+/// Draws a plan of three turns that call remote tools, with clients that retry until they have an answer.
+pub(super) fn draw_effects(seed: u64) -> Plan {
+    let chance = &mut fastrand::Rng::with_seed(seed ^ 0xeffe_c700_0000);
+    let words = ["e", "ee", "k", "ek", "E", "Ek", "rk", "kk"];
+    let clients: Vec<Client> = (0..3)
+        .map(|turn| {
+            let (first, second) = (words[chance.usize(0..words.len())], words[chance.usize(0..words.len())]);
+            let instruction = format!("s0 t{turn} calls: {first} {second}");
+            let sent = ClientRequest::new("ann", "s0", &format!("t{turn}"), &instruction);
+            let at = SECOND * 30 * turn;
+            Client { sent, at, tries: 5, tool_behavior: ToolBehavior::PROMPT }
+        })
+        .collect();
+    let cancelled = chance.usize(0..20);
+    let cancels =
+        if cancelled < clients.len() { vec![(cancelled, SECOND * chance.u32(0..10))] } else { vec![] };
+    Plan {
+        clients,
+        import: None,
+        cancels,
+        rates: Rates {
+            crash: 20,
+            not_applied: 10,
+            reply_lost: 20,
+            applied_late: 10,
+            throttled: 10,
+            partition: 0,
+        },
+        kill_percent: 20,
+        budget: SECOND * 840,
+        recovery: Recovery::ClientsReturn,
+        script: Script { max_latency: SECOND * 5, error_percent: 0, chain_loss_percent: 4 },
+        ..draw(seed)
+    }
+}
+
 /// The default timing, except for what a simulation shortens.
 fn timing(short_grace: bool, tool_wait: Option<Duration>) -> Timing {
     let usual = Timing::default();
