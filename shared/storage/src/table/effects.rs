@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use aws_sdk_dynamodb::types::{
-    AttributeValue, ConditionCheck, Delete, KeysAndAttributes, ReturnConsumedCapacity, TransactWriteItem,
-};
+use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, KeysAndAttributes, TransactWriteItem};
 use contracts::{Fingerprint, id::OrgId};
 use protocol::{
     change::Condition,
@@ -31,6 +29,10 @@ use crate::{
     key::{self, Item},
 };
 
+/// The attribute of an unknown outcome that a person resolved.
+const RESOLVED: &str = "Resolved";
+/// The condition that no equal call has an unknown outcome.
+const NOT_MARKED: &str = "attribute_not_exists(PK) OR attribute_exists(Resolved)";
 /// DynamoDB reads at most this many items at once.
 const READ_BATCH: usize = 100;
 
@@ -44,7 +46,7 @@ impl Table {
                 vec![self.running(&intent.turn, &intent.attempt)?, self.put(encode(intent)?, Some(ABSENT))?];
             for hash in intent.hashes() {
                 let check = self.check(primary(&Item::UnknownEffect(session, &hash)));
-                let check = check.condition_expression(ABSENT).build()?;
+                let check = check.condition_expression(NOT_MARKED).build()?;
                 items.push(TransactWriteItem::builder().condition_check(check).build());
             }
             Ok(items)
@@ -109,7 +111,7 @@ impl Table {
                 let got = self.client.batch_get_item().request_items(&self.name, reads).send().await;
                 let got = got.map_err(|error| failure::unavailable(RESOURCE, error))?;
                 let items = got.responses.unwrap_or_default().remove(&self.name).unwrap_or_default();
-                for item in items {
+                for item in items.into_iter().filter(|item| !item.contains_key(RESOLVED)) {
                     let item = decode::<UnknownItem>(item).map_err(unreadable)?;
                     found.push(item.into_effect(session.clone()));
                 }
@@ -151,29 +153,25 @@ impl Table {
             // The index has the keys alone.
             item.retain(|name, _| ["PK", "SK"].contains(&name.as_str()));
             let read = self.client.get_item().table_name(&self.name).set_key(Some(item)).send().await;
-            if let Some(item) = read.map_err(|error| failure::unavailable(RESOURCE, error))?.item {
+            let item = read.map_err(|error| failure::unavailable(RESOURCE, error))?.item;
+            if let Some(item) = item.filter(|item| !item.contains_key(RESOLVED)) {
                 items.push(decode::<UnknownItem>(item).map_err(unreadable)?.into_effect(session));
             }
         }
         Ok(Page { items, next })
     }
 
-    pub(super) async fn delete_unknown(&self, effect: &UnknownEffect) -> Result<(), WriteError> {
-        let delete = || -> Result<Vec<TransactWriteItem>, Source> {
-            let key = primary(&Item::UnknownEffect(&effect.turn.session, &effect.call.hash));
-            let is_same = Expression { key, ..Expression::default() }
-                .require("Turn", AttributeValue::S(effect.turn.turn.to_string()))
-                .require("Round", AttributeValue::N(effect.round.to_string()));
-            let delete = Delete::builder()
-                .table_name(&self.name)
-                .set_key(Some(is_same.key))
-                .condition_expression(is_same.condition)
-                .set_expression_attribute_names(Some(is_same.names))
-                .set_expression_attribute_values(Some(is_same.values))
-                .build()?;
-            Ok(vec![TransactWriteItem::builder().delete(delete).build()])
-        };
-        self.transact(delete().map_err(WriteError::Unknown)?).await
+    /// Marks an unknown outcome as resolved, and takes it from the index. The item stays: no function that serves requests may
+    /// delete items.
+    pub(super) async fn resolve_unknown(&self, effect: &UnknownEffect) -> Result<(), WriteError> {
+        let key = primary(&Item::UnknownEffect(&effect.turn.session, &effect.call.hash));
+        let mut write = Expression { key, ..Expression::default() }
+            .require("Turn", AttributeValue::S(effect.turn.turn.to_string()))
+            .require("Round", AttributeValue::N(effect.round.to_string()))
+            .require("GSI1PK", AttributeValue::S(key::unknown_index(&effect.turn.session.org)));
+        write.update = format!("SET {RESOLVED} = :resolved REMOVE GSI1PK, GSI1SK");
+        write.values.insert(":resolved".to_owned(), AttributeValue::Bool(true));
+        self.replace_item(write).await
     }
 
     /// Returns the condition that an attempt runs a turn.
@@ -194,16 +192,5 @@ impl Table {
 
     fn check(&self, key: Attributes) -> aws_sdk_dynamodb::types::builders::ConditionCheckBuilder {
         ConditionCheck::builder().table_name(&self.name).set_key(Some(key))
-    }
-
-    async fn transact(&self, items: Vec<TransactWriteItem>) -> Result<(), WriteError> {
-        self.client
-            .transact_write_items()
-            .set_transact_items(Some(items))
-            .return_consumed_capacity(ReturnConsumedCapacity::None)
-            .send()
-            .await
-            .map(|_| ())
-            .map_err(failure::transaction_error)
     }
 }

@@ -231,7 +231,7 @@ impl Store for Table {
     }
 
     async fn remove_unknown_effect(&self, effect: &UnknownEffect) -> Result<(), WriteError> {
-        self.delete_unknown(effect).await
+        self.resolve_unknown(effect).await
     }
 
     async fn change_document(

@@ -72,7 +72,11 @@ impl Table {
     }
 
     pub(super) async fn write_transaction(&self, commit: &Commit) -> Result<(), WriteError> {
-        let items = self.transaction(commit).map_err(WriteError::Unknown)?;
+        self.transact(self.transaction(commit).map_err(WriteError::Unknown)?).await
+    }
+
+    /// Writes items in one transaction: everything or nothing.
+    pub(super) async fn transact(&self, items: Vec<TransactWriteItem>) -> Result<(), WriteError> {
         self.client
             .transact_write_items()
             .set_transact_items(Some(items))
