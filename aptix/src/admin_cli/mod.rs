@@ -1,6 +1,7 @@
 //! `aptix admin`: operations of operators. Those on an org's sessions go over the API of any deployment, with its access
 //! control and its audit lines. Those on the deployment as a whole use AWS credentials, or a local cloud's folder.
 
+mod effects;
 mod providers;
 mod queues;
 mod show;
@@ -20,6 +21,7 @@ use crate::failure::Failure;
 use crate::output::print;
 use crate::store_args::{QueueArgs, StoreArgs};
 use crate::switch_cli::{SubjectArgs, switch};
+use effects::Effects;
 use providers::Providers;
 use queues::DeadLetters;
 use show::Show;
@@ -46,6 +48,11 @@ pub(crate) enum Admin {
     Quarantine(SessionArgs),
     /// Release a session from its quarantine
     Release(SessionArgs),
+    /// List the calls of tools with an unknown outcome, and resolve them
+    Effects {
+        #[command(subcommand)]
+        command: Effects,
+    },
     /// Show the depth of the finalize queue and of its dead-letter queue
     Queue(QueueArgs),
     /// List the messages in the dead-letter queue, and redrive or drop them
@@ -105,6 +112,7 @@ pub(crate) async fn run(command: Admin) -> Result<String, Failure> {
         Admin::OrgSettings { command } => run_single(paths::ORG_SETTINGS, command).await,
         Admin::Quarantine(arguments) => change(arguments, paths::QUARANTINE).await,
         Admin::Release(arguments) => change(arguments, paths::RELEASE).await,
+        Admin::Effects { command } => effects::run(command).await,
         Admin::Queue(arguments) => queues::report(arguments).await,
         Admin::DeadLetters { command } => queues::run(command).await,
         Admin::RotateKey(arguments) => rotate_key(arguments).await,

@@ -17,6 +17,7 @@ mod mcp;
 mod openai;
 mod quarantine_session;
 mod rerun_turn;
+mod resolve_effect;
 mod restore_session;
 mod run_turn;
 
@@ -53,6 +54,7 @@ fn routes() -> Router<App> {
         .serve(&operations::CANCEL_TURN, cancel_turn::cancel_turn)
         .serve(&operations::ABANDON_TURN, end_turn::abandon)
         .serve(&operations::SETTLE_TURN, end_turn::settle)
+        .serve(&operations::RESOLVE_EFFECT, resolve_effect::resolve)
         .serve(&operations::RERUN_TURN, rerun_turn::rerun_turn)
         .serve(&operations::GIVE_FEEDBACK, give_feedback::give_feedback)
         .serve(&operations::FORK_SESSION, fork_session::fork)

@@ -5,6 +5,7 @@
 mod ag_ui;
 mod app;
 mod documents;
+mod effects;
 mod exports;
 mod knowledge;
 mod openai;
@@ -43,6 +44,7 @@ fn routes() -> Router<app::App> {
         .serve(&operations::LIST_SESSIONS, sessions::list)
         .serve(&operations::SEARCH_SESSIONS, sessions::search)
         .serve(&operations::READ_SESSION, sessions::session)
+        .serve(&operations::LIST_UNKNOWN_EFFECTS, effects::list)
         .serve(&operations::READ_BUDGET_USE, usage::budget_use)
         .serve(&operations::READ_USAGE, usage::report)
         .serve(&operations::EXPORT_SESSIONS, exports::all)

@@ -51,6 +51,8 @@ pub const BUDGET_USE: &str = operations::READ_BUDGET_USE.path;
 pub const KNOWLEDGE: &str = operations::LIST_KNOWLEDGE.path;
 /// The settings of an org.
 pub const ORG_SETTINGS: &str = operations::READ_ORG_SETTINGS.path;
+/// The calls of an org with an unknown outcome, for operators.
+pub const EFFECTS: &str = operations::LIST_UNKNOWN_EFFECTS.path;
 /// One session.
 pub const SESSION: SessionPath = SessionPath(operations::READ_SESSION.path);
 /// Restores a deleted session.
@@ -87,6 +89,8 @@ pub const CANCEL: TurnPath = TurnPath(operations::CANCEL_TURN.path);
 pub const ABANDON: TurnPath = TurnPath(operations::ABANDON_TURN.path);
 /// Settles an overdue turn, for operators.
 pub const SETTLE: TurnPath = TurnPath(operations::SETTLE_TURN.path);
+/// Resolves a call with an unknown outcome, for operators.
+pub const RESOLVE_EFFECT: TurnPath = TurnPath(operations::RESOLVE_EFFECT.path);
 /// Reruns a turn.
 pub const RERUN: TurnPath = TurnPath(operations::RERUN_TURN.path);
 /// The feedback on a turn.

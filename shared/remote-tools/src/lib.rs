@@ -8,6 +8,7 @@ mod authentication;
 mod breakers;
 mod file;
 mod http_call;
+mod lookup;
 mod mcp_call;
 mod mcp_offer;
 mod mcp_result;
@@ -23,9 +24,13 @@ use std::time::Duration;
 
 use agent::{
     connection::{ConnectionSecrets, ConnectionTarget, Offer, Protocol},
-    tool::remote::{Listing, RemoteCall, RemoteOutcome, RemoteTools},
+    tool::{
+        ToolSuccess,
+        remote::{Listing, RemoteCall, RemoteOutcome, RemoteTools},
+    },
 };
 use egress::Guard;
+use serde_json::json;
 use tokio::time::Instant;
 
 use crate::{breakers::Breakers, pins::Pins};
@@ -81,5 +86,16 @@ impl<S: ConnectionSecrets> RemoteTools for Connections<S> {
         };
         permit.record(answer.is_outage, Instant::now());
         answer.outcome
+    }
+
+    async fn look_up(&self, call: RemoteCall<'_>) -> Option<ToolSuccess> {
+        let (target, tool) = lookup::read_of(call.tool)?;
+        let arguments = json!({ lookup::KEY: call.key });
+        let timeout = call.timeout.min(Duration::from_secs(target.timeout_seconds.into()));
+        let read = RemoteCall { tool: &tool, arguments: &arguments, ..call };
+        match http_call::call(&self.guard, &self.secrets, &target, read, timeout, &|| true).await {
+            RemoteOutcome::Done(success) => Some(success),
+            RemoteOutcome::Refused(_) | RemoteOutcome::NotSent(_) | RemoteOutcome::Unknown(_) => None,
+        }
     }
 }

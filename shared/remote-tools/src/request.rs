@@ -71,7 +71,7 @@ fn request(
     if method.has_body() {
         request = request.header(header::CONTENT_TYPE, "application/json");
     }
-    if call.tool.class == EffectClass::Keyed {
+    if call.tool.class == EffectClass::Keyed || target.lookup_path.is_some() {
         let name = HeaderName::try_from(target.key_header.as_deref().unwrap_or(KEY_HEADER));
         let value = HeaderValue::try_from(call.key).map_err(|_| Unsendable::Unusable)?;
         request = request.header(name.map_err(|_| Unsendable::Unusable)?, value);

@@ -53,10 +53,21 @@ fn check_http(protocol: Protocol, tool: &ConnectionTool, at: &str, faults: &mut 
         faults.require(tool.hash.is_none(), format!("{at}.Hash"), "is only for MCP and OpenAPI");
     }
     faults.require(
-        tool.key_header.is_none() || tool.class == EffectClass::Keyed,
+        tool.key_header.is_none() || tool.class == EffectClass::Keyed || tool.lookup_path.is_some(),
         format!("{at}.KeyHeader"),
-        "needs the Class keyed",
+        "needs the Class keyed, or a LookupPath",
     );
+    if let Some(path) = &tool.lookup_path {
+        let template = PathTemplate::parse(path);
+        let has_key = template.is_ok_and(|template| template.arguments().eq(["key"]));
+        let has_intent = tool.class.has_intent();
+        faults.require(
+            has_key,
+            format!("{at}.LookupPath"),
+            "must be a path with {key} and no other argument",
+        );
+        faults.require(has_intent, format!("{at}.LookupPath"), "needs the Class effect or keyed");
+    }
     let Some(path) = &tool.path else {
         faults.add(format!("{at}.Path"), "is required for an HTTP tool");
         return;
@@ -93,6 +104,7 @@ fn check_mcp(tool: &ConnectionTool, at: &str, faults: &mut FaultCollector) {
         ("Method", tool.method.is_some()),
         ("Path", tool.path.is_some()),
         ("Query", !tool.query.is_empty()),
+        ("LookupPath", tool.lookup_path.is_some()),
         ("KeyHeader", tool.key_header.is_some()),
     ] {
         faults.require(!is_set, format!("{at}.{name}"), "is only for HTTP");

@@ -148,6 +148,10 @@ table! {
         /// The arguments that an HTTP tool sends in the query. `GET` and `DELETE` send all there.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         pub query: Vec<String> = QUERY,
+        /// The path of a `GET` that finds a call of an HTTP tool by its key, which stands in it as `{key}`. A result that was
+        /// lost is looked up there. The call has its key then, whatever its class.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub lookup_path: Option<String> = text(MAX_PATH_CHARS),
         /// The header that has the key of a call of class `keyed`. Absent: `Idempotency-Key`.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub key_header: Option<String> = HEADER,

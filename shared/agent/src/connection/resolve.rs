@@ -34,6 +34,9 @@ pub struct ConnectionTarget {
     /// The arguments that an HTTP tool sends in the query.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub query: Vec<String>,
+    /// The path that finds a call of an HTTP tool by its key.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lookup_path: Option<String>,
     /// The header that has the key of a call.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub key_header: Option<String>,
@@ -62,6 +65,7 @@ impl Connection {
             method: tool.method,
             path: tool.path.clone(),
             query: tool.query.clone(),
+            lookup_path: tool.lookup_path.clone(),
             key_header: tool.key_header.clone(),
             hash: tool.hash.clone(),
         };

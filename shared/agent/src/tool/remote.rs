@@ -350,6 +350,12 @@ pub trait RemoteTools: Send + Sync {
         call: RemoteCall<'_>,
         may_send: &(dyn Fn() -> bool + Send + Sync),
     ) -> impl Future<Output = RemoteOutcome> + Send;
+
+    /// Looks up a call whose result was lost, by its key. `None` unless the target shows that it performed the call: a call
+    /// that it doesn't know may still arrive.
+    fn look_up(&self, _call: RemoteCall<'_>) -> impl Future<Output = Option<ToolSuccess>> + Send {
+        async { None }
+    }
 }
 
 /// The port of a program without connections, which sends nothing.

@@ -124,6 +124,8 @@ codes! {
     ModeNotFound = 404, Never;
     /// There is no such connection, for this caller.
     ConnectionNotFound = 404, Never;
+    /// There is no call with this id and an unknown outcome in the turn; it may have been resolved.
+    EffectNotFound = 404, Never;
     /// There is no such version of the context, or it is a deletion.
     ContextVersionNotFound = 404, Never;
     /// There is no such document, for this caller.

@@ -86,6 +86,9 @@ pub(super) const MODE: &[ErrorCode] = &[ModeNotFound];
 /// Errors of reading a connection.
 pub(super) const CONNECTION: &[ErrorCode] = &[ConnectionNotFound];
 
+/// Errors of resolving a call whose outcome is unknown.
+pub(super) const EFFECT: &[ErrorCode] = &[EffectNotFound];
+
 /// Errors of reading a document for agents.
 pub(super) const KNOWLEDGE: &[ErrorCode] = &[KnowledgeNotFound];
 

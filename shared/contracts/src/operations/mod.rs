@@ -14,6 +14,7 @@
 //! ```
 
 pub mod contexts;
+mod effects;
 mod error_groups;
 mod history;
 mod knowledge;
@@ -25,6 +26,7 @@ mod turns;
 mod usage;
 
 pub use contexts::{REFRESH_CONNECTION, SET_CONNECTION_SECRET, TRY_TOOL};
+pub use effects::*;
 pub use error_groups::GATEWAY;
 pub use history::*;
 pub use knowledge::*;
@@ -63,6 +65,7 @@ pub fn all() -> impl Iterator<Item = &'static Operation> {
         knowledge::OPERATIONS,
         payloads::OPERATIONS,
         usage::OPERATIONS,
+        effects::OPERATIONS,
         contexts::OPERATIONS,
     ];
     tables

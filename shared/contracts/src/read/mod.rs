@@ -6,6 +6,7 @@
 mod connection;
 mod context;
 mod cost;
+mod effect;
 mod export;
 mod list;
 mod payload;
@@ -27,6 +28,7 @@ use serde::{Deserialize, Serialize};
 pub use connection::*;
 pub use context::*;
 pub use cost::*;
+pub use effect::*;
 pub use export::*;
 pub use list::*;
 pub use payload::*;

@@ -38,6 +38,8 @@ pub(crate) enum Scenario {
     ToolTrial,
     /// A comparison of a connection with its server.
     ConnectionRefresh,
+    /// The resolution of a call whose outcome is unknown.
+    EffectResolution,
     /// An upload of a document.
     Knowledge,
 }
@@ -55,6 +57,7 @@ impl Scenario {
             Self::ConnectionSecret => "a secret",
             Self::ToolTrial => "a call of a tool",
             Self::ConnectionRefresh => "a comparison with a server",
+            Self::EffectResolution => "a resolution",
             Self::Knowledge => "an upload",
         }
     }
@@ -187,6 +190,7 @@ impl<D> Field<D> {
             | Scenario::ConnectionSecret
             | Scenario::ToolTrial
             | Scenario::ConnectionRefresh
+            | Scenario::EffectResolution
             | Scenario::Knowledge => self.user_turn,
             Scenario::ToolContinuation => self.tool_continuation,
         }

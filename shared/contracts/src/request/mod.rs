@@ -18,6 +18,7 @@ mod canonical;
 mod chat_message;
 mod connection;
 mod context;
+mod effect;
 pub(crate) mod envelope;
 mod execute;
 mod exports;
@@ -49,6 +50,7 @@ pub use budgets::{Budget, BudgetAction, BudgetScope, BudgetUnit, BudgetUnpriced,
 pub use chat_message::{ChatCall, ChatContent, ChatFile, ChatMessage, ChatResult, InlineData, UserMessage};
 pub use connection::{ConnectionRefreshRequest, ConnectionSecretRequest, ToolTrialRequest};
 pub use context::{ContextText, RollbackRequest, RolloutRequest};
+pub use effect::{EffectFinding, EffectResolution};
 pub use execute::{AgentExecuteRequest, ToolContinuation, UserTurn};
 pub use exports::parse_exports;
 pub use feedback::FeedbackRequest;

@@ -3,10 +3,11 @@
 use agent::context::{ContextId, ContextKind};
 use contracts::{
     id::{ConnectionId, SessionId},
-    request::OrgSettings,
+    request::{EffectResolution, OrgSettings},
 };
 use protocol::{
     Caller,
+    effect::UnknownEffect,
     id::{SessionKey, TurnKey},
     session::{Session, SessionRole},
     turn::Turn,
@@ -190,6 +191,21 @@ pub(crate) fn audit_connection(
         operator = caller.operator,
         connection = connection.as_str(),
         tool,
+        "{}",
+        contracts::log::AUDIT
+    );
+}
+
+/// Logs the resolution of a call whose outcome was unknown.
+pub(crate) fn audit_resolution(caller: &Caller, effect: &UnknownEffect, resolution: &EffectResolution) {
+    tracing::info!(
+        action = "effect_resolve",
+        operator = caller.operator,
+        connection = effect.call.connection.as_str(),
+        tool = effect.call.tool.as_str(),
+        effect_key = effect.call.key.as_str(),
+        finding = resolution.outcome.name(),
+        note = resolution.note.as_deref(),
         "{}",
         contracts::log::AUDIT
     );

@@ -35,8 +35,9 @@ pub use admin::documents::{
     NewDocument, Precondition, delete_context, import_context, put_document, remove_context, roll_back,
     roll_out,
 };
+pub use admin::effects::{list_unknown_effects, resolve_effect};
 pub use admin::export_reader::IdPolicy;
-pub use admin::fork::fork_session;
+pub use admin::fork::{fork_session, fork_warning};
 pub use admin::import::{import_sessions, restore_session};
 pub use admin::indexing::{backfill_index, index_session};
 pub use admin::notices::SessionPolicy;

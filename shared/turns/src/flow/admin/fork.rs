@@ -1,6 +1,6 @@
 //! Forks a session: creates a new one that continues from a completed turn.
 
-use contracts::{id::SessionId, request};
+use contracts::{id::SessionId, invoke_result::Warning, request};
 use futures::future::{join, try_join, try_join4};
 use protocol::{
     Caller,
@@ -21,6 +21,9 @@ use crate::{
     ports::{Host, QueueDeps, Reads, Store, Unavailable},
     refusal::Refusal,
 };
+
+const HAD_EFFECTS: &str = "The turn that this session continues from called tools with effects. Their calls can be made \
+     again here, also those whose outcome is unknown.";
 
 /// Creates a session that continues from a turn of another one. The same request again is a no-op. `id_origin` is that of the new session's id.
 ///
@@ -93,6 +96,22 @@ pub async fn fork_session(
         Some(existing) => ensure_same_fork(&existing, &turn, caller),
         None => Err(Unavailable { what: "the table", source: error.into() }.into()),
     }
+}
+
+/// Returns a warning if the turn that a session was forked from called tools that have effects: the fork can make these
+/// calls again, since the marks of unknown outcomes stay in the first session.
+///
+/// # Errors
+/// If the table can't be reached.
+pub async fn fork_warning(
+    store: &impl Reads,
+    caller: &Caller,
+    session: SessionId,
+    request: &request::ForkRequest,
+) -> Result<Option<Warning>, Refusal> {
+    let turn = SessionKey { org: caller.org.clone(), session }.turn(request.turn_id.clone());
+    let intent = store.newest_intent(&turn).await?;
+    Ok(intent.map(|_| Warning { message: HAD_EFFECTS.to_owned(), error_code: None }))
 }
 
 fn ensure_same_fork(existing: &Session, source: &TurnKey, caller: &Caller) -> Result<(), Refusal> {

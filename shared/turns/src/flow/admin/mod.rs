@@ -3,6 +3,7 @@
 pub(super) mod connections;
 mod document_check;
 pub(super) mod documents;
+pub(super) mod effects;
 pub(super) mod export_reader;
 pub(super) mod fork;
 pub(super) mod import;

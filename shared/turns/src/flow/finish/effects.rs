@@ -3,8 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use agent::{attempt::RecoveryPoint, tool::remote::RemoteOutcome};
-use contracts::{error::JsonError, json_bytes};
+use agent::{
+    attempt::RecoveryPoint,
+    model::FunctionCall,
+    tool::{self, ExecutedBy, Limits, remote::RemoteOutcome, rounds::ToolCallRecord},
+};
+use contracts::{error::JsonError, json_bytes, read::RanBy, response::ToolOutcome};
 use protocol::{
     effect::{self, Intent, UnknownEffect},
     id::AttemptId,
@@ -54,21 +58,77 @@ pub(crate) async fn continue_from(
 /// Returns the calls of a turn that was ended from outside whose outcome is unknown. The head is settled, so no intent
 /// follows.
 pub(crate) async fn unresolved(deps: &impl Deps, turn: &Turn) -> Result<Vec<UnknownEffect>, Unavailable> {
-    if !effect::may_be_unresolved(turn) {
-        return Ok(Vec::new());
+    let Some(intent) = last_intent(deps.store(), turn).await? else { return Ok(Vec::new()) };
+    let results = results_of(deps.payloads(), turn, &intent).await?;
+    let open = intent.calls.iter().filter(|call| !results.contains_key(&call.index));
+    Ok(open.map(|call| intent.unknown(call, deps.host().now())).collect())
+}
+
+/// Returns the round whose calls a turn that was ended from outside may have sent, with the results that are stored. `None`
+/// if the turn's last step contains it. Each call without a result is a warning for the user, and stays open, so that the
+/// next turn is told of it.
+pub(crate) async fn open_round(
+    store: &impl Reads,
+    payloads: &impl PayloadReads,
+    turn: &Turn,
+    rounds: u32,
+) -> Result<Option<RecoveryPoint>, Unavailable> {
+    let intent = last_intent(store, turn).await?.filter(|intent| intent.round > rounds);
+    let Some(intent) = intent else { return Ok(None) };
+    let mut step = round_of(payloads, &intent).await?;
+    let mut results = results_of(payloads, turn, &intent).await?;
+    for call in intent.calls.iter().filter(|call| !results.contains_key(&call.index)) {
+        step.state.effects.warn(&unknown_warning(&call.tool));
     }
-    let Some(intent) = deps.store().newest_intent(&turn.key).await? else { return Ok(Vec::new()) };
+    let calls: Vec<FunctionCall> = step.state.rounds.calls().iter().map(ToolCallRecord::to_call).collect();
+    let routes = tool::route_calls(&step.spec.tools.definitions, &calls, &Limits::default());
+    let records = step.state.rounds.calls_mut().iter_mut().zip(routes);
+    let of_server = records.filter(|(_, route)| *route == ExecutedBy::Server);
+    for (index, (record, _)) in (0..).zip(of_server) {
+        record.ran_by = Some(RanBy::Server);
+        record.outcome = results.remove(&index).map(|result| match result.into_result() {
+            Ok(success) => ToolOutcome::ResultJson(success.result.to_string()),
+            Err(error) => ToolOutcome::ErrorMessage(error.to_string()),
+        });
+    }
+    Ok(Some(step))
+}
+
+/// Returns the warning for the user about a call whose outcome is unknown.
+pub(crate) fn unknown_warning(tool: &str) -> String {
+    format!("The outcome of a call of {tool} is unknown. It was not repeated: check whether it took place.")
+}
+
+/// Logs calls whose outcome is unknown, once each is marked.
+pub(crate) fn log_unknown(effects: &[UnknownEffect]) {
+    for effect in effects {
+        let (turn, tool) = (effect.turn.turn.as_str(), effect.call.tool.as_str());
+        tracing::warn!(turn, tool, "{}", contracts::log::EFFECT_UNKNOWN);
+    }
+}
+
+async fn last_intent(store: &impl Reads, turn: &Turn) -> Result<Option<Intent>, Unavailable> {
+    if !effect::may_be_unresolved(turn) {
+        return Ok(None);
+    }
+    store.newest_intent(&turn.key).await
+}
+
+/// Returns the stored results of an intent's calls, by the places of the calls.
+async fn results_of(
+    payloads: &impl PayloadReads,
+    turn: &Turn,
+    intent: &Intent,
+) -> Result<BTreeMap<u32, RemoteOutcome>, Unavailable> {
     let of_step = turn.last_step.as_ref().map(|step| &step.attempt);
     let writers: BTreeSet<&AttemptId> =
         [Some(&intent.attempt), Some(&turn.attempt), of_step].into_iter().flatten().collect();
-    let mut unknown = Vec::new();
+    let mut results = BTreeMap::new();
     for call in &intent.calls {
-        let result = find_result(deps.payloads(), &intent, call.index, writers.iter().copied()).await?;
-        if result.is_none() {
-            unknown.push(intent.unknown(call, deps.host().now()));
-        }
+        let found = find_result(payloads, intent, call.index, writers.iter().copied()).await?;
+        results.extend(found.map(|result| (call.index, result)));
     }
-    Ok(unknown)
+    Ok(results)
 }
 
 /// Loads a round as it was before its calls. It exists, because it was stored before the intent.

@@ -14,7 +14,7 @@ use protocol::{
 };
 
 use crate::{
-    flow::finish::{outcomes, partial, steps},
+    flow::finish::{effects, outcomes, partial, steps},
     ports::{PayloadReads, Reads, Record, Unavailable},
 };
 
@@ -51,6 +51,10 @@ impl TurnEvidence {
         }
         let (work, partial) =
             try_join(load_work(payloads, turn), partial::load_text(store, payloads, turn)).await?;
+        let rounds = work.as_ref().map_or(0, WorkRecord::rounds);
+        // Boxed: few turns were ended from outside while they ran.
+        let open = Box::pin(effects::open_round(store, payloads, turn, rounds)).await?;
+        let work = open.map(WorkRecord::from).or(work);
         // Text that accompanies tool calls is part of the recorded step.
         let is_included = |text: &String| matches!(&work, Some(WorkRecord::RecoveryPoint(step)) if step.state.rounds.has_reply_starting_with(text));
         let partial_answer = partial.filter(|text| !is_included(text));
@@ -84,12 +88,23 @@ impl TurnEvidence {
 }
 
 impl WorkRecord {
+    /// Returns the number of rounds in a recorded state, and 0 of a turn that ended by itself.
+    fn rounds(&self) -> u32 {
+        match self {
+            Self::RecoveryPoint(step) => step.state.rounds.count,
+            Self::Outcome(outcome) => match &outcome.ending {
+                Ending::Suspended { recovery_point } => recovery_point.state.rounds.count,
+                Ending::Completed { .. } | Ending::Failed { .. } => 0,
+            },
+        }
+    }
+
     /// True if the turn called tools.
     pub(crate) fn has_tool_calls(&self) -> bool {
         match self {
-            Self::RecoveryPoint(step) => step.state.rounds.count > 0,
+            Self::RecoveryPoint(_) => self.rounds() > 0,
             Self::Outcome(outcome) => match &outcome.ending {
-                Ending::Suspended { recovery_point } => recovery_point.state.rounds.count > 0,
+                Ending::Suspended { .. } => self.rounds() > 0,
                 Ending::Completed { tool_rounds, .. } | Ending::Failed { tool_rounds, .. } => {
                     !tool_rounds.is_empty()
                 }

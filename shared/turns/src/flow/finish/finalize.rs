@@ -208,6 +208,7 @@ pub(crate) async fn publish_evidence(
 
 /// Logs that a turn became terminal: once, by the writer whose transaction made it so.
 pub(crate) fn log_terminal(finalized: &Finalization, outcome: Option<&Outcome>) {
+    effects::log_unknown(&finalized.unknown_effects);
     let (turn, report) = (&finalized.turn.after, &finalized.result.report);
     let Some(settlement) = turn.settlement() else { return };
     let code = match &settlement.verdict {

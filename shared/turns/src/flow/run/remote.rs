@@ -35,6 +35,7 @@ use protocol::{
 
 use crate::{
     flow::{
+        finish::effects,
         owned_turn::OwnedTurn,
         run::lease::{self, Interruption},
         write::{self, Tried},
@@ -137,9 +138,7 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
             state.totals.add_tool_call(&tool, price.as_ref());
         }
         for tool in self.unknown.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            state.effects.warn(&format!(
-                "The outcome of a call of {tool} is unknown. It was not repeated: check whether it took place."
-            ));
+            state.effects.warn(&effects::unknown_warning(&tool));
         }
         Ok(())
     }
@@ -177,7 +176,7 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
         let _in_flight = self.owned.begin_remote_call();
         let outcome = match may_send {
             true => self.send(call, &intended.key).await?,
-            false => RemoteOutcome::Unknown(INTERRUPTED.to_owned()),
+            false => self.look_up(call, &intended.key).await,
         };
         let outcome = match outcome {
             RemoteOutcome::Unknown(why) => {
@@ -194,14 +193,29 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
         Ok(outcome)
     }
 
+    /// Returns the outcome of a call that another attempt may have sent: the one that its target shows, if its connection
+    /// names a way to look it up.
+    async fn look_up(&self, call: &ValidRemoteCall<'_>, key: &str) -> RemoteOutcome {
+        let Self { deps, owned, limits, .. } = *self;
+        let (tool, arguments, timeout) = (call.tool, &call.arguments, limits.timeout);
+        let request = RemoteCall { org: &owned.turn.key.session.org, tool, arguments, key, timeout };
+        let running = pin!(deps.remote_tools().look_up(request));
+        let over = pin!(deps.host().sleep(timeout.saturating_add(TIMEOUT_MARGIN)));
+        let found = match select(running, over).await {
+            Either::Left((found, _)) => found,
+            Either::Right(_) => None,
+        };
+        found.map_or_else(|| RemoteOutcome::Unknown(INTERRUPTED.to_owned()), RemoteOutcome::Done)
+    }
+
     /// Stores that the outcome of a call is unknown, so that an equal call of the session is refused (E4).
     async fn mark_unknown(&self, intent: &Intent, call: &IntendedCall) -> Result<(), Interruption> {
         let Self { deps, owned, .. } = self;
-        let effects = [intent.unknown(call, deps.host().now())];
+        let unknown = [intent.unknown(call, deps.host().now())];
         let (store, turn, attempt) = (deps.store(), &owned.turn.key, &owned.turn.attempt);
         // Repeating the write is safe, so an unknown result needs no read-back.
         write::decide(deps.host(), || async {
-            let failed = match store.put_unknown_effects(turn, attempt, &effects).await {
+            let failed = match store.put_unknown_effects(turn, attempt, &unknown).await {
                 Err(WriteError::ConditionFailed) => store.turn(turn).await?,
                 written => return Ok(Tried::from(written)),
             };
@@ -211,8 +225,7 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
             }
         })
         .await?;
-        let turn = turn.turn.as_str();
-        tracing::warn!(turn, tool = call.tool, "{}", contracts::log::EFFECT_UNKNOWN);
+        effects::log_unknown(&unknown);
         self.warn_of(&call.tool);
         Ok(())
     }

@@ -45,14 +45,21 @@ pub(crate) async fn load<'a>(
     if !has_input {
         return Err(Refusal::no_input());
     }
-    Ok((RerunSource { original, request: changes }, request))
+    let has_effects = deps.store().newest_intent(key).await?.is_some();
+    Ok((RerunSource { original, request: changes, has_effects }, request))
 }
 
 /// A turn to run again, and the request that says what changes.
 pub(crate) struct RerunSource<'a> {
     pub(crate) original: Turn,
     pub(crate) request: &'a RerunRequest,
+    /// True if it called tools that have effects.
+    pub(crate) has_effects: bool,
 }
+
+/// The warning of a rerun whose original called tools that have effects. Its own calls have other keys.
+pub(crate) const PERFORMS_AGAIN: &str = "The turn that was run again had called tools with effects. This turn may have \
+     performed them again: check what took place twice.";
 
 /// The parent of a rerun.
 pub(crate) struct RerunParent {
@@ -66,7 +73,7 @@ pub(crate) struct RerunParent {
 pub(crate) async fn prepare_rerun(
     deps: &impl Deps,
     catalog: &Catalog,
-    RerunSource { original, request }: &RerunSource<'_>,
+    RerunSource { original, request, .. }: &RerunSource<'_>,
     cut: AncestryCut,
 ) -> Result<(Basis, Option<TurnKey>), Refusal> {
     let mode = match &request.mode {

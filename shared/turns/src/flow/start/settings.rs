@@ -99,6 +99,8 @@ pub(super) async fn resolve<D: AgentDeps>(
     effective.check(org_settings, providers)?;
     let mut warnings = limits.check_prices(subjects, &effective)?;
     warnings.extend(effective.tool_warnings.iter().cloned());
+    let performs_again = rerun_source.is_some_and(|source| source.has_effects);
+    warnings.extend(performs_again.then(|| rerun::PERFORMS_AGAIN.to_owned()));
     let effective = limits.restrict(subjects, effective.restrict(org_settings, providers));
     let first_mode = catalog.initial_mode(effective.initial_mode.as_deref()).key.as_str().to_owned();
     let mode = match &basis {
