@@ -10,6 +10,7 @@ mod cli;
 mod clients_cli;
 mod console_cli;
 mod contexts_cli;
+mod crash_test;
 mod doctor;
 mod documents_cli;
 mod escape;
@@ -98,6 +99,7 @@ async fn run_command(command: Command) -> Result<ExitCode, Failure> {
         Command::Settings => print(&settings::page())?,
         Command::SamEnv(arguments) => sam_env_cli::run(arguments).await?,
         Command::Doctor(arguments) => return doctor::run(arguments).await,
+        Command::CrashTest(arguments) => return crash_test::run(arguments).await,
         Command::Smoke(arguments) => return smoke::smoke(arguments).await,
         Command::Budgets { command } => print(&budgets_cli::run(command).await?)?,
         Command::Usage(arguments) => print(&usage_cli::run(arguments).await?)?,

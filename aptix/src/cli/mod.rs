@@ -12,6 +12,7 @@ use crate::chat::Chat;
 use crate::clients_cli::Clients;
 use crate::console_cli::Console;
 use crate::contexts_cli::TableContexts;
+use crate::crash_test::CrashTest;
 use crate::doctor::Doctor;
 use crate::documents_cli::{Connections, Contexts, Documents, Single};
 use crate::failure::Failure;
@@ -137,6 +138,8 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Run smoke tests against a deployment
     Smoke(Smoke),
+    /// Kill functions in the middle of refunds, and count what happened twice; without a URL, in a local cloud of its own
+    CrashTest(CrashTest),
     /// Report turns, tokens and costs of your org, or your own
     Usage(Usage),
     /// Read or replace the budgets of your org, or show their use
