@@ -344,6 +344,7 @@ async fn faults_of_a_connection_name_their_member() {
         (with("/Tools/0/Path", json!("/../admin")), "Tools[0].Path: must not have segments"),
         (with("/Tools/0/Name", json!("x".repeat(60))), "Tools[0].Name: is too long"),
         (with("/Tools/0/Name", json!("broken")), "Tools[2].Name: is the name of another tool"),
+        (with("/Tools/0/LookupPath", json!("/found")), "Tools[0].LookupPath: must be a path with {key}"),
         (with("/Tools/0/Class", json!("maybe")), "Tools[0]: unknown variant `maybe`"),
         (with("/Tools/0/Parameters", json!({ "type": "string" })), "Tools[0].Parameters: needs a schema"),
         (with("/Url", json!("ftp://example.com")), "Url: must begin with https://"),

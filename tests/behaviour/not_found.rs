@@ -34,9 +34,8 @@ fn asked(operation: &str, turn: &Value) -> (Names, Option<Value>) {
         // For operators alone, of their own org: whatever it names is what they send.
         "importSessions" => (Names::Nothing, None),
         // For operators; see `admin.rs`.
-        "abandonTurn" | "settleTurn" | "quarantineSession" | "releaseSession" | "readTurnRecords" => {
-            (Names::Nothing, None)
-        }
+        "abandonTurn" | "settleTurn" | "quarantineSession" | "releaseSession" | "readTurnRecords"
+        | "listUnknownEffects" | "resolveEffect" => (Names::Nothing, None),
         // Of the caller's own org; see `usage.rs`, `budgets.rs` and `org_settings.rs`.
         "readUsage" | "readBudgets" | "readBudgetUse" | "setBudgets" | "readOrgSettings"
         | "setOrgSettings" => (Names::Nothing, None),

@@ -1,0 +1,200 @@
+//! A shop that refunds orders and counts what it performs, over HTTP and over MCP, and a connection to it.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+
+use axum::{
+    Json, Router,
+    body::Bytes,
+    extract::State,
+    http::{HeaderMap, StatusCode, Uri},
+    response::{IntoResponse, Response},
+};
+use contracts::paths::{AGENTS, CONNECTIONS};
+use serde_json::{Value, json};
+use tokio::{
+    net::TcpListener,
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+};
+
+use crate::agents::put;
+use crate::support::{Client, turn};
+
+/// The moment of a call at which the shop asks for a kill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// The call arrived. It is never performed.
+    Lost,
+    /// The call arrived. It is performed after the kill.
+    Late,
+    /// The refund is performed, and no response is sent.
+    Performed,
+}
+
+/// Asks the test to kill the caller, and waits until it has.
+pub type Kill = oneshot::Sender<()>;
+
+/// A shop.
+pub struct Shop {
+    pub url: String,
+    state: Shared,
+    server: JoinHandle<std::io::Result<()>>,
+}
+
+#[derive(Clone)]
+struct Shared {
+    performed: Arc<Mutex<Vec<(String, String)>>>,
+    moments: Arc<Mutex<BTreeMap<String, Moment>>>,
+    kills: mpsc::UnboundedSender<Kill>,
+    /// True for the revision of MCP without sessions.
+    is_stateless: bool,
+}
+
+impl Drop for Shop {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+impl Shop {
+    /// Starts a shop. Each message that it sends asks for a kill of the functions.
+    pub async fn start(is_stateless: bool) -> (Self, mpsc::UnboundedReceiver<Kill>) {
+        let (kills, wanted) = mpsc::unbounded_channel();
+        let state = Shared { performed: Arc::default(), moments: Arc::default(), kills, is_stateless };
+        let router = Router::new().fallback(answer).with_state(state.clone());
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let server = tokio::spawn(async move { axum::serve(listener, router).await });
+        (Self { url, state, server }, wanted)
+    }
+
+    /// Has the caller killed at a moment of the order's first call.
+    pub fn kill_at(&self, order: &str, moment: Moment) {
+        self.state.moments.lock().unwrap().insert(order.to_owned(), moment);
+    }
+
+    /// Returns what was performed, in order: orders with the keys of their calls.
+    pub fn performed(&self) -> Vec<(String, String)> {
+        self.state.performed.lock().unwrap().clone()
+    }
+
+    /// Writes the connection `shop`, over HTTP or MCP, and the agent `clerk` that has its tools.
+    pub async fn open(&self, operator: &Client, protocol: &str) {
+        let order = json!({
+            "type": "object", "required": ["order"], "properties": { "order": { "type": "string" } },
+        });
+        let tool = |name: &str, class: &str| {
+            let mut tool = json!({
+                "Name": name, "Description": "Refunds an order.", "Class": class, "Parameters": order,
+            });
+            if protocol == "http" {
+                (tool["Method"], tool["Path"]) = (json!("POST"), json!(format!("/{name}")));
+            }
+            tool
+        };
+        let path = if protocol == "http" { "v1" } else { "mcp" };
+        let connection = json!({
+            "Name": "Shop", "Protocol": protocol, "Url": format!("{}/{path}", self.url),
+            "Tools": [tool("refund", "effect"), tool("refund_keyed", "keyed"), tool("status", "read")],
+        });
+        let mut connection = connection;
+        if protocol == "http" {
+            let mut with_lookup = tool("refund_found", "effect");
+            with_lookup["LookupPath"] = json!("/by-key/{key}");
+            connection["Tools"].as_array_mut().unwrap().push(with_lookup);
+        }
+        put(operator, &CONNECTIONS.context("shop"), &connection).await.result();
+        put(operator, &AGENTS.context("clerk"), &json!({ "Name": "Clerk", "Tools": ["shop"] }))
+            .await
+            .result();
+    }
+}
+
+impl Shared {
+    /// Has the caller killed if that is wanted at this moment of the order's call. Returns true if it was.
+    async fn kill(&self, order: &str, moment: Moment) -> bool {
+        let is_wanted = self.moments.lock().unwrap().get(order) == Some(&moment);
+        if is_wanted {
+            self.moments.lock().unwrap().remove(order);
+            let (killed, done) = oneshot::channel();
+            self.kills.send(killed).ok();
+            done.await.ok();
+        }
+        is_wanted
+    }
+
+    /// Performs a refund. Of the keyed tool, once per key.
+    async fn refund(self, tool: String, order: String, key: String) -> Value {
+        let (tool, order, key) = (tool.as_str(), order.as_str(), key.as_str());
+        let is_lost = self.kill(order, Moment::Lost).await;
+        self.kill(order, Moment::Late).await;
+        if tool != "status" && !is_lost {
+            let mut performed = self.performed.lock().unwrap();
+            let is_known = |(_, known): &(String, String)| tool == "refund_keyed" && known == key;
+            if !performed.iter().any(is_known) {
+                performed.push((order.to_owned(), key.to_owned()));
+            }
+        }
+        self.kill(order, Moment::Performed).await;
+        json!({ "refunded": order })
+    }
+}
+
+async fn answer(State(shop): State<Shared>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+    if let Some((_, key)) = uri.path().split_once("/by-key/") {
+        let performed = shop.performed.lock().unwrap();
+        let found = performed.iter().find(|(_, known)| known == key).map(|(order, _)| order.clone());
+        return match found {
+            Some(order) => Json(json!({ "found": order })).into_response(),
+            None => StatusCode::NOT_FOUND.into_response(),
+        };
+    }
+    let Ok(body) = serde_json::from_slice::<Value>(&body) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    if uri.path() != "/mcp" {
+        let tool = uri.path().rsplit('/').next().unwrap().to_owned();
+        let key = headers.get("idempotency-key").map_or("", |key| key.to_str().unwrap());
+        let (order, key) = (body["order"].as_str().unwrap().to_owned(), key.to_owned());
+        // A task, since a caller that was killed doesn't end the work.
+        return Json(tokio::spawn(shop.refund(tool, order, key)).await.unwrap()).into_response();
+    }
+    let result =
+        |result: Value| Json(json!({ "jsonrpc": "2.0", "id": body["id"], "result": result })).into_response();
+    match body["method"].as_str() {
+        Some("server/discover") if shop.is_stateless => {
+            result(json!({ "supportedVersions": ["2026-07-28"] }))
+        }
+        Some("initialize") => result(json!({
+            "protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": { "name": "shop", "version": "1" },
+        })),
+        Some("tools/call") => {
+            let parameters = &body["params"];
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let (tool, order) = (text(&parameters["name"]), text(&parameters["arguments"]["order"]));
+            let key = text(&parameters["_meta"]["aptix/idempotencyKey"]);
+            let refunded = tokio::spawn(shop.refund(tool, order, key)).await.unwrap();
+            result(json!({
+                "resultType": "complete", "content": [{ "type": "text", "text": refunded.to_string() }],
+                "structuredContent": refunded,
+            }))
+        }
+        Some(method) if method.starts_with("notifications/") => StatusCode::ACCEPTED.into_response(),
+        _ => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+/// Returns a call of the shop's tool in a script.
+pub fn call(tool: &str, order: &str) -> String {
+    format!("call shop__{tool} {}", json!({ "order": order }))
+}
+
+/// Returns a turn of the agent `clerk` whose model follows this script.
+pub fn asks(script: &str) -> Value {
+    let mut turn = turn(&format!("Refund [[script: {script}; then; say \"Done.\"]]"));
+    turn["AgentContextId"] = json!("clerk");
+    turn
+}
