@@ -447,6 +447,21 @@ namespace Aptix
         }
 
         /// <summary>
+        /// Returns the calls of the org's turns that were sent and have no valid response, oldest first. Each may have been
+        /// performed, and none is repeated. The list may be a few seconds old. For operators.
+        /// </summary>
+        /// <param name="pageSize">
+        /// Maximum number of items on a page. A filtered list examines at most ten times as many items per page, so a page may be
+        /// short or empty; check <c>HasMore</c>.
+        /// </param>
+        /// <param name="continuationToken"><c>ContinuationToken</c> of the previous page. Omit it for the first page.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<UnknownEffectList> ListUnknownEffectsAsync(long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
+        {
+            return SendAsync<UnknownEffectList>(HttpMethod.Get, "api/ai/agent/effects" + Query(("pageSize", pageSize), ("continuationToken", continuationToken)), null, new RequestState(), cancel);
+        }
+
+        /// <summary>
         /// Runs a turn to its result: a <c>Final</c> answer, or the calls of client tools if <c>tools</c> is null. Missing ids
         /// are generated. The turn's id is the idempotency key: every retry sends the same bytes, and the model is called once.
         /// The same ids with the same input continue a turn, also after a restart.
@@ -1075,6 +1090,19 @@ namespace Aptix
             rerun.TurnId = rerun.TurnId ?? NewId();
             rerun.Streaming = true;
             return StreamAsync("api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/rerun", rerun, onEvent, tools, cancel);
+        }
+
+        /// <summary>
+        /// Records the finding of a person who looked at the target, and returns the call. From then on the session may make an
+        /// equal call. The turn stays as it is. The finding and the note are in the audit log. For operators.
+        /// </summary>
+        /// <param name="sessionId">Id of the session, chosen by the client.</param>
+        /// <param name="turnId">Id of the turn, chosen by the client. <c>last</c> is reserved.</param>
+        /// <param name="body">The body of the request.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<UnknownEffect> ResolveEffectAsync(string sessionId, string turnId, EffectResolution body, CancellationToken cancel = default)
+        {
+            return SendAsync<UnknownEffect>(HttpMethod.Post, "api/ai/agent/sessions/" + Escape(sessionId) + "/turns/" + Escape(turnId) + "/resolve-effect", body, new RequestState { IsIdempotent = false }, cancel);
         }
 
         /// <summary>

@@ -1134,6 +1134,31 @@ namespace Aptix.Wire
         public List<string> Users { get; set; }
     }
 
+    /// <summary>The finding of a person who looked at the target.</summary>
+    public static class EffectFinding
+    {
+        /// <summary>The value <c>performed</c>.</summary>
+        public const string Performed = "performed";
+        /// <summary>The value <c>not_performed</c>.</summary>
+        public const string NotPerformed = "not_performed";
+    }
+
+    /// <summary>The resolution of a call whose outcome is unknown.</summary>
+    public class EffectResolution : WireModel
+    {
+        /// <summary>Id of the call, as the list of unknown outcomes has it.</summary>
+        [JsonProperty("EffectId")]
+        public string EffectId { get; set; }
+
+        /// <summary>One line for the audit log, such as the number of a ticket.</summary>
+        [JsonProperty("Note")]
+        public string Note { get; set; }
+
+        /// <summary>Finding of a person who looked at the target.</summary>
+        [JsonProperty("Outcome")]
+        public string Outcome { get; set; }
+    }
+
     /// <summary>Encoding of file contents. Default: <c>utf8</c>.</summary>
     public static class ContentEncoding
     {
@@ -1243,6 +1268,8 @@ namespace Aptix.Wire
         public const string ModeNotFound = "ModeNotFound";
         /// <summary>The value <c>ConnectionNotFound</c>.</summary>
         public const string ConnectionNotFound = "ConnectionNotFound";
+        /// <summary>The value <c>EffectNotFound</c>.</summary>
+        public const string EffectNotFound = "EffectNotFound";
         /// <summary>The value <c>ContextVersionNotFound</c>.</summary>
         public const string ContextVersionNotFound = "ContextVersionNotFound";
         /// <summary>The value <c>KnowledgeNotFound</c>.</summary>
@@ -3390,6 +3417,69 @@ namespace Aptix.Wire
         /// <summary>Token usage. Absent if the provider doesn't report it.</summary>
         [JsonProperty("Usage")]
         public Usage Usage { get; set; }
+    }
+
+    /// <summary>
+    /// A call that was sent and has no valid response, so its target may have performed it or may still do so. Equal calls of
+    /// its session are refused until an operator resolves it.
+    /// </summary>
+    public class UnknownEffect : WireModel
+    {
+        /// <summary>Id of the connection.</summary>
+        [JsonProperty("ConnectionId")]
+        public string ConnectionId { get; set; }
+
+        /// <summary>Version of the connection that the call was sent over.</summary>
+        [JsonProperty("ConnectionVersion")]
+        public long ConnectionVersion { get; set; }
+
+        /// <summary>Time at which the outcome was found to be unknown.</summary>
+        [JsonProperty("CreationDate")]
+        public string CreationDate { get; set; }
+
+        /// <summary>Id of the call in its session. Equal calls have the same.</summary>
+        [JsonProperty("EffectId")]
+        public string EffectId { get; set; }
+
+        /// <summary>Key of the call. A target that honours keys got it in <c>Idempotency-Key</c>.</summary>
+        [JsonProperty("Key")]
+        public string Key { get; set; }
+
+        /// <summary>Number of the model reply that made the call, from 1.</summary>
+        [JsonProperty("Round")]
+        public long Round { get; set; }
+
+        /// <summary>Id of the session.</summary>
+        [JsonProperty("SessionId")]
+        public string SessionId { get; set; }
+
+        /// <summary>Name of the tool, as the model called it.</summary>
+        [JsonProperty("Tool")]
+        public string Tool { get; set; }
+
+        /// <summary>Id of the turn.</summary>
+        [JsonProperty("TurnId")]
+        public string TurnId { get; set; }
+    }
+
+    /// <summary>A page of a list.</summary>
+    public class UnknownEffectList : WireModel
+    {
+        /// <summary>Token for the next page. Absent on the last page.</summary>
+        [JsonProperty("ContinuationToken")]
+        public string ContinuationToken { get; set; }
+
+        /// <summary>True if there is a next page.</summary>
+        [JsonProperty("HasMore")]
+        public bool HasMore { get; set; }
+
+        /// <summary>The items, in list order.</summary>
+        [JsonProperty("Items")]
+        public List<UnknownEffect> Items { get; set; }
+
+        /// <summary>Maximum number of items on a page, as requested or by default.</summary>
+        [JsonProperty("PageSize")]
+        public long PageSize { get; set; }
     }
 
     /// <summary>A response that a model provider stores.</summary>

@@ -149,6 +149,7 @@ ErrorCode = (
         "ConversationContextNotFound",
         "ModeNotFound",
         "ConnectionNotFound",
+        "EffectNotFound",
         "ContextVersionNotFound",
         "KnowledgeNotFound",
         "KnowledgeFull",
