@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import threading
 import urllib.request
 
 from agents import Agent, Runner, SQLiteSession, function_tool, set_default_openai_api
@@ -32,7 +33,9 @@ def turn(session, text):
         stored = SQLiteSession(session, os.path.join(os.environ["FOLDER"], "sessions.db"))
         return (await Runner.run(agent, text, session=stored)).final_output
 
-    return asyncio.run(run())
+    return asyncio.run_coroutine_threadsafe(run(), loop).result()
 
 
+loop = asyncio.new_event_loop()
+threading.Thread(target=loop.run_forever, daemon=True).start()
 front.serve(turn)
