@@ -28,7 +28,7 @@ use crate::output::print;
 use crate::serve;
 use crate::shutdown_signals::ShutdownSignals;
 use shop::Shop;
-use table::{Asked, Table};
+use table::{Refund, Table};
 
 /// Id of the connection and of the agent that the test writes.
 const NAME: &str = "crash-test";
@@ -143,7 +143,7 @@ impl Test<'_> {
         let (turns, ()) = futures::join!(work, self.kill(&is_over, &kills));
         let turns = turns?;
         let reads = stream::iter(&turns).map(|turn| self.read(turn));
-        let mut asked: Vec<Asked> = reads.buffered(CLIENTS).try_collect().await?;
+        let mut asked: Vec<Refund> = reads.buffered(CLIENTS).try_collect().await?;
         let (kills, ended) = (kills.into_inner(), Instant::now());
         let table = loop {
             let unknown = self.unknown().await?;
@@ -250,7 +250,7 @@ impl Test<'_> {
     }
 
     /// Reads what the deployment knows of a turn's refund.
-    async fn read(&self, turn: &Turn) -> Result<Asked, Failure> {
+    async fn read(&self, turn: &Turn) -> Result<Refund, Failure> {
         let started = Instant::now();
         let ended = Request::get(paths::SUMMARY.fill(&turn.session, &turn.turn));
         while started.elapsed() < FINALIZE_TIMEOUT {
@@ -272,7 +272,7 @@ impl Test<'_> {
         };
         let mut calls = steps.iter().flat_map(|step| &step.calls);
         let has_result = calls.clone().any(|call| call.result_json.is_some());
-        Ok(Asked {
+        Ok(Refund {
             order: turn.order.clone(),
             was_asked: calls.next().is_some(),
             has_result,

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// What the deployment says of one refund.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct Refund {
     pub(super) order: String,
     /// True if the model made the call.
     pub(super) was_asked: bool,
@@ -30,13 +30,13 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new(
-        asked: &[Asked],
+        asked: &[Refund],
         performed: &BTreeMap<String, usize>,
         turns: usize,
         kills: usize,
     ) -> Self {
-        let count = |is: &dyn Fn(&&Asked) -> bool| asked.iter().filter(|one| is(one)).count();
-        let times = |asked: &Asked| performed.get(&asked.order).copied().unwrap_or_default();
+        let count = |is: &dyn Fn(&&Refund) -> bool| asked.iter().filter(|one| is(one)).count();
+        let times = |asked: &Refund| performed.get(&asked.order).copied().unwrap_or_default();
         Self {
             turns,
             kills,
@@ -80,13 +80,13 @@ impl fmt::Display for Table {
 mod tests {
     use super::*;
 
-    fn asked(order: &str, has_result: bool, is_unknown: bool) -> Asked {
-        Asked { order: order.to_owned(), was_asked: true, has_result, is_unknown }
+    fn asked(order: &str, has_result: bool, is_unknown: bool) -> Refund {
+        Refund { order: order.to_owned(), was_asked: true, has_result, is_unknown }
     }
 
     #[test]
     fn promise_is_broken_by_duplicates_lost_effects_and_false_results() {
-        let table = |asked: &[Asked], performed: &[(&str, usize)]| {
+        let table = |asked: &[Refund], performed: &[(&str, usize)]| {
             let performed = performed.iter().map(|(order, times)| ((*order).to_owned(), *times)).collect();
             Table::new(asked, &performed, asked.len(), 0)
         };
