@@ -27,6 +27,8 @@ use crate::{
 
 /// The number of seeds. `EFFECT_SEEDS=1000` is the long form.
 const SEEDS: u64 = 30;
+/// The model calls between two kills that the shop didn't ask for.
+const WORK: usize = 10;
 /// The number of turns at a time.
 const CLIENTS: usize = 10;
 
@@ -84,17 +86,25 @@ async fn kill(
     done: &AtomicBool,
     keeps_intents: bool,
 ) -> usize {
-    let mut kills = 0;
+    let (mut kills, mut seen) = (0, 0);
+    let model = system.cloud.model().expect("the mock model");
     while !done.load(Ordering::Relaxed) {
-        // Kills come at random instants, whatever the functions are doing, but leave time for some of the work.
-        let pause = Duration::from_millis(1_000 + fastrand::u64(..4_000));
+        // Kills come at random instants, whatever the functions are doing, but only after some work: a slow machine would
+        // otherwise get none done.
+        let pause = Duration::from_millis(300 + fastrand::u64(..2_000));
         let next = select(Box::pin(wanted.recv()), Box::pin(tokio::time::sleep(pause))).await;
+        let asks = match next {
+            Either::Left((asks, _)) => asks,
+            Either::Right(_) if model.count() < seen + WORK => continue,
+            Either::Right(_) => None,
+        };
+        seen = model.count();
         system.cloud.crash(Function::Execute);
         kills += 1;
         if !keeps_intents {
             remove_intents(system).await;
         }
-        if let Either::Left((Some(killed), _)) = next {
+        if let Some(killed) = asks {
             killed.send(()).ok();
         }
     }
