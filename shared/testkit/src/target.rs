@@ -32,11 +32,18 @@ pub struct Target(Arc<Mutex<Memory>>);
 struct Memory {
     /// The results, by the keys of their calls.
     results: BTreeMap<String, Value>,
+    /// The time until a request can be written.
+    connecting: Duration,
     /// The time from the effect to the response.
     latency: Duration,
 }
 
 impl Target {
+    /// Sets the time until a request can be written; at first there is none.
+    pub fn connect_after(&self, time: Duration) {
+        self.memory().connecting = time;
+    }
+
     /// Sets the time from the effect to the response; at first there is none.
     pub fn answer_after(&self, latency: Duration) {
         self.memory().latency = latency;
@@ -75,6 +82,10 @@ pub struct RemoteTarget {
 impl RemoteTools for RemoteTarget {
     async fn call(&self, call: RemoteCall<'_>, may_send: &(dyn Fn() -> bool + Send + Sync)) -> RemoteOutcome {
         let Self { target, process, turn, bug } = self;
+        let connecting = target.memory().connecting;
+        if !connecting.is_zero() {
+            process.sleep(connecting).await;
+        }
         if !may_send() {
             return RemoteOutcome::NotSent("The call was given up.".to_owned());
         }

@@ -139,6 +139,15 @@ fn lost_reply_is_unknown_and_refused_call_is_not() {
 }
 
 #[test]
+fn call_over_a_slow_connection_is_sent_once() {
+    let mut deployment = Deployment::new(Settings::quiet());
+    deployment.target.connect_after(Duration::from_secs(2));
+    let (_, warnings) = run(&mut deployment, &calling("t1", "er"), Faults::None);
+    assert_eq!((counts(&deployment), warnings.len()), ((1, 0), 0), "{warnings:?}");
+    assert_eq!(deployment.violations(), []);
+}
+
+#[test]
 fn cancelled_turn_marks_the_call_whose_result_nobody_stored() {
     let mut deployment = Deployment::new(Settings::quiet());
     let sent = calling("t1", "e");

@@ -193,6 +193,18 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
         Ok(outcome)
     }
 
+    /// Confirms ownership again and again until the call is sent, and never ends. Names, connections and sessions of a far
+    /// target take longer than a confirmation lasts. A target that is near costs no request.
+    async fn confirm_until(&self, sent: &AtomicBool) {
+        let lasts = self.deps.timing().ownership_check_ttl;
+        loop {
+            self.deps.host().sleep(lasts / 2).await;
+            if sent.load(Ordering::Relaxed) || lease::check_briefly(self.deps, self.owned).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
     /// Returns the outcome of a call that another attempt may have sent: the one that its target shows, if its connection
     /// names a way to look it up.
     async fn look_up(&self, call: &ValidRemoteCall<'_>, key: &str) -> RemoteOutcome {
@@ -301,7 +313,8 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
             let request = RemoteCall { org, tool, arguments, key, timeout, progress };
             let running = pin!(deps.remote_tools().call(request, &may_send));
             let over = pin!(deps.host().sleep(timeout.saturating_add(TIMEOUT_MARGIN)));
-            let outcome = match select(running, over).await {
+            let confirming = pin!(self.confirm_until(&sent));
+            let outcome = match select(running, select(over, confirming)).await {
                 Either::Left((outcome, _)) => outcome,
                 Either::Right(_) if sent.load(Ordering::Relaxed) => {
                     RemoteOutcome::Unknown("The target did not answer in time.".to_owned())
