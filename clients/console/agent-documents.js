@@ -6,11 +6,14 @@
 
 export const AGENTS = 'api/ai/agent/agents'
 export const CONVERSATIONS = 'api/ai/agent/conversation-contexts'
+export const CONNECTIONS = 'api/ai/agent/connections'
 /** Agent whose tools work on the files of a conversation. */
 export const FILE_AGENT = 'workspace'
 
 /** Pages that are read of a list, at most. */
 const MAX_PAGES = 10
+/** Documents of a list that are read with their contents, at most. */
+const MAX_READ = 100
 
 /** @typedef {import('./context-page.js').Context} Context */
 
@@ -30,6 +33,17 @@ export async function listAll(connection, path) {
     if (!token) break
   }
   return contexts
+}
+
+/**
+ * Reads the documents of a list with their contents, built-in ones aside.
+ * @param {import('./connection.js').Connection} connection
+ * @param {string} path
+ * @returns {Promise<(Context & { Content: import('./context-page.js').Content })[]>}
+ */
+export async function readAll(connection, path) {
+  const own = (await listAll(connection, path)).filter(({ IsBuiltIn }) => !IsBuiltIn).slice(0, MAX_READ)
+  return Promise.all(own.map(({ Id }) => connection.read(`${path}/${encodeURIComponent(Id)}`)))
 }
 
 /**

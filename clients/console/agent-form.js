@@ -6,6 +6,7 @@
  */
 
 import { el, errorMessage, fill, labelledField } from './dom.js'
+import { toolChoices } from './tool-choices.js'
 
 /** Longest id of a document. */
 const MAX_ID_CHARS = 64
@@ -24,12 +25,13 @@ const MAX_ID_CHARS = 64
  * Derives an id from a name.
  * @param {string} name
  * @param {Set<string>} taken
+ * @param {number} [maxChars]
  */
-export function deriveId(name, taken) {
+export function deriveId(name, taken, maxChars = MAX_ID_CHARS) {
   const plain = name.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase()
-  const base = plain.replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '').slice(0, MAX_ID_CHARS) || 'agent'
+  const base = plain.replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '').slice(0, maxChars).replace(/-$/, '') || 'agent'
   let id = base
-  for (let number = 2; taken.has(id); number += 1) id = `${base}-${number}`
+  for (let number = 2; taken.has(id); number += 1) id = `${base.slice(0, maxChars - 4)}-${number}`
   return id
 }
 
@@ -45,6 +47,7 @@ export function agentForm(fileTools, onChange) {
   const files = el('input', { type: 'checkbox', name: 'files' })
   const web = el('input', { type: 'checkbox', name: 'web' })
   const others = el('div', {})
+  const remote = toolChoices(onChange)
   const tokens = el('input', { type: 'number', name: 'tokens', min: 16, max: 1_000_000, step: 1, placeholder: 'Default' })
   const rounds = el('input', { type: 'number', name: 'rounds', min: 1, max: 64, step: 1, placeholder: 'Default' })
   const errors = el('div', {})
@@ -62,6 +65,7 @@ export function agentForm(fileTools, onChange) {
       el('label', { class: 'checkbox' }, files, 'Files of the conversation: list, read and search them, and propose changes'),
       el('label', { class: 'checkbox' }, web, 'Search the web, if the model’s provider offers it'),
       others,
+      remote.node,
     ),
     el('fieldset', { class: 'limits' }, el('legend', {}, 'Limits'), labelledField('Longest answer, in tokens', tokens), labelledField('Tool rounds in a turn', rounds)),
     errors,
@@ -82,6 +86,10 @@ export function agentForm(fileTools, onChange) {
     focus: () => name.focus(),
     /** @param {string[]} names */
     suggest: (names) => fill(models, [...new Set(names)].map((value) => el('option', { value }))),
+    /** Shows the tools of connections. @param {import('./tool-choices.js').Offer[]} connections */
+    offer: (connections) => remote.offer(connections),
+    /** @param {string[]} names tools of connections */
+    choose: (names) => remote.show(names),
     /** @param {Agent} agent */
     show({ agent, conversation }) {
       before = { agent: agent?.Content ?? {}, conversation: conversation?.Content ?? {} }
@@ -93,6 +101,7 @@ export function agentForm(fileTools, onChange) {
       const all = clientTools(before.agent)
       files.checked = agent === undefined || fileTools.every(({ Name }) => all.some((tool) => tool.Name === Name))
       web.checked = /** @type {HostedTool[]} */ (before.conversation.HostedTools ?? []).some(({ Type }) => Type === 'web_search')
+      remote.show(/** @type {string[]} */ (before.agent.Tools ?? []))
       const own = all.filter(({ Name }) => !fileNames.has(Name))
       fill(others, own.map(({ Name, Description }) => el('label', { class: 'checkbox' }, el('input', { type: 'checkbox', value: Name, checked: true }), el('span', {}, el('code', {}, Name), ` ${Description ?? ''}`))))
       fill(errors)
@@ -122,7 +131,7 @@ export function agentForm(fileTools, onChange) {
       if (web.checked && !hosted.some(({ Type }) => Type === 'web_search')) hosted.push({ Type: 'web_search' })
       const number = (/** @type {HTMLInputElement} */ field) => (field.value === '' ? undefined : Number(field.value))
       return {
-        agent: { ...before.agent, Kind: 'agent', Id: id, Name: name.value.trim(), DefaultConversationContextId: id, ClientTools: tools },
+        agent: { ...before.agent, Kind: 'agent', Id: id, Name: name.value.trim(), DefaultConversationContextId: id, ClientTools: tools, Tools: remote.names().length > 0 ? remote.names() : undefined },
         conversation: {
           ...before.conversation,
           Kind: 'conversation',

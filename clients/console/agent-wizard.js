@@ -6,10 +6,11 @@
  */
 
 import { agentForm, deriveId } from './agent-form.js'
-import { AGENTS, CONVERSATIONS, FILE_AGENT, listAll, putDocuments } from './agent-documents.js'
+import { AGENTS, CONNECTIONS, CONVERSATIONS, FILE_AGENT, listAll, putDocuments, readAll } from './agent-documents.js'
 import { button, el, errorMessage, fill, labelledField } from './dom.js'
 import { pageUrl } from './format.js'
 import { setHandoff } from './handoff.js'
+import { toolChoices } from './tool-choices.js'
 
 /** @typedef {{ title: string, about: string, name: string, system: string, files?: boolean, web?: boolean }} Template */
 
@@ -60,6 +61,8 @@ export function openAgentWizard(connection) {
   const system = el('textarea', { name: 'system', rows: 7, maxlength: 100_000, required: true })
   const files = el('input', { type: 'checkbox', name: 'files' })
   const web = el('input', { type: 'checkbox', name: 'web' })
+  const remote = toolChoices(() => {})
+  readAll(connection, CONNECTIONS).then(remote.offer, () => {})
   const steps = [
     el('fieldset', { class: 'wizard-choices' }, el('legend', { class: 'visually-hidden' }, TITLES[0]), choices),
     el('div', { class: 'wizard-step' }, labelledField('Name', name), labelledField('Instructions: who it is, what it does, and what it never does', system)),
@@ -68,7 +71,8 @@ export function openAgentWizard(connection) {
       { class: 'wizard-step' },
       el('label', { class: 'checkbox' }, files, 'Files of the conversation: list, read and search them, and propose changes'),
       el('label', { class: 'checkbox' }, web, 'Search the web, if the model’s provider offers it'),
-      el('p', { class: 'muted' }, 'Each call of a tool waits for your approval. Model, limits and further tools are on the agents page.'),
+      remote.node,
+      el('p', { class: 'muted' }, 'A call on your files waits for your approval. The service calls the tools of connections itself. Model and limits are on the agents page.'),
     ),
   ]
   const problem = el('div', {})
@@ -112,6 +116,7 @@ export function openAgentWizard(connection) {
     const [workspace, agents, conversations] = await Promise.all([connection.read(`${AGENTS}/${FILE_AGENT}`), listAll(connection, AGENTS), listAll(connection, CONVERSATIONS)])
     const id = deriveId(name.value, new Set([...agents, ...conversations].map(({ Id }) => Id)))
     const documents = agentForm(workspace.Content.ClientTools ?? [], () => {})
+    documents.choose(remote.names())
     documents.set({ name: name.value, system: system.value, files: files.checked, web: web.checked })
     await putDocuments(connection, id, documents.documents(id), {})
     dialog.close()

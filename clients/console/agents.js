@@ -4,14 +4,14 @@
  * @module
  */
 
-import { AGENTS, CONVERSATIONS, FILE_AGENT, listAll, putDocuments } from './agent-documents.js'
+import { AGENTS, CONNECTIONS, CONVERSATIONS, FILE_AGENT, listAll, putDocuments, readAll } from './agent-documents.js'
 import { agentForm, deriveId } from './agent-form.js'
 import { openAgentWizard } from './agent-wizard.js'
 import { consoleApi } from './connection.js'
 import { contextPage } from './context-page.js'
 import { announce, button, el, errorMessage, fill } from './dom.js'
 import { pageUrl } from './format.js'
-import { setHandoff } from './handoff.js'
+import { setHandoff, takeHandoff } from './handoff.js'
 import { notAllowed } from './not-allowed.js'
 import { testPanel } from './test-panel.js'
 
@@ -162,7 +162,10 @@ function page(connection, fileTools, read) {
     return all
   }
 
+  /** @type {string[] | undefined} */
+  const tools = takeHandoff('tools')
   refresh().then((all) => {
+    if (tools) return
     const first = all.find(({ IsBuiltIn }) => !IsBuiltIn)
     if (shown.id !== undefined || isChanged) return
     if (first) open(first.Id).catch(form.showError)
@@ -173,6 +176,9 @@ function page(connection, fileTools, read) {
     contexts.then((known) => form.suggest(known.flatMap((/** @type {{ ModelName?: string }} */ { ModelName }) => ModelName ?? [])), () => {})
   }
   show({})
+  // Whoever may not read connections has none to offer.
+  readAll(connection, CONNECTIONS).then(form.offer, () => {})
+  if (tools) form.choose(tools)
   const create = button('New agent', () => {
     show({})
     form.focus()

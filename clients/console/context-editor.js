@@ -16,7 +16,7 @@ import { SchemaForm } from './schema-form.js'
 const SECTIONS = {
   agent: [
     { title: 'Main', members: ['Id', 'Name', 'DefaultConversationContextId', 'Deprecated'], isOpen: true },
-    { title: 'Tools', members: ['ClientTools'], isOpen: true },
+    { title: 'Tools', members: ['ClientTools', 'Tools'], isOpen: true },
   ],
   conversation: [
     { title: 'Main', members: ['Id', 'Name', 'ModelName', 'Provider', 'System'], isOpen: true },
@@ -33,8 +33,12 @@ const SECTIONS = {
     { title: 'Signals and retrieval', members: ['ExampleUtterances', 'StrongSignals', 'WeakSignals', 'RagScopeHints'] },
     { title: 'More', members: [] },
   ],
+  connection: [
+    { title: 'Main', members: ['Id', 'Name', 'Protocol', 'Url', 'Authentication', 'Agents', 'TimeoutSeconds', 'Deprecated'], isOpen: true },
+    { title: 'Tools', members: ['Tools'], isOpen: true },
+  ],
 }
-const DEFINITIONS = /** @type {Record<string, string>} */ ({ agent: 'AgentContext', conversation: 'ConversationContext', mode: 'Mode' })
+const DEFINITIONS = /** @type {Record<string, string>} */ ({ agent: 'AgentContext', conversation: 'ConversationContext', mode: 'Mode', connection: 'Connection' })
 /** Members at the beginning of the JSON. */
 const FIRST_MEMBERS = ['Kind', 'Id', 'Key', 'Name', 'DisplayName']
 const SUGGESTIONS = 'conversation-contexts'

@@ -1,5 +1,5 @@
 /**
- * Values that one page passes to the next: a draft, the contexts to try, or the reruns to compare. Each is read once.
+ * Values that one page passes to the next: a draft, the contexts to try, the reruns to compare, or the tools of a new agent. Each is read once.
  *
  * @module
  */
@@ -7,14 +7,14 @@
 const KEY_PREFIX = 'aptix-console:handoff:'
 
 /**
- * @param {'draft' | 'contexts' | 'reruns'} name
+ * @param {'draft' | 'contexts' | 'reruns' | 'tools'} name
  * @param {unknown} value
  */
 export const setHandoff = (name, value) => sessionStorage.setItem(KEY_PREFIX + name, JSON.stringify(value))
 
 /**
  * Returns a value and removes it.
- * @param {'draft' | 'contexts' | 'reruns'} name
+ * @param {'draft' | 'contexts' | 'reruns' | 'tools'} name
  * @returns {any} undefined if there is none
  */
 export function takeHandoff(name) {

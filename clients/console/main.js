@@ -68,6 +68,7 @@ const PAGES = {
   compare: { label: 'Compare', page: onDemand(async () => (await import('./compare.js')).compare), isAvailable: () => false },
   usage: { label: 'Usage', page: onDemand(async () => (await import('./usage.js')).usage) },
   agents: { label: 'Agents', page: onDemand(async () => (await import('./agents.js')).agents) },
+  connections: { label: 'Connections', page: onDemand(async () => (await import('./connections.js')).connections) },
   knowledge: { label: 'Knowledge', page: onDemand(async () => (await import('./knowledge.js')).knowledge) },
   modes: { label: 'Modes', page: onDemand(async () => (await import('./modes.js')).modes) },
   operations: { label: 'Operations', page: onDemand(async () => (await import('./operations.js')).operations) },
