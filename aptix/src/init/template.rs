@@ -2,8 +2,37 @@
 
 use clap::ValueEnum;
 
-/// Placeholder of the agent's name.
-const NAME: &str = "{{name}}";
+/// Names that replace the placeholders of a template.
+#[derive(Debug)]
+pub(super) struct Names<'a> {
+    /// The agent.
+    pub(super) agent: &'a str,
+    /// The connection, if the project has one.
+    pub(super) connection: &'a str,
+    /// The URL of the connection.
+    pub(super) url: &'a str,
+}
+
+/// What a project has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Project {
+    /// A client with tools in its code
+    Client,
+    /// A connection to an HTTP API, whose tools the service calls
+    HttpTool,
+    /// A connection to an MCP server, whose tools the service calls
+    McpTool,
+}
+
+impl Project {
+    /// Returns an example of the URL that a connection has.
+    pub(super) const fn example_url(self) -> &'static str {
+        match self {
+            Self::McpTool => "http://127.0.0.1:3001/mcp",
+            Self::Client | Self::HttpTool => "http://127.0.0.1:8123/v1",
+        }
+    }
+}
 
 /// The language of a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -23,9 +52,12 @@ pub(super) struct Template {
 }
 
 impl Template {
-    /// Returns the file's text for an agent.
-    pub(super) fn render(&self, name: &str) -> String {
-        self.text.replace(NAME, name)
+    /// Returns the file's text with names in place of its placeholders.
+    pub(super) fn render(&self, names: &Names<'_>) -> String {
+        self.text
+            .replace("{{name}}", names.agent)
+            .replace("{{connection}}", names.connection)
+            .replace("{{url}}", names.url)
     }
 }
 
@@ -64,10 +96,24 @@ const JAVASCRIPT: [Template; 9] = [
     template!("javascript", "README.md" as "README.md", "commands to run, change and deploy it"),
 ];
 
-/// Returns the templates of a language.
-pub(super) const fn of(language: Language) -> &'static [Template] {
-    match language {
-        Language::Python => &PYTHON,
-        Language::Javascript => &JAVASCRIPT,
+const HTTP_TOOL: [Template; 3] = [
+    template!("http-tool", "connection.json" as "connection.json", "URL, authentication and tools of an HTTP API"),
+    template!("http-tool", "agent.json" as "agent.json", "agent that has the tools, and its prompt"),
+    template!("http-tool", "README.md" as "README.md", "commands to run and change it"),
+];
+
+const MCP_TOOL: [Template; 3] = [
+    template!("mcp-tool", "connection.json" as "connection.json", "URL and authentication of an MCP server"),
+    template!("mcp-tool", "agent.json" as "agent.json", "agent that has the server's tools, and its prompt"),
+    template!("mcp-tool", "README.md" as "README.md", "commands to run and change it"),
+];
+
+/// Returns the templates of a project.
+pub(super) const fn of(project: Project, language: Language) -> &'static [Template] {
+    match (project, language) {
+        (Project::Client, Language::Python) => &PYTHON,
+        (Project::Client, Language::Javascript) => &JAVASCRIPT,
+        (Project::HttpTool, _) => &HTTP_TOOL,
+        (Project::McpTool, _) => &MCP_TOOL,
     }
 }

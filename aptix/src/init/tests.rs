@@ -2,11 +2,74 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Init, Language, run};
+use super::{Init, Language, Project, connection_name, run};
 
 fn init(folder: &Path, name: Option<&str>, language: Language) -> Result<String, String> {
-    let arguments = Init { folder: folder.to_owned(), name: name.map(str::to_owned), language };
+    let arguments = arguments(folder, name, Project::Client, language, None);
     run(&arguments).map_err(|error| error.to_string())
+}
+
+fn arguments(
+    folder: &Path,
+    name: Option<&str>,
+    template: Project,
+    language: Language,
+    url: Option<&str>,
+) -> Init {
+    let (name, url) = (name.map(str::to_owned), url.map(str::to_owned));
+    Init { folder: folder.to_owned(), name, template, language, url }
+}
+
+fn init_tool(folder: &Path, template: Project, url: Option<&str>) -> Result<String, String> {
+    let arguments = arguments(folder, Some("help_desk"), template, Language::Python, url);
+    run(&arguments).map_err(|error| error.to_string())
+}
+
+fn is_valid(kind: &str, document: &Value) -> bool {
+    let mut content = document.clone();
+    content.as_object_mut().unwrap().remove("Kind");
+    local::contexts::with_defaults(kind, &content).is_some()
+}
+
+#[test]
+fn tool_project_has_valid_documents_that_name_each_other() {
+    for (template, url) in [(Project::HttpTool, None), (Project::McpTool, Some("https://tools.example.com/mcp"))] {
+        let folder = tempfile::tempdir().unwrap();
+        let text = init_tool(folder.path(), template, url).unwrap();
+        assert!(!text.contains("vendor"), "{text}");
+        let read = |name| std::fs::read_to_string(folder.path().join(name)).unwrap();
+        let connection: Value = serde_json::from_str(&read("connection.json")).unwrap();
+        assert_eq!(connection["Id"], "help-desk-api");
+        assert_eq!(connection["Url"], url.unwrap_or("http://127.0.0.1:8123/v1"));
+        assert!(is_valid("connection", &connection));
+        let documents: Value = serde_json::from_str(&read("agent.json")).unwrap();
+        assert!(documents[0]["Tools"][0].as_str().unwrap().starts_with("help-desk-api"), "{documents}");
+        assert!(is_valid("agent", &documents[0]) && is_valid("conversation", &documents[1]));
+        let readme = read("README.md");
+        assert!(readme.contains("aptix connections") && !readme.contains("{{"), "{readme}");
+    }
+}
+
+#[test]
+fn url_is_for_a_connection_and_fits_into_a_document() {
+    let folder = tempfile::tempdir().unwrap();
+    for (template, url) in [
+        (Project::Client, "https://example.com"),
+        (Project::HttpTool, "example.com"),
+        (Project::HttpTool, "https://example.com/\"x"),
+    ] {
+        assert!(init_tool(folder.path(), template, Some(url)).unwrap_err().contains("rl"), "{url}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn connection_of_every_agent_name_has_a_valid_id() {
+    let long = "a".repeat(64);
+    for (agent, id) in [("help_desk", "help-desk-api"), ("7-of-9", "of-9-api"), ("42", "api"), ("a-", "a-api")] {
+        assert_eq!(connection_name(agent), id);
+    }
+    assert_eq!(connection_name(&long).len(), 32);
 }
 
 #[test]
