@@ -265,7 +265,7 @@ export function chat(connection, [id, suffix]) {
   /** @param {import('../javascript/src/wire.js').AgentSession} session */
   function showVisibility(session) {
     const changed = () => void Promise.all([showSession(), sidebar.refresh()]).catch(showError)
-    const change = button(visibilityAction(session), () => switchVisibility(aptix, session, changed), { class: 'ghost' })
+    const change = button([icon(session.Visibility === 'participants' ? 'org' : 'lock'), el('span', {}, visibilityAction(session))], () => switchVisibility(aptix, session, changed), { class: 'ghost visibility', title: visibilityAction(session) })
     fill(visibility, privateMark(session), !session.IsDeleted && change)
   }
 

@@ -20,7 +20,7 @@ const MAX_REASON_CHARS = 200
 
 export function deadLetterSection() {
   const problem = el('div', {})
-  const state = el('p', { class: 'muted' })
+  const state = el('dl', { class: 'properties tiles' })
   const result = el('div', { class: 'scroll-x' })
   const node = el(
     'section',
@@ -32,14 +32,19 @@ export function deadLetterSection() {
     result,
   )
 
+  let isListed = false
+
   async function refresh() {
     const { Queue, DeadLetters, OverdueTurns } = /** @type {QueueState} */ (await consoleApi('GET', 'queues'))
     node.hidden = false
     fill(problem)
-    state.textContent = `${depth('Finalize queue', Queue)}. ${depth('Dead letters', DeadLetters)}. Overdue turns: ${formatNumber(OverdueTurns)}.`
+    fill(state, tile('Finalize queue', depth(Queue)), tile('Dead letters', depth(DeadLetters), DeadLetters.Waiting > 0), tile('Overdue turns', formatNumber(OverdueTurns), OverdueTurns > 0))
+    // Whoever comes here because of dead letters sees them at once.
+    if (DeadLetters.Waiting > 0 && !isListed) await list()
   }
 
   async function list() {
+    isListed = true
     const { Items, Omitted } = /** @type {{ Items: Letter[], Omitted: number }} */ (await consoleApi('GET', 'dead-letters'))
     fill(problem)
     fill(result, Items.length ? table(Items) : el('p', { class: 'notice' }, 'There are no dead letters.'), Omitted > 0 && el('p', { class: 'muted' }, `and ${formatNumber(Omitted)} newer ones`))
@@ -93,8 +98,13 @@ export function deadLetterSection() {
   return { node, refresh: start }
 }
 
+/** @param {Depth} depth */
+const depth = ({ Waiting, Delayed, InFlight }) => `${formatNumber(Waiting)} waiting, ${formatNumber(Delayed)} delayed, ${formatNumber(InFlight)} in flight`
+
 /**
+ * A figure with its name.
  * @param {string} name
- * @param {Depth} depth
+ * @param {string} text
+ * @param {boolean} [needsAttention]
  */
-const depth = (name, { Waiting, Delayed, InFlight }) => `${name}: ${formatNumber(Waiting)} waiting, ${formatNumber(Delayed)} delayed, ${formatNumber(InFlight)} in flight`
+export const tile = (name, text, needsAttention = false) => el('div', { class: needsAttention ? 'attention' : undefined }, el('dt', {}, name), el('dd', {}, text))

@@ -50,7 +50,7 @@ export function knowledge(connection) {
     dropZone,
   )
   const head = el('tr', {}, ['Name', 'Status', 'Chunks', 'Size', 'Attributes', 'Agents', 'Changed', ''].map((label) => el('th', { scope: 'col' }, label)))
-  const table = el('div', { class: 'scroll' }, el('table', { 'aria-label': 'Documents' }, el('thead', {}, head), list))
+  const table = el('div', { class: 'scroll-x' }, el('table', { class: 'list', 'aria-label': 'Documents' }, el('thead', {}, head), list))
   const content = el('div', {}, upload, table)
   const node = el(
     'div',
@@ -87,12 +87,12 @@ export function knowledge(connection) {
       'tr',
       { 'data-name': Name },
       el('th', { scope: 'row' }, name),
-      el('td', {}, el('span', { class: 'tag' }, Status), StatusReason !== undefined && el('div', { class: Status === 'failed' ? 'error' : 'muted' }, StatusReason)),
-      el('td', {}, Chunks === undefined ? '' : formatNumber(Chunks)),
-      el('td', {}, formatBytes(Bytes)),
-      el('td', {}, Attributes.map(({ Key, Values }) => el('div', {}, `${escapeInvisible(Key)}: ${escapeInvisible(Values.join(', '))}`))),
-      el('td', {}, AgentContextIds.length ? escapeInvisible(AgentContextIds.join(', ')) : 'all'),
-      el('td', {}, timestamp(LastUpdatedDate)),
+      el('td', { 'data-label': 'Status' }, el('span', { class: 'tag' }, Status), StatusReason !== undefined && el('div', { class: Status === 'failed' ? 'error' : 'muted' }, StatusReason)),
+      el('td', { 'data-label': 'Chunks' }, Chunks === undefined ? '' : formatNumber(Chunks)),
+      el('td', { 'data-label': 'Size' }, formatBytes(Bytes)),
+      el('td', { 'data-label': 'Attributes' }, Attributes.map(({ Key, Values }) => el('div', {}, `${escapeInvisible(Key)}: ${escapeInvisible(Values.join(', '))}`))),
+      el('td', { 'data-label': 'Agents' }, AgentContextIds.length ? escapeInvisible(AgentContextIds.join(', ')) : 'all'),
+      el('td', { 'data-label': 'Changed' }, timestamp(LastUpdatedDate)),
       el('td', {}, Status !== 'deleting' && button('Delete', () => confirmDeletion(Id, name), { class: 'danger ghost', 'aria-label': `Delete ${name}` })),
     )
   }

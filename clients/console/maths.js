@@ -1,5 +1,5 @@
 /**
- * Formulas in TeX as MathML, which browsers show without further fonts and styles. KaTeX is loaded with the first formula and
+ * Formulas in TeX as MathML, in a font that the browser loads with the first formula (chat.css). KaTeX is loaded with the first formula and
  * creates elements itself; until then, and for a formula that it refuses, the TeX is shown.
  *
  * @module

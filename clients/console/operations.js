@@ -5,14 +5,19 @@
  * @module
  */
 
-import { deadLetterSection } from './dead-letters.js'
-import { announce, button, el, errorMessage, fill, openDialog } from './dom.js'
+import { deadLetterSection, tile } from './dead-letters.js'
+import { announce, button, el, errorMessage, fill, labelledField, openDialog } from './dom.js'
 import { duration, formatNumber, pageUrl, timestamp } from './format.js'
 import { notAllowed } from './not-allowed.js'
 import { displayTitle } from './title.js'
 
 /** Sessions with an open turn that are listed, at most. */
 const MAX_SESSIONS = 50
+/** Interval at which a page that is looked at reads its lists again. */
+const REFRESH_MS = 10_000
+
+/** Reasons of open turns in words. */
+const REASONS = /** @type {Record<string, string>} */ ({ waiting_for_tools: 'waits for its client', running: 'running' })
 
 /**
  * @typedef {import('../javascript/src/wire.js').SessionSummary} Summary
@@ -26,26 +31,32 @@ const MAX_SESSIONS = 50
 export function operations(connection) {
   const { aptix } = connection
   const problem = el('div', {})
+  const figures = el('dl', { class: 'properties tiles' })
   const result = el('div', { class: 'scroll-x' })
+  const updated = el('small', { role: 'status' })
+  const words = el('input', { type: 'search', name: 'words', autocomplete: 'off', placeholder: 'Session, user or reason' })
+  const filter = el('div', { class: 'fields filters', role: 'search' }, labelledField('Filter', words))
   const queue = deadLetterSection()
   const refresh = () => Promise.all([start(), queue.refresh()])
   const node = el(
     'div',
     {},
-    el('div', { class: 'row head' }, el('h1', {}, 'Operations'), el('span', { class: 'spacer' }), button('Refresh', refresh)),
+    el('div', { class: 'row head' }, el('h1', {}, 'Operations'), el('span', { class: 'spacer' }), updated, button('Refresh', refresh)),
+    el('p', { class: 'muted' }, 'Turns that have not ended, the longest first. A turn that a client has to continue may wait for days.'),
+    figures,
     el(
-      'p',
-      { class: 'muted' },
-      'Turns that have not ended, by session. The sweep settles an overdue turn within a minute; ',
-      el('em', {}, 'Settle'),
-      ' does that at once and leaves a turn alone that is alive. ',
-      el('em', {}, 'Abandon'),
-      ' ends a turn whether or not it is alive. Both are for operators and leave an audit line.',
+      'details',
+      { class: 'more-filters' },
+      el('summary', {}, 'What the buttons do'),
+      el('p', { class: 'muted' }, el('em', {}, 'Settle'), ' ends a turn whose function died, as the sweep does within a minute, and leaves a turn alone that is alive. ', el('em', {}, 'Abandon'), ' ends a turn whether or not it is alive. Both are for operators and leave an audit line.'),
     ),
     problem,
+    filter,
     result,
     queue.node,
   )
+  /** @type {{ session: Summary, turn: Turn }[]} */
+  let shown = []
   let isDisposed = false
 
   async function list() {
@@ -58,9 +69,30 @@ export function operations(connection) {
     }
     if (isDisposed) return
     fill(problem)
-    fill(result, open.length ? table(open) : el('p', { class: 'notice' }, 'No turn is open. Turns that run, wait for a client tool or are overdue appear here.'))
-    announce(`${open.length} open turns.`)
+    shown = open.sort((one, other) => one.turn.CreationDate.localeCompare(other.turn.CreationDate))
+    updated.textContent = `Read at ${new Date().toLocaleTimeString()}`
+    show()
   }
+
+  /** Shows the turns that match the filter, and their number by reason. */
+  function show() {
+    const waiting = shown.filter(({ turn }) => reasonOf(turn) === 'waiting_for_tools').length
+    const oldest = shown[0]
+    const more = shown.length === MAX_SESSIONS ? ' or more' : ''
+    fill(
+      figures,
+      tile('Open turns', `${formatNumber(shown.length)}${more}`),
+      tile('Wait for a client', formatNumber(waiting)),
+      tile('Work or are overdue', formatNumber(shown.length - waiting)),
+      tile('Open for the longest', oldest ? duration(Date.now() - Date.parse(oldest.turn.CreationDate)) : '–'),
+    )
+    const text = words.value.trim().toLowerCase()
+    const found = shown.filter(({ session, turn }) => `${displayTitle(session.Name)} ${turn.CreatedByUser.Text} ${reasonText(turn)}`.toLowerCase().includes(text))
+    const none = shown.length > 0 ? 'No open turn matches.' : 'No turn is open. Turns that run, wait for a client tool or are overdue appear here.'
+    filter.hidden = shown.length < 2
+    fill(result, found.length ? table(found) : el('p', { class: 'notice' }, none))
+  }
+  words.addEventListener('input', show)
 
   /** @param {{ session: Summary, turn: Turn }[]} open */
   function table(open) {
@@ -92,7 +124,7 @@ export function operations(connection) {
       {},
       el('th', { scope: 'row' }, el('a', { href: pageUrl('trace', session.Id, turn.Id) }, title)),
       el('td', { 'data-label': 'User' }, turn.CreatedByUser.Text),
-      el('td', { 'data-label': 'Reason' }, el('span', { class: 'tag pending' }, (turn.StatusReason ?? turn.Status.Text).replaceAll('_', ' '))),
+      el('td', { 'data-label': 'Reason' }, el('span', { class: 'tag pending' }, reasonText(turn))),
       el('td', { 'data-label': 'Started' }, timestamp(turn.CreationDate)),
       el('td', { 'data-label': 'Open for' }, duration(Date.now() - Date.parse(turn.CreationDate))),
       el(
@@ -101,6 +133,7 @@ export function operations(connection) {
         el(
           'div',
           { class: 'row' },
+          el('a', { class: 'button', href: pageUrl('chat', session.Id) }, 'Open'),
           button('Settle', () => end('settle').catch(showError), { 'aria-label': `Settle the turn of ${title}` }),
           button('Abandon', abandon, { 'aria-label': `Abandon the turn of ${title}`, class: 'danger ghost' }),
         ),
@@ -112,5 +145,19 @@ export function operations(connection) {
   /** @returns {Promise<void>} */
   const start = () => list().catch((error) => (error.status === 403 ? fill(node, el('h1', {}, 'Operations'), notAllowed('end turns of others', 'operators')) : showError(error)))
   start()
-  return { title: 'Operations', node, dispose: () => void (isDisposed = true) }
+  const timer = setInterval(() => void (document.visibilityState === 'visible' && !document.querySelector('dialog[open]') && refresh()), REFRESH_MS)
+  return {
+    title: 'Operations',
+    node,
+    dispose() {
+      isDisposed = true
+      clearInterval(timer)
+    },
+  }
 }
+
+/** @param {Turn} turn */
+const reasonOf = (turn) => turn.StatusReason ?? turn.Status.Text
+
+/** @param {Turn} turn */
+const reasonText = (turn) => REASONS[reasonOf(turn)] ?? reasonOf(turn).replaceAll('_', ' ')

@@ -9,27 +9,10 @@ import { button, el, errorMessage, fill, labelledField, Signal, announce } from 
 import { duration, pageUrl } from './format.js'
 import { setHandoff } from './handoff.js'
 import { markdown } from './markdown.js'
+import { lineAt, STEPS, suggestions, wrongLine } from './script-help.js'
 
 /** Events listed, at most. */
 const MAX_EVENTS = 300
-
-/** Steps of the script language, with an example of each. */
-const STEPS = [
-  ['say', 'say "Hello."'],
-  ['words', 'words 100'],
-  ['pace', 'pace 20ms'],
-  ['think', 'think "The user greets."'],
-  ['call', 'call agent_list_modes {}'],
-  ['then', 'then'],
-  ['hang', 'hang 2s'],
-  ['delay', 'delay 2s'],
-  ['status', 'status 503 times 2'],
-  ['drop', 'drop times 1'],
-  ['cut', 'cut after 6 events'],
-  ['fail', 'fail server_error'],
-  ['incomplete', 'incomplete max_output_tokens'],
-  ['echo', 'echo'],
-]
 
 /** @type {[string, import('../javascript/src/testing.js').Script][]} */
 const EXAMPLES = [
@@ -48,7 +31,8 @@ const EXAMPLES = [
  * @returns {import('./main.js').View}
  */
 export function playground({ aptix }) {
-  const field = el('textarea', { rows: 8, spellcheck: 'false', class: 'code-input' })
+  const field = el('textarea', { rows: 8, spellcheck: 'false', class: 'code-input', 'aria-describedby': 'step-help' })
+  const help = el('div', { id: 'step-help', class: 'step-help' })
   const events = el('ol')
   const eventList = el('div', { class: 'events', tabindex: 0, role: 'group', 'aria-label': 'Events' }, events)
   const answer = el('div', { class: 'answer' }, el('p', { class: 'muted' }, 'Run the script to see its answer and events.'))
@@ -71,14 +55,45 @@ export function playground({ aptix }) {
   const add = (/** @type {string} */ step) => {
     field.value = [field.value.trimEnd(), step].filter(Boolean).join('\n')
     announce(`Added: ${step}`)
+    showHelp()
   }
-  const examples = EXAMPLES.map(([name, example]) => button(name, async () => (field.value = toLines(String(example))), { class: 'chip' }))
-  const steps = STEPS.map(([name, step]) => button(`+ ${name}`, async () => add(step ?? ''), { class: 'chip' }))
+  /** Shows what the line with the cursor may become, and what is wrong. */
+  function showHelp() {
+    const { line } = lineAt(field.value, field.selectionStart)
+    const found = suggestions(line)
+    const wrong = wrongLine(field.value)
+    const [first] = found
+    const isTyping = first && line.trim() !== '' && !line.trimStart().startsWith(first[0])
+    fill(
+      help,
+      wrong && !isTyping ? el('small', { class: 'error' }, wrong) : first && line.trim() !== '' && el('small', {}, el('code', {}, first[1]), ` ${first[2]}.${isTyping ? ' Tab completes it.' : ''}`),
+    )
+  }
+  field.addEventListener('input', showHelp)
+  field.addEventListener('click', showHelp)
+  field.addEventListener('keyup', showHelp)
+  field.addEventListener('keydown', (event) => {
+    if (event.key !== 'Tab' || event.shiftKey) return
+    const { line, start: from, end } = lineAt(field.value, field.selectionStart)
+    const [first] = suggestions(line)
+    // Without a word to complete, Tab leaves the field.
+    if (!first || line.trim() === '' || line.trimStart().startsWith(first[0])) return
+    event.preventDefault()
+    field.setRangeText(first[1], from, end, 'end')
+    showHelp()
+  })
+  const examples = EXAMPLES.map(([name, example]) =>
+    button(name, async () => {
+      field.value = toLines(String(example))
+      showHelp()
+    }, { class: 'chip' }),
+  )
+  const steps = STEPS.map(([name, step, about]) => button(`+ ${name}`, async () => add(step), { class: 'chip', title: about }))
   const node = el(
     'div',
     {},
     el('h1', {}, 'Playground'),
-    el('p', { class: 'muted' }, 'A script defines what the mock model outputs. One step per line.'),
+    el('p', { class: 'muted' }, 'A script defines what the mock model outputs, one step per line. Use it to see how your client handles tools, slow answers and failures.'),
     el(
       'div',
       { class: 'columns' },
@@ -88,6 +103,7 @@ export function playground({ aptix }) {
         el('h2', {}, 'Script'),
         el('div', { class: 'row', role: 'group', 'aria-label': 'Examples' }, examples),
         labelledField('Steps', field),
+        help,
         el('div', { class: 'row', role: 'group', 'aria-label': 'Steps' }, steps),
         el('div', { class: 'row' }, run, stop, inChat),
         problem,
@@ -114,7 +130,16 @@ export function playground({ aptix }) {
     fill(problem)
     isRunning.value = true
     const startedAt = performance.now()
+    /** Pieces of text that follow each other are one row. */
+    let pieces = 0
     const addEvent = (/** @type {string} */ type, /** @type {string} */ detail) => {
+      const last = events.lastElementChild
+      pieces = type === 'delta' ? pieces + 1 : 0
+      if (pieces > 1 && last) {
+        fill(/** @type {Element} */ (last.children[1]), `${type} ×${pieces}`)
+        fill(/** @type {Element} */ (last.lastElementChild), detail.slice(0, 400))
+        return
+      }
       if (events.children.length >= MAX_EVENTS) return
       events.append(
         el(

@@ -115,7 +115,7 @@ export class TurnView {
     const isFailed = turn.Status.Id === 'failed'
     const isStopped = turn.StatusReason === 'cancelled'
     if (isStopped) fill(this.#notes, stoppedNote())
-    else if (isFailed) fill(this.#notes, errorMessage({ message: turn.Errors.join(' ') || 'The turn failed.' }))
+    else if (isFailed) fill(this.#notes, errorMessage({ message: plainFailure(turn.Errors.join(' ')) || 'The turn failed.' }))
     const partial = turn.PartialAnswerSummary ?? ''
     if (isFailed) this.#render(isStopped ? longerPartialAnswer(this.id, partial) : partial)
     else this.#render(turn.AgentAnswerSummary ?? '')
@@ -187,7 +187,8 @@ export class TurnView {
     } catch (error) {
       if (error instanceof DOMException && error.name === 'AbortError') return
       if (this.#sending.length > 0) this.#showNotSent(error)
-      this.#notes.append(errorMessage(error))
+      const { message = String(error), code, requestId } = /** @type {Partial<AptixError>} */ (error ?? {})
+      this.#notes.append(errorMessage({ message: plainFailure(message), code, requestId }))
       announce('Turn failed.')
     } finally {
       this.#flush()
@@ -438,6 +439,12 @@ export class TurnView {
     this.#renderIntervalMs = Math.max(MIN_RENDER_INTERVAL_MS, 5 * (performance.now() - startedAt))
   }
 }
+
+/**
+ * Names the page's own way to try again in place of the API's.
+ * @param {string} text
+ */
+const plainFailure = (text) => text.replace(/Send (it|the instruction) again with a new TurnId\./g, 'Use Rerun to try again.')
 
 const stoppedNote = () => el('p', { class: 'muted' }, 'Stopped.')
 

@@ -1,4 +1,4 @@
-"""Packages built programs: archive, checksum, SBOM, wheel, npm packages and the folder of a container image."""
+"""Packages built programs: archive, checksum, SBOM, wheel, npm packages, container image, and the folder to build one from."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import zipfile
 from pathlib import Path
 
 from npm import write_npm_packages
+from oci import write_image
 from platforms import PLATFORMS, Platform
 from sbom import sbom
 from wheel import write_wheel
@@ -54,6 +55,9 @@ def main() -> None:
         write_wheel(arguments.out, version, programs, platform),
         *write_npm_packages(arguments.out, version, programs, platform),
     ]
+    # An image without a base needs programs without a C library.
+    if platform.target.endswith("-musl"):
+        artefacts.append(write_image(arguments.out, version, programs, platform))
     if platform.image_base:
         write_image_folder(arguments.out / f"{name}-image", programs, platform)
     for artefact in artefacts:

@@ -79,7 +79,10 @@ pub(crate) fn run(arguments: &Init) -> Result<String, Failure> {
     if is_client {
         client_files::write(&arguments.folder, arguments.language)
             .map_err(|error| format!("can't write the client to {}: {error}", arguments.folder.display()))?;
-        text.push_str(&format!("  {:<16} {}\n", "vendor", "client for the API, in the version of this program"));
+        text.push_str(&format!(
+            "  {:<16} {}\n",
+            "vendor", "client for the API, in the version of this program"
+        ));
     }
     text.push_str("\nREADME.md has the next steps.\n");
     Ok(text)

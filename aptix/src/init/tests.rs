@@ -33,7 +33,9 @@ fn is_valid(kind: &str, document: &Value) -> bool {
 
 #[test]
 fn tool_project_has_valid_documents_that_name_each_other() {
-    for (template, url) in [(Project::HttpTool, None), (Project::McpTool, Some("https://tools.example.com/mcp"))] {
+    for (template, url) in
+        [(Project::HttpTool, None), (Project::McpTool, Some("https://tools.example.com/mcp"))]
+    {
         let folder = tempfile::tempdir().unwrap();
         let text = init_tool(folder.path(), template, url).unwrap();
         assert!(!text.contains("vendor"), "{text}");
@@ -66,7 +68,9 @@ fn url_is_for_a_connection_and_fits_into_a_document() {
 #[test]
 fn connection_of_every_agent_name_has_a_valid_id() {
     let long = "a".repeat(64);
-    for (agent, id) in [("help_desk", "help-desk-api"), ("7-of-9", "of-9-api"), ("42", "api"), ("a-", "a-api")] {
+    for (agent, id) in
+        [("help_desk", "help-desk-api"), ("7-of-9", "of-9-api"), ("42", "api"), ("a-", "a-api")]
+    {
         assert_eq!(connection_name(agent), id);
     }
     assert_eq!(connection_name(&long).len(), 32);

@@ -63,6 +63,8 @@ suite('turns of the chat', { skip: noCloud || noBrowser }, () => {
     assert.equal(await page.run(`${code}.querySelector('.hl-string').textContent`), '"<b>x</b>"')
     assert.equal(await page.run(`${code}.querySelector('b')`), null)
     await page.until(`${newestTurn}.querySelectorAll('math').length === 2`)
+    // The font comes with the first formula.
+    await page.until(`[...document.fonts].some(({ family, status }) => family.includes('STIX Two Math') && status === 'loaded')`)
     assert.equal(await page.run(`!!${newestTurn}.querySelector('.formula.block math mfrac')`), true)
     await page.until(`${newestTurn}.querySelector('.formula.refused code')?.textContent === '\\\\undefined{x}'`)
     assert.equal(await page.run(`getComputedStyle(${newestTurn}.querySelector('td:last-child')).textAlign`), 'right')

@@ -242,7 +242,9 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
     await session.send(`Wait ${script().call('workspace_read_file', { path: 'a' })}`).final()
     await ui.visit(cloud.api, '#/operations')
     const row = `[...document.querySelectorAll('.list tbody tr')].find((row) => row.querySelector('a')?.href.includes(${JSON.stringify(session.id)}))`
-    await page.until(`${row}?.textContent.includes('waiting for tools')`)
+    await page.until(`${row}?.textContent.includes('waits for its client')`)
+    assert.match(await page.run(`document.querySelector('.tiles').textContent`), /Wait for a client[1-9]/)
+    assert.match(await page.run(`document.querySelector('.head [role=status]').textContent`), /^Read at /)
     assert.deepEqual(await ui.violations(), [])
     await page.run(`[...${row}.querySelectorAll('button')].at(-1).click()`)
     await ui.press('Abandon', 'dialog')
@@ -337,6 +339,30 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
     assert.deepEqual(page.errors, [])
   })
 
+  test('playground completes a step, and names a line that is none', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api, '#/playground')
+    const type = (/** @type {string} */ text) =>
+      page.run(`(() => {
+        const field = document.querySelector('.code-input')
+        field.focus()
+        field.value = ${JSON.stringify(text)}
+        field.setSelectionRange(field.value.length, field.value.length)
+        field.dispatchEvent(new Event('input'))
+      })()`)
+    const help = `document.getElementById('step-help').textContent`
+    await type('say "One."\nwo')
+    assert.equal(await page.run(help), 'words 100 Outputs numbered words. Tab completes it.')
+    await page.press('Tab')
+    assert.equal(await page.run(`document.querySelector('.code-input').value`), 'say "One."\nwords 100')
+    assert.equal(await page.run('document.activeElement.className'), 'code-input')
+    await type('wrods 100')
+    assert.equal(await page.run(help), 'Line 1: the mock model has no step wrods.')
+    assert.deepEqual(await ui.violations(), [])
+    await page.press('Tab')
+    assert.notEqual(await page.run('document.activeElement.className'), 'code-input', 'Tab leaves a field without a step to complete')
+  })
+
   test("docs page sends request with the console's token", async () => {
     const { page } = ui
     await page.visit(`${cloud.api}/docs#listSessions`)
@@ -394,7 +420,7 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
     await ui.visit(withToken.url)
     await ui.send(script().say('From elsewhere.'))
     await page.until(`${answer} === 'From elsewhere.'`)
-    assert.equal(await page.run(`[...document.querySelectorAll('nav a')].map((a) => a.textContent).join()`), 'Chat,Sessions,Usage,Agents,Knowledge,Modes,Operations')
+    assert.equal(await page.run(`[...document.querySelectorAll('nav a')].map((a) => a.textContent).join()`), 'Chat,Sessions,Usage,Agents,Connections,Knowledge,Modes,Operations')
     const withDialog = await cloud.console()
     context.after(withDialog.end)
     await page.visit(withDialog.url)
@@ -460,6 +486,8 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
       `#/trace/${session.id}/${turn.id}`,
       '#/usage',
       '#/agents/advanced',
+      '#/connections',
+      '#/knowledge',
       '#/modes',
       '#/operations',
       '#/playground',

@@ -18,7 +18,7 @@ import { fileURLToPath } from 'node:url'
 
 const program = process.env.APTIX_PROGRAM ?? ''
 const clients = fileURLToPath(new URL('../../', import.meta.url))
-const TYPES = /** @type {Record<string, string>} */ ({ '.html': 'text/html', '.css': 'text/css', '.svg': 'image/svg+xml', '.js': 'text/javascript', '.txt': 'text/plain' })
+const TYPES = /** @type {Record<string, string>} */ ({ '.html': 'text/html', '.css': 'text/css', '.svg': 'image/svg+xml', '.js': 'text/javascript', '.txt': 'text/plain', '.woff2': 'font/woff2' })
 const STATIC = /^\/(console(?!\/api)|javascript\/src)\/[\w./-]+$/
 
 /** The pages with a content security policy. */

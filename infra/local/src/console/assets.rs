@@ -23,12 +23,12 @@ const FRAME_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'un
 /// Embeds files of `clients` together with their paths.
 macro_rules! files {
     ($($path:literal),* $(,)?) => {
-        [$(($path, include_str!(concat!("../../../../clients/", $path)))),*]
+        [$(($path, include_bytes!(concat!("../../../../clients/", $path)).as_slice())),*]
     };
 }
 
 /// Every file of the console, and the files of the SDK, which run in a browser without a bundler.
-const FILES: &[(&str, &str)] = &files![
+const FILES: &[(&str, &[u8])] = &files![
     "console/activity.js",
     "console/agent-documents.js",
     "console/agent-form.js",
@@ -100,6 +100,7 @@ const FILES: &[(&str, &str)] = &files![
     "console/saved-theme.js",
     "console/scaled-image.js",
     "console/schema-form.js",
+    "console/script-help.js",
     "console/session-actions.js",
     "console/session-groups.js",
     "console/session-match.js",
@@ -139,6 +140,8 @@ const FILES: &[(&str, &str)] = &files![
     "console/vendor/markdown-it.min.js",
     "console/vendor/mermaid-license.txt",
     "console/vendor/mermaid.min.js",
+    "console/vendor/stix-two-math-license.txt",
+    "console/vendor/stix-two-math.woff2",
     "console/welcome.js",
     "console/workspace-files.js",
     "console/workspace.js",
@@ -165,9 +168,9 @@ const FILES: &[(&str, &str)] = &files![
 /// Returns a route for each file, and `/` for the page.
 pub(super) fn router(policy: &str) -> Router {
     let mut router = Router::new();
-    for &(path, text) in FILES {
+    for &(path, bytes) in FILES {
         let headers = headers(path, policy);
-        let served = get(move || std::future::ready((headers.clone(), text)));
+        let served = get(move || std::future::ready((headers.clone(), bytes)));
         router = router.route(&if path == PAGE { "/".to_owned() } else { format!("/{path}") }, served);
     }
     router
@@ -184,6 +187,7 @@ fn headers(path: &str, policy: &str) -> HeaderMap {
         Some("html") => "text/html; charset=utf-8",
         Some("css") => "text/css; charset=utf-8",
         Some("svg") => "image/svg+xml",
+        Some("woff2") => "font/woff2",
         Some("txt") => "text/plain; charset=utf-8",
         _ => "text/javascript; charset=utf-8",
     };
@@ -218,7 +222,8 @@ fn initial_modules() -> BTreeSet<String> {
     let mut modules = BTreeSet::new();
     let mut open = vec![MAIN.to_owned()];
     while let Some(path) = open.pop() {
-        if let Some((_, text)) = FILES.iter().find(|(other, _)| *other == path)
+        if let Some((_, bytes)) = FILES.iter().find(|(other, _)| *other == path)
+            && let Ok(text) = str::from_utf8(bytes)
             && modules.insert(path.clone())
         {
             open.extend(imports(&path, text));
@@ -266,6 +271,12 @@ mod tests {
     /// Folders whose files are not served.
     const UNSERVED: [&str; 3] = ["/test", "/node_modules", "/vendor"];
 
+    /// Files of the console and the SDK, with their texts.
+    fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
+        let own = FILES.iter().filter(|(path, _)| !path.starts_with(VENDOR));
+        own.map(|(path, bytes)| (*path, str::from_utf8(bytes).unwrap()))
+    }
+
     fn files(folder: &str) -> BTreeSet<String> {
         let clients = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients");
         let entries = std::fs::read_dir(clients.join(folder)).unwrap();
@@ -284,7 +295,7 @@ mod tests {
         let console: BTreeSet<String> =
             served.iter().filter(|name| name.starts_with("console/")).cloned().collect();
         assert_eq!(console, all);
-        for (path, text) in FILES.iter().filter(|(path, _)| !path.starts_with(VENDOR)) {
+        for (path, text) in texts() {
             for imported in imports(path, text) {
                 assert!(served.contains(&imported), "{path} imports {imported}");
             }
@@ -321,7 +332,7 @@ mod tests {
     #[test]
     fn page_has_no_inline_code_and_scripts_never_build_markup() {
         // The page's policy enforces the same at run time, for libraries too.
-        for (path, text) in FILES.iter().filter(|(path, _)| !path.starts_with(VENDOR)) {
+        for (path, text) in texts() {
             if path.ends_with(".html") {
                 assert!(
                     !text.contains("<style") && !text.contains("style=") && !text.contains(" on"),

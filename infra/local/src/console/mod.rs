@@ -211,7 +211,7 @@ fn policy(console: &Console) -> String {
     let api = api.map(|api| api.origin().ascii_serialization()).unwrap_or_default();
     let payloads = &console.payloads;
     format!(
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; frame-src 'self'; \
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; font-src 'self'; frame-src 'self'; \
          connect-src 'self' {api} {payloads}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
          require-trusted-types-for 'script'; trusted-types 'none'"
     )
