@@ -1,6 +1,6 @@
 //! The `--data` option that selects a local cloud.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use local::registry::{self, DEFAULT_DATA, NotFound, RunningCloud};
@@ -33,10 +33,10 @@ impl FolderArgs {
         self.data.clone().unwrap_or_else(|| PathBuf::from(DEFAULT_DATA))
     }
 
-    /// Returns the folder of a command that needs no running cloud: the named one, that of this folder, or else that of the
-    /// running cloud.
+    /// Returns the folder of a command that needs no running cloud: the named one, or else that of the running cloud, which the
+    /// other commands choose too. The one of this folder, if none runs.
     pub(crate) fn folder_or_running(&self) -> PathBuf {
-        if self.data.is_some() || Path::new(DEFAULT_DATA).exists() {
+        if self.data.is_some() {
             return self.folder();
         }
         self.find().map_or_else(|_| self.folder(), |cloud| cloud.data)

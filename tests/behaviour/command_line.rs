@@ -352,6 +352,12 @@ async fn commands_find_running_cloud_from_any_folder() {
     }
     let (status, _, errors) = run(&elsewhere, &["usage"], token.trim()).await;
     assert_eq!(status, Some(0), "{errors}");
+    // A folder with the data of a cloud that doesn't run chooses the running one for every command.
+    let stopped = folder("stopped/.local-cloud").parent().unwrap().to_owned();
+    let (status, other, errors) = run(&stopped, &["token", "--org", "acme", "--user", "zoe"], "").await;
+    assert_eq!(status, Some(0), "{errors}");
+    let (status, _, errors) = run(&stopped, &["usage"], other.trim()).await;
+    assert_eq!(status, Some(0), "{errors}");
     let (status, _, errors) = run(&elsewhere, &["usage"], "wrong").await;
     assert!(status == Some(1) && errors.contains("Unauthenticated"), "{errors}");
     let (status, _, errors) = run(&elsewhere, &["chat", "Hello there"], "").await;
