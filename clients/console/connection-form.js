@@ -10,7 +10,8 @@ import { newTool, toolFields } from './tool-fields.js'
 /** @typedef {import('./tool-fields.js').Tool} Tool */
 /** @typedef {import('./context-page.js').Context} Context */
 
-const MAX_TOOLS = 64
+/** The API's limit. */
+const MAX_TOOLS = 512
 const SCHEMES = { none: 'None', bearer: 'Bearer token', header: 'A header with a secret' }
 
 /**

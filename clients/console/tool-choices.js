@@ -7,6 +7,9 @@
 import { escapeInvisible } from '../javascript/src/patch.js'
 import { el, fill } from './dom.js'
 
+/** Tools of a connection that are shown without a fold. */
+const MAX_SHOWN = 8
+
 /** @typedef {{ Id: string, Name: string, Content: { [member: string]: unknown } }} Offer */
 
 /** @param {() => void} onChange */
@@ -41,10 +44,13 @@ export function toolChoices(onChange) {
       const tools = /** @type {{ Name: string, Description: string }[]} */ (Content.Tools ?? [])
       const isWhole = chosen.has(Id)
       const each = tools.map((tool) => choice(`${Id}.${tool.Name}`, tool.Description.split('\n', 1)[0] ?? '', isWhole))
+      if (tools.length > MAX_SHOWN) return [choice(Id, `${Name || Id}: all its tools, also later ones`), el('details', {}, el('summary', {}, `Some of its ${tools.length} tools`), el('div', { class: 'tool-choices' }, each))]
       return tools.length === 1 && !isWhole ? each : [choice(Id, `${Name || Id}: all its tools, also later ones`), ...each]
     })
     const gone = [...chosen].filter((name) => !known.has(name)).map((name) => choice(name, 'doesn’t exist any more'))
+    const isOpen = new Set([...node.querySelectorAll('details[open] input')].map((box) => /** @type {HTMLInputElement} */ (box).value.split('.', 1)[0]))
     fill(node, groups, gone)
+    for (const fold of node.querySelectorAll('details')) fold.open = isOpen.has(fold.querySelector('input')?.value.split('.', 1)[0])
   }
 
   return {
