@@ -60,7 +60,8 @@ fn url_is_for_a_connection_and_fits_into_a_document() {
         (Project::HttpTool, "example.com"),
         (Project::HttpTool, "https://example.com/\"x"),
     ] {
-        assert!(init_tool(folder.path(), template, Some(url)).unwrap_err().contains("rl"), "{url}");
+        let error = init_tool(folder.path(), template, Some(url)).unwrap_err();
+        assert!(error.to_lowercase().contains("url"), "{url}: {error}");
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
