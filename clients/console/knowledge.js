@@ -49,7 +49,7 @@ export function knowledge(connection) {
     ),
     dropZone,
   )
-  const head = el('tr', {}, ['Name', 'Status', 'Chunks', 'Size', 'Attributes', 'Agents', 'Changed', ''].map((label) => el('th', { scope: 'col' }, label)))
+  const head = el('tr', {}, ['Name', 'Status', 'Chunks', 'Size', 'Attributes', 'Agents', 'Changed', 'Actions'].map((label) => el('th', { scope: 'col' }, label)))
   const table = el('div', { class: 'scroll-x' }, el('table', { class: 'list', 'aria-label': 'Documents' }, el('thead', {}, head), list))
   const content = el('div', {}, upload, table)
   const node = el(
