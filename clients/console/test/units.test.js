@@ -7,6 +7,7 @@ import { script } from '../../javascript/src/testing.js'
 import { parseBudget } from '../budget-dialog.js'
 import { diffWords } from '../diff.js'
 import { pathText, withValue } from '../json-path.js'
+import { inAlphabet } from '../maths.js'
 import { labelOf } from '../schema-form.js'
 import { visibilityAction } from '../session-actions.js'
 import { groupSessions } from '../session-groups.js'
@@ -93,4 +94,8 @@ test('changes of a form change the document at their path', () => {
   assert.deepEqual(withValue(context, ['Fallbacks', 0], {}).Fallbacks, [{}])
   assert.equal(pathText(['ClientTools', 0, 'Name']), 'ClientTools[0].Name')
   assert.deepEqual(['MaxOutputTokens', 'System', 'Id'].map(labelOf), ['Max output tokens', 'Instructions', 'Id'])
+})
+
+test('letters of formulas have the code points of their alphabet', () => {
+  assert.deepEqual(['double-struck', 'script', 'fraktur', 'bold', 'italic'].map((alphabet) => inAlphabet('EN1x', alphabet)), ['𝔼ℕ𝟙𝕩', 'ℰ𝒩1𝓍', '𝔈𝔑1𝔵', '𝐄𝐍𝟏𝐱', 'EN1x'])
 })
