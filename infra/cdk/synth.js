@@ -5,6 +5,7 @@ const assert = require("node:assert");
 const fs = require("node:fs");
 const path = require("node:path");
 const { App, CfnOutput, Stack } = require("aws-cdk-lib");
+const { Construct } = require("constructs");
 const { Aptix } = require("./index.js");
 
 const dist = process.argv[2];
@@ -35,3 +36,20 @@ for (const name of names) {
 }
 assert.strictEqual(Object.keys(nested.Properties.Parameters).filter((name) => name.endsWith("Code")).length, 6);
 console.log("ok      cdk synth");
+
+// CDK derives names from the path of a construct, and shortens them.
+const long = "agents-of-the-platform-team-".repeat(8);
+const deep = new Stack(new App({ outdir: path.join(dist, "cdk.out", "long") }), long);
+const parent = [1, 2, 3].reduce((scope, number) => new Construct(scope, `${long}${number}`), deep);
+const inner = new Aptix(parent, "Aptix", { dist, parameters: { OpenAiApiKeySecretArn } });
+new CfnOutput(deep, "ApiUrl", { value: inner.output("ApiUrl") });
+const found = deep.node.root.synth().getStackArtifact(deep.artifactId);
+assert.match(found.stackName, /^[A-Za-z][A-Za-z0-9-]{0,127}$/);
+const stacks = Object.entries(found.template.Resources).filter(([, one]) => one.Type === "AWS::CloudFormation::Stack");
+assert.strictEqual(stacks.length, 1);
+for (const [id, { Properties }] of stacks) {
+  assert.match(id, /^[A-Za-z0-9]{1,255}$/);
+  assert.deepStrictEqual(Object.keys(Properties.Parameters).sort(), Object.keys(nested.Properties.Parameters).filter((name) => name !== "ExecuteMemory").sort());
+  assert.strictEqual(found.template.Outputs.ApiUrl.Value["Fn::GetAtt"][0], id);
+}
+console.log(`ok      cdk synth with a path of ${inner.node.path.length} characters: stack ${found.stackName.length}, resource ${stacks[0][0].length}`);

@@ -2,6 +2,11 @@ variable "name" {
   description = "Name of the stack, of its dashboard, and of its metrics' namespace."
   type        = string
   default     = "agent-backend"
+
+  validation {
+    condition     = can(regex("^[A-Za-z][A-Za-z0-9-]{0,127}$", var.name))
+    error_message = "A name has up to 128 letters, digits and hyphens, and begins with a letter."
+  }
 }
 
 variable "dist" {
