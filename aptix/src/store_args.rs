@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clap::Args;
 use deployment::{Aws, Stack, queue_age};
 use local::console::QueueSource;
-use local::{Queues, Resources, Stores};
+use local::{QueueUrls, Queues, Resources, Stores};
 
 use crate::failure::{Failure, InvalidOption, with_sources};
 use crate::folder_args::FolderArgs;
@@ -68,7 +68,7 @@ impl StoreArgs {
     }
 }
 
-/// Options for the finalize queue and its dead-letter queue.
+/// Options for the queues and their dead-letter queues.
 #[derive(Debug, Args)]
 pub(crate) struct QueueArgs {
     #[command(flatten)]
@@ -116,9 +116,17 @@ pub(crate) fn queue_source(stack: String) -> QueueSource {
 }
 
 async fn queues_of(stack: &Stack) -> Result<Queues, Failure> {
-    let (queue, dead_letters) =
-        (stack.require("FinalizeQueueUrl")?, stack.require("FinalizeDeadLetterQueueUrl")?);
-    Ok(Queues::of_deployment(resources_of(stack)?, queue.to_owned(), dead_letters.to_owned()).await)
+    let finalize = QueueUrls {
+        queue: stack.require("FinalizeQueueUrl")?.to_owned(),
+        dead_letters: stack.require("FinalizeDeadLetterQueueUrl")?.to_owned(),
+    };
+    // Stacks without a vector database have no documents.
+    let urls = stack.output("KnowledgeQueueUrl").zip(stack.output("KnowledgeDeadLetterQueueUrl"));
+    let knowledge = urls.map(|(queue, dead_letters)| QueueUrls {
+        queue: queue.to_owned(),
+        dead_letters: dead_letters.to_owned(),
+    });
+    Ok(Queues::of_deployment(resources_of(stack)?, finalize, knowledge).await)
 }
 
 /// Connects to the table and the bucket of a stack.

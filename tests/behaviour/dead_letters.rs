@@ -13,7 +13,7 @@ use crate::support::{PATIENCE, STACK, System, UserPool, options, turn};
 
 impl System {
     /// Runs `aptix admin` on this system's data folder.
-    async fn admin(&self, arguments: &[&str]) -> String {
+    pub async fn admin(&self, arguments: &[&str]) -> String {
         let folder = self.cloud.data_folder().to_str().unwrap();
         let arguments = [&["admin"], arguments, &["--data", folder]].concat();
         let output = aptix(&arguments, &[]).output().await.unwrap();
@@ -52,7 +52,7 @@ async fn dead_letters_have_reasons_and_are_redriven_and_dropped() {
     let left = system.bury(&settled(&open)).await;
     let missing = system.bury(&settled(&json!({"SessionId": done["SessionId"], "TurnId": "none"}))).await;
     let expected = [
-        (&foreign, "not a finalize message"),
+        (&foreign, "not a message of its queue"),
         (&gone, "its session was purged"),
         (&finished, "its turn is finalized"),
         (&left, "its turn is settled and not finalized"),
@@ -89,7 +89,7 @@ async fn dead_letters_have_reasons_and_are_redriven_and_dropped() {
     let turn_id = open["TurnId"].as_str().unwrap();
     let redriven =
         system.admin(&[&["dead-letters", "redrive"], &of_open[..], &["--turn", turn_id]].concat()).await;
-    assert_eq!(redriven, "Messages moved to the finalize queue: 1.\n");
+    assert_eq!(redriven, "Messages moved back: 1.\n");
     system.cloud.resume_finalizer().await;
     system.until_finalized(session_of(&open), 1).await;
 
@@ -101,10 +101,7 @@ async fn dead_letters_have_reasons_and_are_redriven_and_dropped() {
     let listed = system.admin(&["dead-letters", "list"]).await;
     assert_eq!(listed.lines().count(), 4, "{listed}");
     assert!(listed.contains(&finished) && listed.contains(&missing), "{listed}");
-    assert_eq!(
-        system.admin(&["dead-letters", "redrive"]).await,
-        "Messages moved to the finalize queue: 2.\n"
-    );
+    assert_eq!(system.admin(&["dead-letters", "redrive"]).await, "Messages moved back: 2.\n");
     assert_eq!(system.admin(&["dead-letters", "list"]).await, "");
 }
 
@@ -168,6 +165,8 @@ async fn dead_letters_of_a_stack_need_aws_credentials() {
         ("PayloadBucketName", system.cloud.bucket()),
         ("FinalizeQueueUrl", &endpoints.finalize_queue),
         ("FinalizeDeadLetterQueueUrl", &endpoints.dead_letter_queue),
+        ("KnowledgeQueueUrl", &endpoints.knowledge_queue),
+        ("KnowledgeDeadLetterQueueUrl", &endpoints.knowledge_dead_letter_queue),
     ]);
     let id = system.bury(&json!({"Kind": "sweep"})).await;
     let secret = std::fs::read_to_string(system.cloud.data_folder().join("aws-secret")).unwrap();
@@ -191,6 +190,7 @@ async fn dead_letters_of_a_stack_need_aws_credentials() {
     assert!(listed.starts_with(&id) && listed.contains("a sweep, which the next one repeats"), "{listed}");
     let (status, report, errors) = run(&["queue"], secret.trim()).await;
     assert_eq!(status, Some(0), "{errors}");
+    assert!(report.contains("knowledge queue 0 waiting, 0 delayed, 0 in flight\n"), "{report}");
     assert!(report.contains("oldest message  17 s\n") && report.contains("overdue turns   0\n"), "{report}");
     let (status, output, errors) = run(&["dead-letters", "redrive"], "another secret").await;
     assert_eq!((status, output.as_str()), (Some(1), ""), "{errors}");

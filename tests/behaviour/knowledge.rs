@@ -244,6 +244,54 @@ async fn crash_and_repeated_messages_index_a_document_once() {
     assert_eq!(handled.len(), 1, "{handled:?}");
 }
 
+/// A message that failed five times waits in a dead-letter queue of its own.
+#[tokio::test]
+async fn dead_letter_of_a_document_has_a_reason_and_is_redriven() {
+    let system = system(options()).await;
+    let eddie = editor(&system, "acme");
+    system.cloud.pause_indexer().await;
+    let document = json!({"Name": "a.md", "Text": "Blue badges open the north door."});
+    let uploaded = upload(&eddie, &document).await.result();
+    let endpoints = system.cloud.endpoints().clone();
+    let sqs = system.cloud.sqs();
+    sqs.purge_queue().queue_url(&endpoints.knowledge_queue).send().await.unwrap();
+    let bury = async |body: String| {
+        let queue = &endpoints.knowledge_dead_letter_queue;
+        sqs.send_message().queue_url(queue).message_body(body).send().await.unwrap().message_id.unwrap()
+    };
+    let pending = bury(json!({"Org": "acme", "Document": uploaded["Id"]}).to_string()).await;
+    let gone = bury(json!({"Org": "acme", "Document": "0".repeat(32)}).to_string()).await;
+    let foreign = bury("not json".to_owned()).await;
+    let report = system.admin(&["queue"]).await;
+    assert!(report.contains("dead letters    3 waiting, 0 delayed, 0 in flight\n"), "{report}");
+    let listed = system.admin(&["dead-letters", "list"]).await;
+    for (id, reason) in [
+        (&pending, "its document is not yet indexed or deleted"),
+        (&gone, "its document is deleted"),
+        (&foreign, "not a message of its queue"),
+    ] {
+        let mut lines = listed.lines().skip_while(|line| !line.starts_with(id.as_str())).skip(1);
+        let line = lines.next().unwrap_or_default();
+        assert!(line.starts_with(&format!("  {reason}")), "{id}: {listed}");
+    }
+    let subject = format!("  org acme  document {}\n", uploaded["Id"].as_str().unwrap());
+    assert!(listed.contains(&subject), "{listed}");
+
+    assert_eq!(system.admin(&["dead-letters", "drop"]).await, "Messages deleted: 1.\n");
+    let redrive = ["dead-letters", "redrive", "--org", "acme", "--reason", "The index is back."];
+    assert_eq!(system.admin(&redrive).await, "Messages moved back: 1.\n");
+    system.cloud.resume_indexer().await;
+    assert_eq!(settled(&eddie, &uploaded).await["Status"], "ready");
+    let is_redrive = |line: &Value| line["action"] == "redrive";
+    let audited = system.logged(Function::KnowledgeIndexer, "audit", is_redrive).await;
+    assert_eq!(
+        (&audited[0]["reason"], &audited[0]["document"], &audited[0]["operator"]),
+        (&json!("The index is back."), &uploaded["Id"], &json!(true))
+    );
+    let left = system.admin(&["dead-letters", "list"]).await;
+    assert!(left.starts_with(&foreign) && left.lines().count() == 2, "{left}");
+}
+
 #[tokio::test]
 async fn operator_may_upload_and_pages_list_every_document() {
     let system = system(options()).await;

@@ -49,6 +49,7 @@ mod effects;
 mod ended_usage;
 mod execute;
 mod export;
+mod fair_queues;
 mod fallbacks;
 mod feedback;
 mod files;

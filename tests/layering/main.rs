@@ -109,6 +109,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "knowledge-indexer",
         &[
             "contracts",
+            "protocol",
             "turns",
             "knowledge",
             "retrieval",
@@ -127,6 +128,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "protocol",
             "agent",
             "turns",
+            "knowledge",
             "storage",
             "llm",
             "retrieval",

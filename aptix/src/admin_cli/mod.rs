@@ -53,9 +53,9 @@ pub(crate) enum Admin {
         #[command(subcommand)]
         command: Effects,
     },
-    /// Show the depth of the finalize queue and of its dead-letter queue
+    /// Show the depths of the queues and of their dead letters
     Queue(QueueArgs),
-    /// List the messages in the dead-letter queue, and redrive or drop them
+    /// List the messages in the dead-letter queues, and redrive or drop them
     DeadLetters {
         #[command(subcommand)]
         command: DeadLetters,

@@ -20,7 +20,7 @@ pub(crate) enum DeadLetters {
         #[command(flatten)]
         queues: QueueArgs,
     },
-    /// Move messages back to the finalize queue
+    /// Move messages back to their queues
     Redrive {
         /// Reason for the audit log: one line of at most 200 characters
         #[arg(long, value_name = "TEXT")]
@@ -30,7 +30,7 @@ pub(crate) enum DeadLetters {
         #[command(flatten)]
         queues: QueueArgs,
     },
-    /// Delete the messages of purged sessions, or one message whatever its reason
+    /// Delete the messages of purged sessions and deleted documents, or one message whatever its reason
     Drop {
         #[command(flatten)]
         selection: SelectionArgs,
@@ -77,7 +77,7 @@ pub(super) async fn run(command: DeadLetters) -> Result<String, Failure> {
         DeadLetters::Redrive { reason, selection, queues } => {
             let OpenQueues { queues, .. } = queues.open().await?;
             let count = queues.redrive(&selection.into(), reason.as_ref()).await?;
-            Ok(format!("Messages moved to the finalize queue: {count}.\n"))
+            Ok(format!("Messages moved back: {count}.\n"))
         }
         DeadLetters::Drop { selection, queues } => {
             let OpenQueues { queues, .. } = queues.open().await?;
@@ -99,6 +99,7 @@ fn describe(letter: &DeadLetter) -> Result<String, std::fmt::Error> {
         ("org", org.map(OrgId::as_str)),
         ("session", session.map(SessionId::as_str)),
         ("turn", turn.map(TurnId::as_str)),
+        ("document", letter.document()),
     ];
     for (name, id) in subject {
         if let Some(id) = id {
@@ -112,9 +113,14 @@ fn describe(letter: &DeadLetter) -> Result<String, std::fmt::Error> {
 /// Returns the state of the queues as text.
 pub(super) async fn report(arguments: QueueArgs) -> Result<String, Failure> {
     let OpenQueues { queues, oldest_message_seconds } = arguments.open().await?;
-    let QueueReport { queue, dead_letters, overdue_turns } = queues.report().await?;
+    let QueueReport { queue, knowledge, dead_letters, overdue_turns } = queues.report().await?;
     let mut text = String::new();
-    for (name, depth) in [("finalize queue", queue), ("dead letters", dead_letters)] {
+    let depths = [
+        ("finalize queue", Some(queue)),
+        ("knowledge queue", knowledge),
+        ("dead letters", Some(dead_letters)),
+    ];
+    for (name, depth) in depths.into_iter().filter_map(|(name, depth)| Some((name, depth?))) {
         writeln!(
             text,
             "{name:<15} {} waiting, {} delayed, {} in flight",

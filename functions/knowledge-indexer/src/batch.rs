@@ -16,6 +16,7 @@ use knowledge::{
     work::{Attempt, Ended},
 };
 use lambda_runtime::LambdaEvent;
+use protocol::queue_message::REDRIVE_REASON;
 use runtime::{
     Invocation,
     sqs::{SqsBatchResponse, SqsEvent, SqsMessage},
@@ -65,8 +66,12 @@ pub(crate) async fn handle(app: &App, event: LambdaEvent<SqsEvent>) -> SqsBatchR
         invocation.record(&span);
         let limit = time_left(context.deadline).saturating_sub(RESERVE);
         let handled = handle_one(app, &message, limit).instrument(span.clone()).await;
+        let _entered = span.enter();
+        // The span has the org and the document by now.
+        if let Some(reason) = message.attribute(REDRIVE_REASON) {
+            tracing::info!(action = "redrive", operator = true, reason, "{}", contracts::log::AUDIT);
+        }
         if let Err(failure) = handled {
-            let _entered = span.enter();
             match failure {
                 Failure::Busy => tracing::info!("{}", contracts::log::KNOWLEDGE_BUSY),
                 failure => {

@@ -1,9 +1,11 @@
-//! `aptix admin dead-letters`: lists the messages that the finalizer gave up, with the reasons, and redrives or drops
-//! them.
+//! `aptix admin dead-letters`: lists the messages that the finalizer and the indexer of documents gave up, with the reasons,
+//! and redrives or drops them.
 //!
-//! The reason comes from the state of the message's turn and not from an error text: logs have those. Redriving a
-//! message never does harm, because the finalizer checks every message against the table. Messages are received to be
+//! The reason comes from the state of the message's turn or document and not from an error text: logs have those. Redriving a
+//! message never does harm, because the functions check every message against the table. Messages are received to be
 //! read, and become visible again at the end.
+
+mod reason;
 
 use std::collections::HashSet;
 use std::str::FromStr;
@@ -11,16 +13,11 @@ use std::str::FromStr;
 use aws_sdk_sqs::types::{Message, MessageAttributeValue, MessageSystemAttributeName};
 use contracts::Timestamp;
 use contracts::id::{OrgId, SessionId, TurnId};
-use protocol::id::SessionKey;
-use protocol::payload::{Kind, Payload};
-use protocol::purge::Stage;
-use protocol::queue_message::{FinalizeMessage, REDRIVE_REASON};
-use protocol::turn::State;
-use storage::key;
-use turns::ports::{PayloadReads, Reads, Unavailable};
+use protocol::queue_message::{FinalizeMessage, REDRIVE_REASON, group_of};
+use serde::de::DeserializeOwned;
 
-use crate::queues::{Error, Queues};
-use crate::stores::Stores;
+pub use self::reason::Reason;
+use crate::queues::{Error, QueueUrls, Queues};
 
 /// Messages that one command reads, at most.
 const MAX_MESSAGES: usize = 1_000;
@@ -68,67 +65,26 @@ impl FromStr for RedriveReason {
     }
 }
 
-/// The reason that a message is a dead letter, as far as its turn's state tells.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason {
-    /// Something else writes to the queue.
-    Unreadable,
-    /// The session was purged, or there never was one.
-    SessionGone,
-    /// The session has no such turn.
-    TurnMissing,
-    /// A newer version wrote the stored data.
-    DataTooNew,
-    /// The turn is finalized, so the message has nothing left to do.
-    Finalized,
-    /// The turn is open. Its end is announced with another message.
-    Open,
-    /// The turn is settled, and the object with this key, which its result is in, is missing.
-    ObjectMissing(String),
-    /// The turn is settled and not finalized.
-    Settled,
-    /// The purge of the session has not finished.
-    PurgeUnfinished,
-    /// The purge of the session has finished.
-    PurgeDone,
-    /// The session index was not updated.
-    Index,
-    /// A sweep.
-    Sweep,
+/// The content of a message.
+#[derive(Debug, Clone)]
+pub enum Subject {
+    /// A message of the finalize queue.
+    Finalize(FinalizeMessage),
+    /// A message of the knowledge queue.
+    Knowledge(knowledge::ports::Message),
 }
 
-impl Reason {
-    /// Returns the text for an operator, with the remedy.
-    #[must_use]
-    pub fn text(&self) -> String {
-        match self {
-            Self::Unreadable => "not a finalize message: find its writer, and drop it".to_owned(),
-            Self::SessionGone => "its session was purged: drop it".to_owned(),
-            Self::TurnMissing => "its session has no such turn: find its writer, and drop it".to_owned(),
-            Self::DataTooNew => {
-                "a newer version wrote the stored data: deploy that version, and redrive it".to_owned()
-            }
-            Self::Finalized => "its turn is finalized meanwhile: redrive it, which updates the index, or drop it".to_owned(),
-            Self::Open => "its turn is open, and its end sends another message: drop it".to_owned(),
-            Self::ObjectMissing(key) => {
-                format!("its turn is settled, and the object {key} is missing: restore the object, and redrive it")
-            }
-            Self::Settled => {
-                "its turn is settled and not finalized: a store was unreachable or refused a request; redrive it".to_owned()
-            }
-            Self::PurgeUnfinished => "its session's purge has not finished: redrive it, or wait for the sweep".to_owned(),
-            Self::PurgeDone => "its session's purge has finished: drop it".to_owned(),
-            Self::Index => "the session index was not updated: restore the index, and redrive it".to_owned(),
-            Self::Sweep => "a sweep, which the next one repeats: drop it".to_owned(),
-        }
+impl Subject {
+    fn parse<T: DeserializeOwned>(received: &Message, subject: impl FnOnce(T) -> Self) -> Option<Self> {
+        received.body().and_then(|body| serde_json::from_str(body).ok()).map(subject)
     }
 }
 
-/// A message in the dead-letter queue.
+/// A message in a dead-letter queue.
 #[derive(Debug, Clone)]
 pub struct DeadLetter {
-    /// The parsed message, if it is one of the finalizer's.
-    pub message: Option<FinalizeMessage>,
+    /// The parsed message, if it is one of its queue.
+    pub message: Option<Subject>,
     /// The reason.
     pub reason: Reason,
     /// The time at which it was sent.
@@ -136,6 +92,8 @@ pub struct DeadLetter {
     /// The number of receives, reads by this command included.
     pub receives: u64,
     received: Message,
+    /// The queue that it came from, and the one that it is in.
+    urls: QueueUrls,
 }
 
 impl DeadLetter {
@@ -148,13 +106,25 @@ impl DeadLetter {
     /// The org, session and turn that the message is about.
     #[must_use]
     pub fn subject(&self) -> (Option<&OrgId>, Option<&SessionId>, Option<&TurnId>) {
+        let message = match &self.message {
+            Some(Subject::Finalize(message)) => message,
+            Some(Subject::Knowledge(message)) => return (Some(&message.org), None, None),
+            None => return (None, None, None),
+        };
+        match message {
+            FinalizeMessage::TurnSettled { org, session, turn, .. } => (Some(org), Some(session), Some(turn)),
+            FinalizeMessage::SessionPurge { org, session } => (Some(org), Some(session), None),
+            FinalizeMessage::SessionIndex { org, session } => (Some(org), session.as_ref(), None),
+            FinalizeMessage::Sweep => (None, None, None),
+        }
+    }
+
+    /// The id of the document that the message is about.
+    #[must_use]
+    pub fn document(&self) -> Option<&str> {
         match &self.message {
-            Some(FinalizeMessage::TurnSettled { org, session, turn, .. }) => {
-                (Some(org), Some(session), Some(turn))
-            }
-            Some(FinalizeMessage::SessionPurge { org, session }) => (Some(org), Some(session), None),
-            Some(FinalizeMessage::SessionIndex { org, session }) => (Some(org), session.as_ref(), None),
-            Some(FinalizeMessage::Sweep) | None => (None, None, None),
+            Some(Subject::Knowledge(message)) => Some(message.document.as_str()),
+            Some(Subject::Finalize(_)) | None => None,
         }
     }
 
@@ -172,7 +142,7 @@ impl DeadLetter {
 enum Removal<'a> {
     /// Delete them.
     Drop,
-    /// Send them to the finalize queue before.
+    /// Send them to their queue before.
     Redrive { reason: &'a str },
 }
 
@@ -189,7 +159,7 @@ impl Queues {
         Ok(letters.into_iter().filter(|letter| letter.is_selected(selection)).collect())
     }
 
-    /// Moves the selected dead letters back to the finalize queue. Returns how many. The finalizer logs each with the
+    /// Moves the selected dead letters back to their queues. Returns how many. The function that handles one logs the
     /// reason.
     ///
     /// # Errors
@@ -203,21 +173,20 @@ impl Queues {
         self.take_out(|letter| letter.is_selected(selection), &removal).await
     }
 
-    /// Deletes the selected dead letters whose session was purged. If the selection names a message, deletes it whatever
+    /// Deletes the selected dead letters whose session was purged or whose document was deleted. If the selection names a message, deletes it whatever
     /// its reason. Returns how many were deleted.
     ///
     /// # Errors
     /// Fails if a queue or a store does not respond. What was deleted until then stays deleted.
     pub async fn drop_letters(&self, selection: &Selection) -> Result<usize, Error> {
         let droppable = |letter: &DeadLetter| {
-            let is_obsolete = matches!(letter.reason, Reason::SessionGone | Reason::PurgeDone);
-            letter.is_selected(selection) && (is_obsolete || selection.message.is_some())
+            letter.is_selected(selection) && (letter.reason.is_obsolete() || selection.message.is_some())
         };
         self.take_out(droppable, &Removal::Drop).await
     }
 
-    /// Removes dead letters from their queue. A crash during a redrive leaves a message in both queues, which the finalizer
-    /// tolerates.
+    /// Removes dead letters from their queue. A crash during a redrive leaves a message in both queues, which the functions
+    /// tolerate.
     async fn take_out(
         &self,
         is_wanted: impl Fn(&DeadLetter) -> bool,
@@ -229,41 +198,56 @@ impl Queues {
                 self.make_visible(&letter).await?;
                 continue;
             }
+            let QueueUrls { queue, dead_letters } = &letter.urls;
             if let Removal::Redrive { reason } = removal {
                 let mut attributes = letter.received.message_attributes.clone().unwrap_or_default();
                 let reason =
                     MessageAttributeValue::builder().data_type("String").string_value(*reason).build();
-                let reason = reason.map_err(|error| Error::queue(&self.queue_url, error))?;
+                let reason = reason.map_err(|error| Error::queue(queue, error))?;
                 attributes.insert(REDRIVE_REASON.to_owned(), reason);
-                let body = letter.received.body().unwrap_or_default();
-                let message = serde_json::from_str::<FinalizeMessage>(body).ok();
                 let sent = self
                     .sqs
                     .send_message()
-                    .queue_url(&self.queue_url)
-                    .message_body(body)
-                    .set_message_group_id(message.and_then(|message| message.group()))
+                    .queue_url(queue)
+                    .message_body(letter.received.body().unwrap_or_default())
+                    .set_message_group_id(letter.subject().0.map(group_of))
                     .set_message_attributes(Some(attributes))
                     .send();
-                sent.await.map_err(|error| Error::queue(&self.queue_url, error))?;
+                sent.await.map_err(|error| Error::queue(queue, error))?;
             }
             let receipt = letter.received.receipt_handle().unwrap_or_default();
-            let deleted =
-                self.sqs.delete_message().queue_url(&self.dead_letters_url).receipt_handle(receipt).send();
-            deleted.await.map_err(|error| Error::queue(&self.dead_letters_url, error))?;
+            let deleted = self.sqs.delete_message().queue_url(dead_letters).receipt_handle(receipt).send();
+            deleted.await.map_err(|error| Error::queue(dead_letters, error))?;
             count += 1;
         }
         Ok(count)
     }
 
-    /// Receives the dead letters until the queue is empty, and diagnoses them.
+    /// Receives the dead letters until the queues are empty, and diagnoses them.
     async fn receive(&self) -> Result<Vec<DeadLetter>, Error> {
-        let (mut letters, mut ids) = (Vec::new(), HashSet::new());
+        let mut letters = Vec::new();
+        self.receive_from(&self.finalize, &mut letters, |message| Subject::parse(message, Subject::Finalize))
+            .await?;
+        if let Some(urls) = &self.knowledge {
+            let parse = |message: &Message| Subject::parse(message, Subject::Knowledge);
+            self.receive_from(urls, &mut letters, parse).await?;
+        }
+        letters.sort_by_key(|letter| letter.sent);
+        Ok(letters)
+    }
+
+    async fn receive_from(
+        &self,
+        urls: &QueueUrls,
+        letters: &mut Vec<DeadLetter>,
+        parse: impl Fn(&Message) -> Option<Subject>,
+    ) -> Result<(), Error> {
+        let mut ids = HashSet::new();
         while letters.len() < MAX_MESSAGES {
             let received = self
                 .sqs
                 .receive_message()
-                .queue_url(&self.dead_letters_url)
+                .queue_url(&urls.dead_letters)
                 .max_number_of_messages(BATCH)
                 .visibility_timeout(VISIBILITY_SECONDS)
                 .wait_time_seconds(WAIT_SECONDS)
@@ -271,7 +255,7 @@ impl Queues {
                 .message_attribute_names("All")
                 .send()
                 .await
-                .map_err(|error| Error::queue(&self.dead_letters_url, error))?;
+                .map_err(|error| Error::queue(&urls.dead_letters, error))?;
             let received = received.messages.unwrap_or_default();
             if received.is_empty() {
                 break;
@@ -279,26 +263,29 @@ impl Queues {
             for message in received {
                 // A standard queue may deliver a message twice.
                 if ids.insert(message.message_id.clone()) {
-                    letters.push(self.diagnose(message).await?);
+                    letters.push(self.diagnose(parse(&message), message, urls.clone()).await?);
                 }
             }
         }
-        letters.sort_by_key(|letter| letter.sent);
-        Ok(letters)
+        Ok(())
     }
 
     async fn make_visible(&self, letter: &DeadLetter) -> Result<(), Error> {
         let receipt = letter.received.receipt_handle().unwrap_or_default();
-        let change = self.sqs.change_message_visibility().queue_url(&self.dead_letters_url);
+        let url = &letter.urls.dead_letters;
+        let change = self.sqs.change_message_visibility().queue_url(url);
         let change = change.receipt_handle(receipt).visibility_timeout(0).send().await;
-        change.map(|_| ()).map_err(|error| Error::queue(&self.dead_letters_url, error))
+        change.map(|_| ()).map_err(|error| Error::queue(url, error))
     }
 
-    async fn diagnose(&self, received: Message) -> Result<DeadLetter, Error> {
-        let message: Option<FinalizeMessage> =
-            received.body().and_then(|body| serde_json::from_str(body).ok());
+    async fn diagnose(
+        &self,
+        message: Option<Subject>,
+        received: Message,
+        urls: QueueUrls,
+    ) -> Result<DeadLetter, Error> {
         let reason = match &message {
-            Some(message) => match reason(&self.stores, message).await {
+            Some(message) => match reason::find(&self.stores, message).await {
                 Ok(reason) => reason,
                 Err(error) if error.newer().is_some() => Reason::DataTooNew,
                 Err(error) => return Err(Error::stores(&self.stores, error)),
@@ -309,58 +296,6 @@ impl Queues {
         let sent = attribute(MessageSystemAttributeName::SentTimestamp).and_then(|sent| sent.parse().ok());
         let receives = attribute(MessageSystemAttributeName::ApproximateReceiveCount);
         let receives = receives.and_then(|count| count.parse().ok()).unwrap_or_default();
-        Ok(DeadLetter { message, reason, sent: sent.map(Timestamp::from_millis), receives, received })
+        Ok(DeadLetter { message, reason, sent: sent.map(Timestamp::from_millis), receives, received, urls })
     }
-}
-
-/// Finds the reason in the stored state.
-async fn reason(stores: &Stores, message: &FinalizeMessage) -> Result<Reason, Unavailable> {
-    match message {
-        FinalizeMessage::Sweep => Ok(Reason::Sweep),
-        FinalizeMessage::SessionIndex { session: None, .. } => Ok(Reason::Index),
-        FinalizeMessage::SessionIndex { org, session: Some(session) } => {
-            Ok(if is_gone(stores, &session_key(org, session)).await? {
-                Reason::SessionGone
-            } else {
-                Reason::Index
-            })
-        }
-        FinalizeMessage::SessionPurge { org, session } => {
-            Ok(match stores.table.purge(&session_key(org, session)).await? {
-                Some(purge) if purge.stage != Stage::Done => Reason::PurgeUnfinished,
-                Some(_) => Reason::PurgeDone,
-                None => Reason::SessionGone,
-            })
-        }
-        FinalizeMessage::TurnSettled { org, session, turn, .. } => {
-            let key = session_key(org, session);
-            if is_gone(stores, &key).await? {
-                return Ok(Reason::SessionGone);
-            }
-            let Some(turn) = stores.table.turn(&key.turn(turn.clone())).await? else {
-                return Ok(Reason::TurnMissing);
-            };
-            match &turn.state {
-                State::Running { .. } | State::AwaitingTools { .. } => Ok(Reason::Open),
-                State::Finalized(_) => Ok(Reason::Finalized),
-                State::Settled(_) => {
-                    let Some(writer) = turn.outcome_writer() else { return Ok(Reason::Settled) };
-                    let outcome = Payload { turn: turn.key.clone(), kind: Kind::Outcome(writer.clone()) };
-                    Ok(match stores.objects.get(&outcome).await? {
-                        Some(_) => Reason::Settled,
-                        None => Reason::ObjectMissing(key::object(&outcome)),
-                    })
-                }
-            }
-        }
-    }
-}
-
-fn session_key(org: &OrgId, session: &SessionId) -> SessionKey {
-    SessionKey { org: org.clone(), session: session.clone() }
-}
-
-/// True if the session was purged, or never existed.
-async fn is_gone(stores: &Stores, key: &SessionKey) -> Result<bool, Unavailable> {
-    Ok(stores.table.session(key).await?.is_none_or(|session| session.is_purged()))
 }

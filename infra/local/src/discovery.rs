@@ -8,7 +8,7 @@ use crate::endpoints::Endpoints;
 use crate::json_file::without_byte_order_mark;
 use crate::private_file;
 use crate::service_keys::ServiceKeys;
-use crate::services::provision::{self, Clients, DEAD_LETTERS, KNOWLEDGE_QUEUE, QUEUE};
+use crate::services::provision::{self, Clients, DEAD_LETTERS, KNOWLEDGE_DEAD_LETTERS, KNOWLEDGE_QUEUE, QUEUE};
 
 /// Files in which a running local cloud publishes the URLs of its API and services.
 const ENDPOINT_FILES: [&str; 7] = [
@@ -95,6 +95,7 @@ pub(crate) fn endpoints(folder: &Path) -> Result<Endpoints, NotRunning> {
         finalize_queue: provision::queue_url(&sqs, QUEUE),
         dead_letter_queue: provision::queue_url(&sqs, DEAD_LETTERS),
         knowledge_queue: provision::queue_url(&sqs, KNOWLEDGE_QUEUE),
+        knowledge_dead_letter_queue: provision::queue_url(&sqs, KNOWLEDGE_DEAD_LETTERS),
         sqs,
         model: read(model)?,
         qdrant: read(qdrant)?,

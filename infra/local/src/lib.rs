@@ -65,6 +65,6 @@ pub use function_process::run as run_function;
 pub use lambda::InitError;
 pub use llm::signing_scope;
 pub use options::{Data, Logs, Model, ModelCheck, ModelSetup, Oidc, Options, ProviderChoice, Vectors};
-pub use queues::{Error as QueueError, QueueReport, Queues};
+pub use queues::{Error as QueueError, QueueReport, QueueUrls, Queues};
 pub use service_keys::ServiceKeys;
 pub use stores::{Resources, Stores};

@@ -1,4 +1,4 @@
-//! The finalize queue and its dead-letter queue, with the stores that their messages are about.
+//! The finalize queue, the knowledge queue and their dead-letter queues, with the stores that their messages are about.
 
 use std::path::Path;
 
@@ -43,12 +43,22 @@ impl Error {
     }
 }
 
+/// The URLs of a queue and of its dead-letter queue.
+#[derive(Debug, Clone)]
+pub struct QueueUrls {
+    /// The queue.
+    pub queue: String,
+    /// Its dead-letter queue.
+    pub dead_letters: String,
+}
+
 /// The queues of one deployment.
 #[derive(Debug, Clone)]
 pub struct Queues {
     pub(crate) sqs: Client,
-    pub(crate) queue_url: String,
-    pub(crate) dead_letters_url: String,
+    pub(crate) finalize: QueueUrls,
+    /// `None` for a deployment without documents.
+    pub(crate) knowledge: Option<QueueUrls>,
     pub(crate) stores: Stores,
 }
 
@@ -63,12 +73,24 @@ pub struct Depth {
     pub in_flight: u64,
 }
 
+impl Depth {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            visible: self.visible + other.visible,
+            delayed: self.delayed + other.delayed,
+            in_flight: self.in_flight + other.in_flight,
+        }
+    }
+}
+
 /// The state of the queues, and of the work that they announce.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueReport {
     /// The finalize queue.
     pub queue: Depth,
-    /// The dead-letter queue.
+    /// The knowledge queue. `None` for a deployment without documents.
+    pub knowledge: Option<Depth>,
+    /// The dead-letter queues together.
     pub dead_letters: Depth,
     /// Turns that the sweep should have ended or finalized by now. At most one page of each shard is counted.
     pub overdue_turns: u64,
@@ -83,16 +105,26 @@ impl Queues {
         let endpoints = discovery::endpoints(folder)?;
         Ok(Self {
             sqs: discovery::clients(folder)?.sqs,
-            queue_url: endpoints.finalize_queue,
-            dead_letters_url: endpoints.dead_letter_queue,
+            finalize: QueueUrls {
+                queue: endpoints.finalize_queue,
+                dead_letters: endpoints.dead_letter_queue,
+            },
+            knowledge: Some(QueueUrls {
+                queue: endpoints.knowledge_queue,
+                dead_letters: endpoints.knowledge_dead_letter_queue,
+            }),
             stores: Stores::of_local_cloud(folder)?,
         })
     }
 
     /// Connects to the queues of a deployment with the AWS credentials of the environment or of a profile.
-    pub async fn of_deployment(resources: Resources, queue_url: String, dead_letters_url: String) -> Self {
+    pub async fn of_deployment(
+        resources: Resources,
+        finalize: QueueUrls,
+        knowledge: Option<QueueUrls>,
+    ) -> Self {
         let sqs = Client::new(&storage::load_sdk_config().await);
-        Self { sqs, queue_url, dead_letters_url, stores: Stores::of_deployment(resources).await }
+        Self { sqs, finalize, knowledge, stores: Stores::of_deployment(resources).await }
     }
 
     /// Returns the numbers of messages and of overdue turns.
@@ -108,11 +140,14 @@ impl Queues {
             let page = page.map_err(|source| Error::stores(&self.stores, source))?;
             overdue_turns += page.items.len() as u64;
         }
-        Ok(QueueReport {
-            queue: self.depth(&self.queue_url).await?,
-            dead_letters: self.depth(&self.dead_letters_url).await?,
-            overdue_turns,
-        })
+        let queue = self.depth(&self.finalize.queue).await?;
+        let mut dead_letters = self.depth(&self.finalize.dead_letters).await?;
+        let mut knowledge = None;
+        if let Some(urls) = &self.knowledge {
+            knowledge = Some(self.depth(&urls.queue).await?);
+            dead_letters = dead_letters.plus(self.depth(&urls.dead_letters).await?);
+        }
+        Ok(QueueReport { queue, knowledge, dead_letters, overdue_turns })
     }
 
     async fn depth(&self, url: &str) -> Result<Depth, Error> {

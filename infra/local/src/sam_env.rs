@@ -136,6 +136,7 @@ fn with_host(endpoints: Endpoints, host: Option<&str>) -> Result<Endpoints, Erro
         finalize_queue: replace_host(&endpoints.finalize_queue)?,
         dead_letter_queue: replace_host(&endpoints.dead_letter_queue)?,
         knowledge_queue: replace_host(&endpoints.knowledge_queue)?,
+        knowledge_dead_letter_queue: replace_host(&endpoints.knowledge_dead_letter_queue)?,
         model: replace_host(&endpoints.model)?,
         qdrant: replace_host(&endpoints.qdrant)?,
         secrets: replace_host(&endpoints.secrets)?,
@@ -146,7 +147,9 @@ fn with_host(endpoints: Endpoints, host: Option<&str>) -> Result<Endpoints, Erro
 fn read_template(path: &Path) -> Result<Value, Error> {
     let wrong = |why: String| Error::Template(path.display().to_string(), why);
     let text = std::fs::read_to_string(path).map_err(file_error(path))?;
-    let template = yaml_serde::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let mut template: yaml_serde::Value =
+        yaml_serde::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    template.apply_merge().map_err(|error| wrong(error.to_string()))?;
     let template = without_tags(template);
     if template.pointer("/Globals/Function/Environment/Variables").is_some_and(Value::is_object) {
         Ok(template)
@@ -261,6 +264,7 @@ mod tests {
             finalize_queue: format!("{}/123456789012/q", at(3)),
             dead_letter_queue: format!("{}/123456789012/d", at(3)),
             knowledge_queue: format!("{}/123456789012/k", at(3)),
+            knowledge_dead_letter_queue: format!("{}/123456789012/kd", at(3)),
             sqs: at(3),
             model: format!("{}/v1", at(4)),
             qdrant: at(5),

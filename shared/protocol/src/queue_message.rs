@@ -15,6 +15,13 @@ use crate::correlation::CorrelationId;
 /// finalizers refuse unknown members.
 pub const REDRIVE_REASON: &str = "RedriveReason";
 
+/// Returns the message group of an org: SQS delivers the messages of a quiet group before those of a busy one. A hash, since
+/// ids of orgs have characters that SQS refuses in a group.
+#[must_use]
+pub fn group_of(org: &OrgId) -> String {
+    Fingerprint::hash_bytes(org.as_str().as_bytes()).to_string()
+}
+
 /// A message on the finalize queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "Kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -58,16 +65,13 @@ pub enum FinalizeMessage {
 }
 
 impl FinalizeMessage {
-    /// Returns the message group, one for each org: SQS delivers the messages of a quiet group before those of a busy one.
-    /// A hash, since ids of orgs have characters that SQS refuses in a group.
+    /// Returns the message group, one for each org. A sweep has none.
     #[must_use]
     pub fn group(&self) -> Option<String> {
         match self {
             Self::TurnSettled { org, .. }
             | Self::SessionPurge { org, .. }
-            | Self::SessionIndex { org, .. } => {
-                Some(Fingerprint::hash_bytes(org.as_str().as_bytes()).to_string())
-            }
+            | Self::SessionIndex { org, .. } => Some(group_of(org)),
             Self::Sweep => None,
         }
     }

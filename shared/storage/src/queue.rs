@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use aws_sdk_sqs::{Client, types::MessageAttributeValue};
-use contracts::{Fingerprint, error::JsonError};
+use contracts::error::JsonError;
 use knowledge::ports::{Announcements, Message};
 use opentelemetry::global;
-use protocol::queue_message::FinalizeMessage;
+use protocol::queue_message::{FinalizeMessage, group_of};
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 use turns::ports::{FinalizeQueue, Unavailable};
@@ -94,9 +94,7 @@ impl Announcements for KnowledgeQueue {
         let Queue { client, url } = &self.0;
         let send = client.send_message().queue_url(url).message_body(body);
         // Each org gets its share of a busy indexer.
-        let send = send
-            .message_group_id(Fingerprint::hash_bytes(message.org.as_str().as_bytes()).to_string())
-            .set_message_attributes(trace_attributes());
+        let send = send.message_group_id(group_of(&message.org)).set_message_attributes(trace_attributes());
         send.send().await.map(|_| ()).map_err(|error| failure::unavailable(RESOURCE, error))
     }
 }

@@ -89,6 +89,7 @@ impl Machine {
             finalize_queue,
             dead_letter_queue,
             knowledge_queue,
+            knowledge_dead_letter_queue,
         } = &self.endpoints;
         let services = [
             ("API", api),
@@ -107,6 +108,7 @@ impl Machine {
                 self.depth("finalize", finalize_queue).await,
                 self.depth("dead letters", dead_letter_queue).await,
                 self.depth("knowledge", knowledge_queue).await,
+                self.depth("knowledge dead letters", knowledge_dead_letter_queue).await,
             ],
             services: services.map(|(name, url)| Service { name, url: url.clone() }).into(),
             data_folder: self.data.display().to_string(),

@@ -109,7 +109,7 @@ pub(super) async fn state(State(console): State<Arc<Console>>) -> Response {
         Ok(queues) => queues.report().await,
         Err(reason) => return no_access(&reason),
     };
-    let state = |QueueReport { queue, dead_letters, overdue_turns }| QueueState {
+    let state = |QueueReport { queue, dead_letters, overdue_turns, .. }| QueueState {
         queue: queue.into(),
         dead_letters: dead_letters.into(),
         overdue_turns,
@@ -130,7 +130,7 @@ pub(super) async fn dead_letters(State(console): State<Arc<Console>>) -> Respons
     respond(&InvokeResult::from(letters.map_err(unavailable)))
 }
 
-/// Moves a dead letter back to the finalize queue. The finalizer writes the audit line, with the reason.
+/// Moves a dead letter back to its queue. The function that handles it writes the audit line, with the reason.
 pub(super) async fn redrive(State(console): State<Arc<Console>>, body: Bytes) -> Response {
     let queues = match open(&console).await {
         Ok(queues) => queues,

@@ -311,10 +311,11 @@ impl Message {
                 "ApproximateFirstReceiveTimestamp": millis(self.first_received),
             },
         });
-        if !self.attributes.is_null()
-            && let Some(members) = message.as_object_mut()
-        {
-            members.insert("MessageAttributes".to_owned(), self.attributes.clone());
+        if !self.attributes.is_null() {
+            message["MessageAttributes"] = self.attributes.clone();
+        }
+        if let Some(group) = &self.group {
+            message["Attributes"]["MessageGroupId"] = json!(group);
         }
         message
     }
@@ -391,7 +392,9 @@ mod tests {
         let mut order = Vec::new();
         for _ in 0..4 {
             let received = call(&queues, "ReceiveMessage", json!({ "QueueUrl": QUEUE })).await;
-            order.push(received["Messages"][0]["Body"].as_str().unwrap().to_owned());
+            let message = &received["Messages"][0];
+            assert_eq!(message["Attributes"]["MessageGroupId"], message["Body"]);
+            order.push(message["Body"].as_str().unwrap().to_owned());
         }
         assert_eq!(order, ["busy", "quiet", "busy", "busy"]);
     }
