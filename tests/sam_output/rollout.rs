@@ -132,8 +132,10 @@ fn requests_and_messages_reach_the_alias_alone() {
 
 #[test]
 fn canary_shifts_the_alias_and_watches_the_new_version() {
-    let Some(without) = stack(&[]) else { return };
-    let with = stack(&["CanaryDeployments=true"]).unwrap();
+    let qdrant = "QdrantUrl=https://qdrant.example.org";
+    let Some(without) = stack(&[qdrant]) else { return };
+    let with = stack(&["CanaryDeployments=true", qdrant]).unwrap();
+    assert_eq!(with.functions().len(), settings::FUNCTIONS.len() - 1, "all but the authorizer");
     assert!(!without.has("RolloutRole") && without.of_type("AWS::CodeDeploy::DeploymentGroup").is_empty());
     let groups = with.of_type("AWS::CodeDeploy::DeploymentGroup");
     assert_eq!(groups.len(), with.functions().len());
