@@ -139,6 +139,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "turn-finalizer",
             "knowledge-indexer",
             "authorizer",
+            "mcp-api",
             "mock-model",
             "openai-api",
             "openapi",

@@ -109,6 +109,14 @@ impl RpcError {
         Self { status: error.error_code.http_status(), ..error.into() }
     }
 
+    /// Creates the error of a request that didn't reach the server. Its id is unknown.
+    #[must_use]
+    pub fn of_gateway(error: Error) -> Self {
+        let status = error.error_code.http_status();
+        let code = if error.system_error() { INTERNAL_ERROR } else { INVALID_REQUEST };
+        Self { status, code, ..error.into() }
+    }
+
     /// Returns the error with the id of its request.
     #[must_use]
     pub fn with_id(self, id: &Value) -> Self {

@@ -50,6 +50,7 @@ pub fn document() -> OpenApi {
 fn http_method(method: Method) -> HttpMethod {
     match method {
         Method::Get => HttpMethod::Get,
+        Method::Head => HttpMethod::Head,
         Method::Put => HttpMethod::Put,
         Method::Post => HttpMethod::Post,
         Method::Delete => HttpMethod::Delete,

@@ -17,6 +17,8 @@ pub enum Dialect {
     Anthropic,
     /// AG-UI and CopilotKit's runtime: `{"error", "message"}`.
     AgUi,
+    /// The Model Context Protocol: an error of JSON-RPC.
+    Mcp,
 }
 
 impl Dialect {
@@ -29,6 +31,7 @@ impl Dialect {
         match is_under("/v1") {
             false => Self::Aptix,
             true if is_under("/v1/ag-ui") => Self::AgUi,
+            true if is_under("/v1/mcp") => Self::Mcp,
             true if is_under("/v1/messages") || headers.contains_key(ANTHROPIC_VERSION) => Self::Anthropic,
             true => Self::OpenAi,
         }
@@ -84,6 +87,8 @@ mod tests {
             ("/v1/messagesx", &plain, Dialect::OpenAi),
             ("/v1/ag-ui", &plain, Dialect::AgUi),
             ("/v1/ag-ui/info", &versioned, Dialect::AgUi),
+            ("/v1/mcp", &plain, Dialect::Mcp),
+            ("/v1/mcpx", &plain, Dialect::OpenAi),
         ] {
             assert_eq!(Dialect::of(path, headers), expected, "{path}");
         }

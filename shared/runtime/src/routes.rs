@@ -28,6 +28,7 @@ impl<S: Clone + Send + Sync + 'static> OperationRoutes<S> for Router<S> {
     {
         let methods = match operation.method {
             Method::Get => MethodFilter::GET,
+            Method::Head => MethodFilter::HEAD,
             Method::Put => MethodFilter::PUT,
             Method::Post => MethodFilter::POST,
             Method::Delete => MethodFilter::DELETE,

@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{error, request};
-use crate::support::{Answer, System};
+use crate::support::{Answer, Client, System};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 const ANTHROPIC: (&str, &str) = ("anthropic-version", "2023-06-01");
@@ -37,12 +37,45 @@ async fn gateway_answers_in_the_shape_of_the_client() {
     }
     let answer = nobody.raw(Method::POST, "/v1/messages", &[JSON], body.clone()).await;
     assert_eq!(anthropic(&answer), (401, "authentication_error".to_owned()));
+    for (client, body, status, code) in
+        [(&nobody, &body, 401, "Unauthenticated"), (&ada, &large, 413, "PayloadTooLarge")]
+    {
+        let answer = client.raw(Method::POST, "/v1/mcp", &[JSON], body.clone()).await;
+        let error = answer.json();
+        assert_eq!(
+            (answer.status, &error["jsonrpc"], error.get("id")),
+            (status, &json!("2.0"), None),
+            "{error}"
+        );
+        assert_eq!(
+            (&error["error"]["code"], &error["error"]["data"]["code"]),
+            (&json!(-32600), &json!(code))
+        );
+        assert!(error["error"]["message"].as_str().is_some_and(|text| !text.is_empty()), "{error}");
+    }
     let own = nobody.get("/api/ai/agent/sessions").await;
     assert_eq!(
         (own.status, own.error().as_str()),
         (401, "Unauthenticated"),
         "the Aptix API keeps its envelope"
     );
+}
+
+/// Some clients ask for the base URL before their first request.
+#[tokio::test]
+async fn base_path_and_known_paths_answer_probes() {
+    let system = System::start().await;
+    let (ada, nobody) = (system.client("acme", "ada"), system.anonymous());
+    let probe = async |client: &Client, method, path| client.raw(method, path, &[], Vec::new()).await;
+    assert_eq!(probe(&ada, Method::GET, "/v1").await.json()["models"], "/v1/models");
+    for path in ["/v1", "/v1/models", "/v1/models/default"] {
+        let answer = probe(&ada, Method::HEAD, path).await;
+        assert_eq!((answer.status, answer.text.as_str()), (200, ""), "{path}");
+        assert_eq!(probe(&nobody, Method::HEAD, path).await.status, 401, "{path}");
+        assert_eq!(probe(&nobody, Method::OPTIONS, path).await.status, 204, "{path}");
+    }
+    assert_eq!(probe(&ada, Method::HEAD, "/v1/nothing").await.status, 404);
+    assert_eq!(probe(&ada, Method::HEAD, "/v1/models/nothing").await.status, 404);
 }
 
 #[tokio::test]

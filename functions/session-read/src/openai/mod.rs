@@ -14,6 +14,7 @@ use axum::{
     response::Response,
     routing::{any, get},
 };
+use contracts::operations::OPENAI_BASE;
 use openai_api::{
     delivery::{self, refused, replay},
     error::ApiError,
@@ -45,6 +46,7 @@ const DEFAULT_ITEMS: u64 = 20;
 /// Returns the routes.
 pub(crate) fn routes() -> Router<App> {
     Router::new()
+        .route(OPENAI_BASE, get(base))
         .route("/v1/responses/{id}", get(response))
         .route("/v1/responses/{id}/input_items", get(items))
         .route("/v1/conversations/{id}", get(conversation_object))
@@ -57,6 +59,11 @@ pub(crate) fn routes() -> Router<App> {
         .route("/v1/models/{*model}", get(model_list::model))
         .route("/v1/{*path}", any(unknown))
         .layer(middleware::from_fn(translate_errors))
+}
+
+/// Says that the API is there. Some clients ask before their first request.
+async fn base(AuthenticatedCaller(_): AuthenticatedCaller) -> Response {
+    json(200, &json!({"object": "api", "models": "/v1/models"}))
 }
 
 async fn unknown(request: Request) -> ApiError {

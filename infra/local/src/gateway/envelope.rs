@@ -6,6 +6,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use contracts::request::limits::TOO_LARGE_FOR_GATEWAY;
 use contracts::{Error, ErrorCode, InvokeResult};
+use mcp_api::error::RpcError;
 use openai_api::error::ApiError;
 use runtime::dialect::{Dialect, anthropic_error};
 use serde_json::json;
@@ -96,6 +97,7 @@ pub(crate) fn refusal_response(refusal: Refusal, dialect: Dialect, request_id: &
             let Error { error_code, message, .. } = refusal.error();
             json!({"error": error_code.as_str(), "message": message}).to_string().into_bytes()
         }
+        Dialect::Mcp => RpcError::of_gateway(refusal.error()).body().to_string().into_bytes(),
         Dialect::Anthropic => {
             anthropic_error(error.status, &error.message, Some(request_id)).to_string().into_bytes()
         }

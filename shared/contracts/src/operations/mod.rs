@@ -43,6 +43,9 @@ pub const PAYLOADS: &str = "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/pa
 /// The paths of the OpenAI-compatible API, as API Gateway routes them.
 pub const OPENAI: &str = "/v1/{proxy+}";
 
+/// The base path of the OpenAI-compatible API. Clients send `HEAD` or `GET` to it to see if the server is there.
+pub const OPENAI_BASE: &str = "/v1";
+
 /// The tags of operations, and their descriptions.
 pub const TAGS: &[(&str, &str)] = &[
     ("Turns", "Run, continue and cancel turns, and give feedback on them."),
@@ -102,9 +105,12 @@ impl Route {
 
 /// Routes that stand for many operations: the payloads of a turn, and the OpenAI-compatible API, whose document is
 /// OpenAI's. One row of each costs the gateway less than one per path, and both have one limit.
-const GREEDY: [Route; 4] = [
+const GREEDY: [Route; 7] = [
     Route { id: "readPayload", method: Method::Get, path: PAYLOADS },
     Route { id: "readOpenAi", method: Method::Get, path: OPENAI },
+    Route { id: "probeOpenAi", method: Method::Head, path: OPENAI },
+    Route { id: "readOpenAiBase", method: Method::Get, path: OPENAI_BASE },
+    Route { id: "probeOpenAiBase", method: Method::Head, path: OPENAI_BASE },
     Route { id: "createOpenAi", method: Method::Post, path: OPENAI },
     Route { id: "deleteOpenAi", method: Method::Delete, path: OPENAI },
 ];

@@ -69,6 +69,8 @@ impl Operation {
 pub enum Method {
     /// Reads.
     Get,
+    /// Reads the headers alone.
+    Head,
     /// Creates or replaces.
     Put,
     /// Does anything else.
@@ -85,6 +87,7 @@ impl Method {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Get => "GET",
+            Self::Head => "HEAD",
             Self::Put => "PUT",
             Self::Post => "POST",
             Self::Delete => "DELETE",
@@ -110,7 +113,7 @@ impl Function {
     #[must_use]
     pub fn serving(method: Method, path: &str) -> Self {
         match method {
-            Method::Get => Self::SessionRead,
+            Method::Get | Method::Head => Self::SessionRead,
             _ if path == super::SUBMIT_TOOL_RESULTS.path => Self::ToolContinuation,
             Method::Put | Method::Post | Method::Delete | Method::Patch => Self::Execute,
         }
