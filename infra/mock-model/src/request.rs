@@ -97,6 +97,13 @@ impl ModelRequest {
         tool.is_some() && tools.into_iter().any(|it| it.get("type").and_then(Value::as_str) == tool)
     }
 
+    /// True if the request offers a freeform tool of this name.
+    pub fn has_freeform_tool(&self, name: &str) -> bool {
+        let tools = self.body.get("tools").and_then(Value::as_array).into_iter().flatten();
+        let is = |tool: &Value, member: &str, value: &str| tool.get(member).is_some_and(|it| it == value);
+        tools.into_iter().any(|tool| is(tool, "type", "custom") && is(tool, "name", name))
+    }
+
     /// True if a stream has usage. The Chat Completions API sends it only if asked for.
     pub fn asks_for_usage(&self) -> bool {
         let options = self.body.get("stream_options");
@@ -138,11 +145,19 @@ fn check_calls(items: &[Value], previous: Option<Issued>) -> Result<(), Refusal>
     for item in items {
         let Some(id) = item.get("call_id").and_then(Value::as_str) else { continue };
         match item.get("type").and_then(Value::as_str) {
-            Some("function_call") if open.iter().any(|call| call == id) => {
+            Some("function_call" | "custom_tool_call") if open.iter().any(|call| call == id) => {
                 return refuse(format!("Duplicate function call with call_id {id}."));
             }
-            Some("function_call") => open.push(id.to_owned()),
-            Some("function_call_output") => match open.iter().position(|call| call == id) {
+            Some("function_call" | "custom_tool_call") => open.push(id.to_owned()),
+            Some(kind @ ("function_call_output" | "custom_tool_call_output"))
+                if items.iter().any(|call| is_other_kind(call, id, kind)) =>
+            {
+                return refuse(format!("The output with call_id {id} is of another type than its call."));
+            }
+            Some("function_call_output" | "custom_tool_call_output") => match open
+                .iter()
+                .position(|call| call == id)
+            {
                 Some(at) => drop(open.remove(at)),
                 None => {
                     return refuse(format!("No tool call found for function call output with call_id {id}."));
@@ -155,6 +170,13 @@ fn check_calls(items: &[Value], previous: Option<Issued>) -> Result<(), Refusal>
         Some(call) => refuse(format!("No tool output found for function call {call}.")),
         None => Ok(()),
     }
+}
+
+/// True if an item is the call with this id, but of another kind than its output.
+fn is_other_kind(item: &Value, id: &str, output: &str) -> bool {
+    let is_call = item.get("call_id").is_some_and(|it| it == id);
+    let kind = item.get("type").and_then(Value::as_str).unwrap_or_default();
+    is_call && !kind.ends_with("_output") && output.strip_suffix("_output") != Some(kind)
 }
 
 /// Item types of hosted tools, and the tool that produces each.
@@ -177,7 +199,9 @@ fn check_reasoning(items: &[Value]) -> Result<(), Refusal> {
         }
         let led_to = |next: &Value| {
             is(next, "role", "assistant")
-                || ["function_call", "reasoning"].iter().any(|kind| is(next, "type", kind))
+                || ["function_call", "custom_tool_call", "reasoning"]
+                    .iter()
+                    .any(|kind| is(next, "type", kind))
                 || HOSTED.iter().any(|(item, _)| is(next, "type", item))
         };
         if !items.get(place + 1).is_some_and(led_to) {
@@ -189,10 +213,16 @@ fn check_reasoning(items: &[Value]) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// True if an item is the output of a call.
+fn is_output(item: &Value) -> bool {
+    let kind = item.get("type").and_then(Value::as_str);
+    matches!(kind, Some("function_call_output" | "custom_tool_call_output"))
+}
+
 fn outputs(items: &[Value]) -> Vec<String> {
     items
         .iter()
-        .filter(|item| item.get("type").and_then(Value::as_str) == Some("function_call_output"))
+        .filter(|item| is_output(item))
         .filter_map(|item| item.get("output"))
         .map(|output| match output {
             Value::String(text) => text.clone(),
@@ -208,7 +238,7 @@ fn of_turn(items: &[Value]) -> (Option<&Value>, &[Value]) {
     let messages = items.iter().enumerate().rev().filter(|(_, item)| is(item, "role", "user"));
     let mut own = messages.clone().filter(|(place, _)| {
         let before = place.checked_sub(1).and_then(|before| items.get(before));
-        !before.is_some_and(|before| is(before, "type", "function_call_output"))
+        !before.is_some_and(is_output)
     });
     match (own.next(), messages.clone().next()) {
         (Some((place, message)), _) => (Some(message), items.get(place..).unwrap_or_default()),

@@ -8,6 +8,7 @@ use reqwest::{
     header::{HeaderMap, HeaderName},
     redirect,
 };
+use serde::Deserialize;
 
 use crate::key::{ApiKey, KeyLocation};
 use crate::retry::Policy;
@@ -26,6 +27,8 @@ pub struct Config {
     pub headers: HeaderMap,
     /// Set to send hashes that identify the session and the user.
     pub send_identifiers: bool,
+    /// The types of tools besides functions that clients may bring. `None`: the default of the host.
+    pub tool_types: Option<Vec<ToolType>>,
     /// Set to describe failures with the provider's message, on a developer's machine.
     pub shows_messages: bool,
     /// The timeouts.
@@ -57,6 +60,24 @@ impl Config {
     /// [`ConfigError::BaseUrl`] if the base URL is invalid.
     pub fn provider_host(&self) -> Result<String, ConfigError> {
         self.endpoint_url("responses")?.host_str().map(str::to_owned).ok_or(ConfigError::BaseUrl)
+    }
+
+    /// True if the provider has freeform tools. By default OpenAI's own hosts and Azure's have them.
+    #[must_use]
+    pub fn has_freeform_tools(&self) -> bool {
+        self.wire == Wire::Responses
+            && self.tool_types.as_ref().map_or_else(
+                || self.provider_host().is_ok_and(|host| is_openai(&host)),
+                |tools| tools.contains(&ToolType::Custom),
+            )
+    }
+
+    /// True if the provider searches the web for clients that bring the tool. Searches cost money and send words of the
+    /// chat to others, so an operator declares it.
+    #[must_use]
+    pub fn searches_web(&self) -> bool {
+        let declared = self.tool_types.as_deref().unwrap_or_default();
+        self.wire == Wire::Responses && declared.contains(&ToolType::WebSearch)
     }
 
     /// Returns the URL of an API operation: a path without a leading slash, percent-encoded.
@@ -96,6 +117,23 @@ impl Config {
     }
 }
 
+/// True if a host is OpenAI's own or Azure's.
+fn is_openai(host: &str) -> bool {
+    host == "api.openai.com"
+        || host.ends_with(".openai.azure.com")
+        || host.ends_with(".services.ai.azure.com")
+}
+
+/// A type of tools besides functions that clients may bring to a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolType {
+    /// A freeform tool, which the client runs.
+    Custom,
+    /// A web search, which the provider runs.
+    WebSearch,
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -104,6 +142,7 @@ impl Default for Config {
             key_location: KeyLocation::default(),
             headers: HeaderMap::new(),
             send_identifiers: true,
+            tool_types: None,
             shows_messages: false,
             timeouts: Timeouts::default(),
             retry: Policy::default(),
@@ -178,6 +217,29 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(url(base), expected.map(str::to_owned), "{base}");
+        }
+    }
+
+    #[test]
+    fn tool_types_are_those_of_the_host_or_the_declaration() {
+        let config = |base: &str, wire, tool_types: Option<&[ToolType]>| {
+            let tool_types = tool_types.map(<[ToolType]>::to_vec);
+            let config = Config { base_url: base.to_owned(), wire, tool_types, ..Config::default() };
+            (config.has_freeform_tools(), config.searches_web())
+        };
+        let (openai, azure) = ("https://api.openai.com/v1", "https://x.openai.azure.com/openai/v1");
+        let both: &[ToolType] = &[ToolType::Custom, ToolType::WebSearch];
+        for (base, wire, declared, expected) in [
+            (openai, Wire::Responses, None, (true, false)),
+            (azure, Wire::Responses, None, (true, false)),
+            (openai, Wire::ChatCompletions, None, (false, false)),
+            (openai, Wire::Responses, Some(&[][..]), (false, false)),
+            ("https://api.openai.com.evil.example/v1", Wire::Responses, None, (false, false)),
+            ("http://127.0.0.1:8000/v1", Wire::Responses, None, (false, false)),
+            ("http://127.0.0.1:8000/v1", Wire::Responses, Some(both), (true, true)),
+            ("http://127.0.0.1:8000/v1", Wire::AnthropicMessages, Some(both), (false, false)),
+        ] {
+            assert_eq!(config(base, wire, declared), expected, "{base} {wire:?} {declared:?}");
         }
     }
 

@@ -56,5 +56,6 @@ mod yield_interval;
 
 pub use agent::model::{Error, Observer, Wire};
 pub use client::{Client, Config};
+pub use config::ToolType;
 pub use key::ApiKey;
 pub use providers::Providers;

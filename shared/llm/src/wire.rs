@@ -88,7 +88,11 @@ pub(crate) fn body(config: &Config, request: &Request, refused: &[Hint]) -> Resu
     let omitted = omitted.chain(removed.iter().filter_map(|hint| hint.setting())).collect();
     let bytes = match wire {
         Wire::Responses => {
-            let mut body = responses::builder::build(request);
+            let tool_types = responses::builder::ToolTypes {
+                has_freeform: config.has_freeform_tools(),
+                searches_web: config.searches_web(),
+            };
+            let mut body = responses::builder::build(request, tool_types);
             if !send_identifiers {
                 (body.prompt_cache_key, body.safety_identifier) = (None, None);
             }

@@ -4,13 +4,13 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use contracts::{
     UserTurn,
     request::Contents,
-    response::{ToolOutcome, ToolResult},
+    response::{ToolCall, ToolOutcome, ToolResult},
 };
 use serde_json::{Value, json};
 
 use turns::flow::TurnSnapshot;
 
-use crate::id::ResponseId;
+use crate::{id::ResponseId, request::CalledTool};
 
 /// The largest page, unless a single item is larger. Lambda's responses are limited to 6 MiB.
 const MAX_PAGE_BYTES: usize = 4 << 20;
@@ -38,9 +38,8 @@ pub fn of_request(id: &ResponseId, request: &UserTurn) -> Vec<Value> {
     })]
 }
 
-/// Returns the items of a response that continues with the results of calls.
-#[must_use]
-pub fn of_results(id: &ResponseId, results: &[ToolResult]) -> Vec<Value> {
+/// Returns the items of a response that continues with the results of these calls.
+fn of_results(id: &ResponseId, results: &[ToolResult], types: &[String]) -> Vec<Value> {
     // They answer the calls of the response before, in order.
     let before = ResponseId { round: id.round.saturating_sub(1), ..id.clone() };
     let item = |(n, result): (usize, &ToolResult)| {
@@ -52,8 +51,8 @@ pub fn of_results(id: &ResponseId, results: &[ToolResult]) -> Vec<Value> {
             ToolOutcome::ErrorMessage(message) => message.clone(),
         };
         json!({
-            "id": id.input(n), "type": "function_call_output", "status": "completed",
-            "call_id": before.call(n), "output": output,
+            "id": id.input(n), "type": types.get(n).map_or("function_call_output", String::as_str),
+            "status": "completed", "call_id": before.call(n), "output": output,
         })
     };
     results.iter().enumerate().map(item).collect()
@@ -65,8 +64,12 @@ pub fn of_snapshot(id: &ResponseId, snapshot: &TurnSnapshot) -> Vec<Value> {
     match id.round.checked_sub(1) {
         None => of_request(id, &snapshot.request),
         Some(before) => {
-            let results = snapshot.suspension(before).map(|suspension| suspension.results.as_slice());
-            of_results(id, results.unwrap_or_default())
+            let Some(suspension) = snapshot.suspension(before) else { return Vec::new() };
+            let tools = snapshot.request.options.as_ref().and_then(|options| options.repeated.get("tools"));
+            let output =
+                |call: &ToolCall| format!("{}_output", CalledTool::find(tools, &call.name).call_type());
+            let types: Vec<String> = suspension.calls.iter().map(output).collect();
+            of_results(id, &suspension.results, &types)
         }
     }
 }
@@ -151,7 +154,7 @@ mod tests {
             execution_ms: 0,
             outcome: ToolOutcome::ResultJson(json.to_owned()),
         };
-        let items = of_results(&id, &[result("a", "\"sunny\""), result("b", "{\"x\":1}")]);
+        let items = of_results(&id, &[result("a", "\"sunny\""), result("b", "{\"x\":1}")], &[]);
         assert_eq!((&items[0]["output"], &items[1]["output"]), (&json!("sunny"), &json!("{\"x\":1}")));
         assert_eq!(items[1]["call_id"], first.call(1));
         let page = |after: Option<&str>| {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::error::ApiError;
 use crate::id::ResponseId;
 use crate::json_object::set;
+use crate::request::CalledTool;
 
 /// The phase of a message that is the answer.
 pub(crate) const FINAL_ANSWER: &str = "final_answer";
@@ -57,7 +58,10 @@ impl Frame {
             Outcome::Calls { text, calls } => {
                 let mut output = self.messages(text, "completed", Some(COMMENTARY));
                 let calls = calls.iter().enumerate();
-                output.extend(calls.map(|(n, call)| self.call(n, call, "completed", &call.arguments_json)));
+                output.extend(calls.map(|(n, call)| {
+                    let tool = self.called_tool(call);
+                    self.call(n, tool, "completed", &tool.content(&call.arguments_json))
+                }));
                 // The usage of a turn counts in its last response.
                 self.object(status, output, Some(Usage::default()))
             }
@@ -107,17 +111,18 @@ impl Frame {
         json!({"id": self.id.reasoning(index), "type": "reasoning", "summary": parts})
     }
 
-    /// Returns a call of a function. The call shares the id of its item, so that a client which sends back the call
+    /// Returns the tool of the request that a model called.
+    pub(crate) fn called_tool<'a>(&'a self, call: &'a ToolCall) -> CalledTool<'a> {
+        CalledTool::find(self.repeated.get("tools"), &call.name)
+    }
+
+    /// Returns a call of a tool. The call shares the id of its item, so that a client which sends back the call
     /// alone names the response.
-    pub(crate) fn call(&self, position: usize, call: &ToolCall, status: &str, arguments: &str) -> Value {
-        json!({
-            "id": self.id.call(position),
-            "type": "function_call",
-            "status": status,
-            "call_id": self.id.call(position),
-            "name": call.name,
-            "arguments": arguments,
-        })
+    pub(crate) fn call(&self, position: usize, tool: CalledTool<'_>, status: &str, content: &str) -> Value {
+        let id = self.id.call(position);
+        let mut item = json!({"id": id, "type": tool.call_type(), "status": status, "call_id": id});
+        tool.write(&mut item, content);
+        item
     }
 
     fn object(&self, status: Status, output: Vec<Value>, tokens: Option<Usage>) -> Value {

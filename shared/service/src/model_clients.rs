@@ -15,6 +15,7 @@ pub(crate) type ModelClients = llm::Providers<CachedKey>;
 pub(crate) fn connect(resolved: ResolvedProviders) -> Result<(Providers, ModelClients), ConfigError> {
     let ResolvedProviders { providers, default } = resolved;
     let (mut ids, mut wires, mut clients) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let searches_web = providers.values().any(|(config, _)| config.searches_web());
     for (name, (config, key)) in providers {
         let host = config.provider_host()?;
         let id = provider_id(Some(name.as_str()).filter(|name| !name.is_empty()), &host);
@@ -22,6 +23,7 @@ pub(crate) fn connect(resolved: ResolvedProviders) -> Result<(Providers, ModelCl
         ids.insert(name.clone(), id);
         clients.insert(name, llm::Client::new(config, key)?);
     }
-    let ids = Providers { default: ids.get(&default).cloned().unwrap_or_default(), named: ids, wires };
+    let default_id = ids.get(&default).cloned().unwrap_or_default();
+    let ids = Providers { default: default_id, named: ids, wires, searches_web };
     Ok((ids, llm::Providers { clients, default }))
 }

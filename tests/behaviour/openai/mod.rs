@@ -1,6 +1,7 @@
 //! The OpenAI-compatible API under `/v1`.
 
 mod chat;
+mod client_tools;
 mod continued;
 mod conversations;
 mod derived_ids;

@@ -8,7 +8,7 @@ use axum::{
 };
 use histories::start_chat;
 use openai_api::{
-    chat::{ChatRequest, Completion},
+    chat::ChatRequest,
     delivery::{Form, deliver},
     error::ApiError,
     rate_limits::with_rate_limits,
@@ -40,8 +40,7 @@ pub(super) async fn complete(
 async fn run(context: Context, request: &ChatRequest) -> Result<Response, ApiError> {
     context.admit(&request.ignored).await?;
     let started = start_chat(&context, &request.chat).await?;
-    let completion =
-        Completion { response: started.id.into(), created: context.created(), model: request.model.clone() };
+    let completion = request.completion(started.id.into(), context.created());
     let form = Form::Chat { completion, include_usage: request.include_usage };
     deliver(started.start, form, request.chat.is_streamed, context.app.keep_alive).await
 }

@@ -66,7 +66,8 @@ impl Context {
 
     /// Parses the body of a request. A `model` without a slash is an agent of the org, unless a model has its name.
     pub(super) async fn body(&self, bytes: &[u8]) -> Result<Body, ApiError> {
-        let body = Body::parse(bytes)?;
+        let searches_web = self.app.adapters.config.providers.searches_web;
+        let body = Body::parse(bytes)?.with_web_search(searches_web);
         let Some(name) = body.ambiguous_model() else { return Ok(body) };
         let is_agent = self.is_agent(name).await.map_err(|error| refused(&error.into()))?;
         Ok(if is_agent { body.with_agent() } else { body })

@@ -79,7 +79,7 @@ impl Writer<'_> {
             Step::Think(summary) => self.reasoning(asked, summary),
             Step::Hosted { kind, members } => self.hosted(kind, members),
             Step::Cite(annotation) => self.cite(annotation),
-            Step::Call { name, arguments } => self.call(name, &arguments.to_string()),
+            Step::Call { name, arguments } => self.call(asked, name, arguments),
             Step::Pace(pace) => self.pace = *pace,
             Step::Chunk(characters) => self.chunk = Some(*characters),
             Step::Hang(pause) => self.events.pause(*pause),
@@ -142,36 +142,48 @@ impl Writer<'_> {
         self.open = Some(open);
     }
 
-    fn call(&mut self, name: &str, arguments: &str) {
+    /// Writes a call of a function, or of a freeform tool with the argument `input`.
+    fn call(&mut self, asked: &ModelRequest, name: &str, arguments: &Value) {
         self.close(false);
         let index = self.output.len();
-        let id = self.issued.item("fc", index);
+        let is_freeform = asked.has_freeform_tool(name);
+        let (kind, member, events) = match is_freeform {
+            true => ("custom_tool_call", "input", "response.custom_tool_call_input"),
+            false => ("function_call", "arguments", "response.function_call_arguments"),
+        };
+        let content = match is_freeform {
+            true => arguments.get("input").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            false => arguments.to_string(),
+        };
+        let id = self.issued.item(if is_freeform { "ctc" } else { "fc" }, index);
         let call_id = self.issued.call(self.calls);
         self.calls = self.calls.saturating_add(1);
-        let item = |status: &str, arguments: &str| {
-            json!({
-                "type": "function_call", "id": id, "call_id": call_id, "name": name,
-                "arguments": arguments, "status": status,
-            })
+        let item = |status: &str, content: &str| {
+            let mut item =
+                json!({"type": kind, "id": id, "call_id": call_id, "name": name, "status": status});
+            if let Value::Object(members) = &mut item {
+                members.insert(member.to_owned(), json!(content));
+            }
+            item
         };
         self.item("response.output_item.added", item("in_progress", ""));
-        for delta in deltas(arguments, Some(self.chunk.unwrap_or(8))) {
+        for delta in deltas(&content, Some(self.chunk.unwrap_or(8))) {
             self.events.pause(self.pace);
             self.events.push(
-                "response.function_call_arguments.delta",
+                &format!("{events}.delta"),
                 [("item_id", json!(id)), ("output_index", json!(index)), ("delta", json!(delta))],
             );
         }
-        self.events.push(
-            "response.function_call_arguments.done",
-            [
-                ("item_id", json!(id)),
-                ("output_index", json!(index)),
-                ("name", json!(name)),
-                ("arguments", json!(arguments)),
-            ],
-        );
-        let item = item("completed", arguments);
+        let place = [("item_id", json!(id)), ("output_index", json!(index)), (member, json!(content))];
+        let [item_id, output_index, whole] = place.clone();
+        match is_freeform {
+            true => self.events.push(&format!("{events}.done"), place),
+            false => {
+                let named = [item_id, output_index, whole, ("name", json!(name))];
+                self.events.push(&format!("{events}.done"), named);
+            }
+        }
+        let item = item("completed", &content);
         self.item("response.output_item.done", item.clone());
         self.output.push(item);
     }

@@ -16,7 +16,7 @@ pub(super) fn check(body: &Map<String, Value>) -> Result<(), Refusal> {
     }
     let mut names = Vec::new();
     for (index, tool) in tools.iter().enumerate() {
-        let Some(tool) = tool.as_object().filter(|tool| is_function(tool)) else {
+        let Some(tool) = tool.as_object().filter(|tool| is_of_caller(tool)) else {
             continue;
         };
         let at = format!("tools[{index}]");
@@ -42,7 +42,7 @@ pub(super) fn check(body: &Map<String, Value>) -> Result<(), Refusal> {
         let message = "Tool choice is only allowed when 'tools' are specified.";
         return Err(Refusal::invalid("invalid_value", "tool_choice", message));
     }
-    let forced = given(body, "tool_choice").and_then(Value::as_object).filter(|choice| is_function(choice));
+    let forced = given(body, "tool_choice").and_then(Value::as_object).filter(|choice| is_of_caller(choice));
     let forced = forced.and_then(|choice| choice.get("name")?.as_str());
     if forced.is_some_and(|forced| !names.contains(&forced)) {
         let message = "Tool choice 'function' not found in 'tools' parameter.";
@@ -51,8 +51,9 @@ pub(super) fn check(body: &Map<String, Value>) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn is_function(object: &Map<String, Value>) -> bool {
-    object.get("type").and_then(Value::as_str) == Some("function")
+/// True if the caller runs the tool: a function, or a freeform tool.
+fn is_of_caller(object: &Map<String, Value>) -> bool {
+    matches!(object.get("type").and_then(Value::as_str), Some("function" | "custom"))
 }
 
 /// Arguments are an object that says what is in it, of one kind. A strict schema lists every property as

@@ -202,6 +202,7 @@ fn tool(value: &Value, path: &str) -> Result<FunctionTool, ApiError> {
         parameters: with_type(parameters),
         strict: false,
         name,
+        format: None,
     })
 }
 

@@ -10,7 +10,7 @@ use crate::{
     attempt::{HistorySpec, InputSpec, PromptSpec, ToolSpec, TurnSpec},
     context::{Defaults, ResolvedContext, Rules, ToolsOnContinuation},
     mode::Catalog,
-    model::{providers::Providers, route::Route},
+    model::{model_settings::ModelSettings, providers::Providers, route::Route},
     retrieval::{DefaultSources, EmbeddingModel, Hint, MAX_CHUNKS, Sources, key},
     tool::{self, Definition, ExecutedBy, Registry, ToolSelection},
 };
@@ -119,7 +119,8 @@ impl AgentConfig {
         // If a mode and a context declare the same tool, the context's declaration applies.
         let declared = |tool: &&Definition| of_context.iter().any(|other| other.name == tool.name);
         let mode_client_tools = catalog.client_tools(mode).iter().filter(|tool| !declared(tool));
-        let hosted = effective.settings.hosted_tools.len();
+        let ModelSettings { hosted_tools, web_search, .. } = &effective.settings;
+        let hosted = hosted_tools.len().saturating_add(usize::from(web_search.is_some()));
         let mut selection =
             tool::select_tools(&self.tools, of_context.iter().chain(mode_client_tools), of_mode, hosted);
         let remote = tool::add_remote_tools(&self.tools, &mut selection, &effective.remote_tools, hosted);

@@ -198,6 +198,7 @@ impl ResolvedContext {
         let tools = settings.policy.tools.as_ref();
         self.fallbacks.retain(|route| check_route(settings, providers, route).is_ok());
         self.settings.hosted_tools.retain(|tool| allows_tool(tools, tool.type_name()));
+        self.settings.web_search.take_if(|_| !allows_tool(tools, "web_search"));
         self.client_tools
             .retain(|tool| tool.executed_by == ExecutedBy::Client || allows_tool(tools, &tool.name));
         self.remote_tools.retain(|tool| allows_remote(tools, &tool.connection, tool.tool_name()));

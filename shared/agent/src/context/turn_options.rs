@@ -11,7 +11,10 @@ use super::{
 use crate::{
     fault::{FaultCollector, Faults},
     members::{INVALID_NAME, is_valid_name},
-    model::model_settings::{ModelSettings, TextFormat},
+    model::{
+        freeform::FreeformTools,
+        model_settings::{ModelSettings, TextFormat},
+    },
     tool::{self, Definition, ExecutedBy},
 };
 
@@ -23,6 +26,8 @@ const MAX_DESCRIPTION_BYTES: usize = 64 * 1024;
 /// The most texts before which a reply ends, and their size, as at OpenAI and Anthropic.
 const MAX_STOPS: usize = 4;
 const MAX_STOP_BYTES: usize = 256;
+/// The size of the format of a freeform tool's input: a grammar.
+const MAX_FORMAT_BYTES: usize = 32 * 1024;
 /// `MaxOutputTokens` of options. A client may ask for a single token to test a connection.
 const MIN_OUTPUT_TOKENS: u32 = 1;
 
@@ -42,6 +47,9 @@ pub fn check_options(options: &TurnOptions) -> Result<(), Faults> {
         for fault in tool::check(&definition(function)) {
             faults.add(format!("tools[{n}]"), fault);
         }
+        let format = function.format.as_ref().map_or(0, |format| format.to_string().len());
+        let rule = format_args!("must have at most {MAX_FORMAT_BYTES} bytes");
+        faults.require(format <= MAX_FORMAT_BYTES, format!("tools[{n}].format"), rule);
         let is_first = tools.iter().take(n).all(|other| other.name != function.name);
         faults.require(is_first, format!("tools[{n}].name"), "is the name of another tool");
     }
@@ -110,7 +118,7 @@ impl ResolvedContext {
 }
 
 fn definition(function: &FunctionTool) -> Definition {
-    let FunctionTool { name, description, parameters, strict } = function.clone();
+    let FunctionTool { name, description, parameters, strict, format: _ } = function.clone();
     Definition { name, description, parameters, usage: None, executed_by: ExecutedBy::Client, strict }
 }
 
@@ -138,10 +146,17 @@ fn model_settings(own: ModelSettings, options: &TurnOptions) -> ModelSettings {
         service_tier: parse(options.service_tier.as_deref()).or(own.service_tier),
         parallel_tool_calls: options.parallel_tool_calls.or(own.parallel_tool_calls),
         hosted_tools: own.hosted_tools,
+        web_search: options.web_search.clone(),
+        freeform_tools: freeform_tools(options),
         guardrail: own.guardrail,
         // The clients that send options parse the answer as it is.
         unfenced_json: true,
     }
+}
+
+/// Returns the formats of the tools whose input is a text.
+fn freeform_tools(options: &TurnOptions) -> FreeformTools {
+    options.tools.iter().filter_map(|tool| Some((tool.name.clone(), tool.format.clone()?))).collect()
 }
 
 /// Parses a word of the provider.

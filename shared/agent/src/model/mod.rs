@@ -6,6 +6,7 @@
 mod call_meter;
 mod error;
 pub mod fallback_reason;
+pub mod freeform;
 pub mod hosted_tools;
 mod identifiers;
 mod input_tokens;

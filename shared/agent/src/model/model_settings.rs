@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     members::{Fits, MAX_TOOL_DESCRIPTION_CHARS, PROVIDER_NAME, table, text, words},
-    model::hosted_tools::HostedTool,
+    model::{freeform::FreeformTools, hosted_tools::HostedTool},
     output_filter::AnswerFormat,
 };
 
@@ -43,6 +43,12 @@ pub struct ModelSettings {
     /// The tools that the provider runs itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosted_tools: Vec<HostedTool>,
+    /// The caller's web search tool, for providers that run it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub web_search: Option<Value>,
+    /// The tools whose input is a text, for providers that have such tools.
+    #[serde(skip_serializing_if = "FreeformTools::is_empty")]
+    pub freeform_tools: FreeformTools,
     /// The provider's guardrail that checks input and output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guardrail: Option<Guardrail>,

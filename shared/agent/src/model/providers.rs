@@ -27,13 +27,15 @@ pub struct Providers {
     pub named: BTreeMap<String, String>,
     /// Wires by id. A provider that is missing here has the default wire.
     pub wires: BTreeMap<String, Wire>,
+    /// True if a provider searches the web for clients that bring the tool.
+    pub searches_web: bool,
 }
 
 impl Providers {
     /// Creates the configuration of a deployment with one provider.
     #[must_use]
     pub fn single(id: &str) -> Self {
-        Self { default: id.to_owned(), named: BTreeMap::new(), wires: BTreeMap::new() }
+        Self { default: id.to_owned(), named: BTreeMap::new(), wires: BTreeMap::new(), searches_web: false }
     }
 
     /// Returns the id of a provider in records. For a name that the deployment doesn't have, the id has no host.

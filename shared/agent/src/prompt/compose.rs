@@ -46,16 +46,17 @@ pub fn compose(
         }
         None => full_conversation(turn, spec, state, conversation, catalog),
     };
-    let (tools, hosted_tools) = match chain {
-        // A provider that has the conversation doesn't have the tools that were found since.
-        Chain::Continues { .. } if !spec.tools.on_continuation && state.found_tools.is_empty() => {
-            (Vec::new(), Vec::new())
-        }
-        Chain::Continues { .. } | Chain::Initial { .. } => {
+    // A provider that has the conversation doesn't have the tools that were found since.
+    let sends_tools = matches!(chain, Chain::Initial { .. })
+        || spec.tools.on_continuation
+        || !state.found_tools.is_empty();
+    let (tools, hosted_tools) = match sends_tools {
+        true => {
             let ToolSpec { definitions, remote, choice, .. } = &spec.tools;
             let offered = tool::deferred::offered(definitions, remote, &state.found_tools, choice.as_ref());
             (tool::to_model_tools(&offered), spec.settings.hosted_tools.clone())
         }
+        false => (Vec::new(), Vec::new()),
     };
     // Without tools there is no choice, and a tool forced again after its results would be called forever.
     let may_force = state.rounds.count == 0 && !tools.is_empty();
@@ -64,6 +65,7 @@ pub fn compose(
         model: spec.route.model.clone(),
         settings: ModelSettings {
             hosted_tools,
+            web_search: spec.settings.web_search.clone().filter(|_| sends_tools),
             requires_tool: spec.settings.requires_tool && may_force,
             ..spec.settings.clone()
         },

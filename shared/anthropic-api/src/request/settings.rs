@@ -155,6 +155,7 @@ fn tool(value: &Value, path: &str) -> Result<FunctionTool, ApiError> {
         parameters: tool.required("input_schema")?.clone(),
         strict: tool.flag("strict")?.unwrap_or_default(),
         name,
+        format: None,
     })
 }
 

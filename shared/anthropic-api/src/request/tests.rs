@@ -185,7 +185,7 @@ fn tools_and_their_choice_are_read() {
     let options = &request.chat.options;
     let parameters = json!({"type": "object", "properties": {}});
     let (name, description) = ("look".to_owned(), "Looks.".to_owned());
-    assert_eq!(options.tools[0], FunctionTool { name, description, parameters, strict: false });
+    assert_eq!(options.tools[0], FunctionTool { name, description, parameters, strict: false, format: None });
     assert_eq!((options.tool_choice.as_deref(), options.parallel_tool_calls), (Some("see"), Some(false)));
     let none = read(json!({"tools": [tool("look")], "tool_choice": {"type": "none"}}));
     assert!(none.chat.options.tools.is_empty());

@@ -22,6 +22,9 @@ pub struct TurnOptions {
     /// The tools that the caller runs, besides those of the contexts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<FunctionTool>,
+    /// The caller's own web search tool, as the provider's API has it. The provider runs it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub web_search: Option<Value>,
     /// The tool that the first model call must call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<String>,
@@ -84,6 +87,9 @@ pub struct FunctionTool {
     pub parameters: Value,
     /// True if the provider must hold the model to the schema.
     pub strict: bool,
+    /// The format of its input, for a freeform tool: its one argument is a text that the model writes without JSON.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub format: Option<Value>,
 }
 
 /// The JSON that an answer must be.

@@ -1,6 +1,6 @@
 //! The items of a response's output.
 
-use agent::model::MessagePhase;
+use agent::model::{MessagePhase, freeform};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
@@ -98,6 +98,15 @@ impl Item {
                     Some(Value::Null) | None => "{}".to_owned(),
                     Some(arguments) => arguments.to_string(),
                 },
+            }),
+            // Its arguments are those of a function with the same input.
+            Some("custom_tool_call") => Self::FunctionCall(ReceivedCall {
+                call_id: text(members, "call_id"),
+                id: text(members, "id"),
+                name: text(members, "name").unwrap_or_default(),
+                arguments: freeform::arguments(
+                    members.get("input").and_then(Value::as_str).unwrap_or_default(),
+                ),
             }),
             Some("reasoning") => match (text(members, "id"), text(members, "encrypted_content")) {
                 (Some(id), Some(encrypted)) => {

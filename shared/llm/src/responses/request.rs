@@ -124,26 +124,52 @@ pub enum Item<'a> {
     Message(Message<'a>),
 }
 
-/// `{"type": "function_call_output", …}`.
+/// The output of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "type", rename = "function_call_output")]
-pub struct CallOutput<'a> {
-    /// The id of the call.
-    pub call_id: &'a str,
-    /// The output, as JSON text.
-    pub output: std::borrow::Cow<'a, str>,
+#[serde(tag = "type")]
+pub enum CallOutput<'a> {
+    /// Of a function.
+    #[serde(rename = "function_call_output")]
+    Function {
+        /// The id of the call.
+        call_id: &'a str,
+        /// The output, as JSON text.
+        output: std::borrow::Cow<'a, str>,
+    },
+    /// Of a freeform tool.
+    #[serde(rename = "custom_tool_call_output")]
+    Custom {
+        /// The id of the call.
+        call_id: &'a str,
+        /// The output, as JSON text.
+        output: std::borrow::Cow<'a, str>,
+    },
 }
 
-/// `{"type": "function_call", …}`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(tag = "type", rename = "function_call")]
-pub struct Call<'a> {
-    /// The id that the output refers to.
-    pub call_id: &'a str,
-    /// The function name.
-    pub name: &'a str,
-    /// The arguments, as JSON text.
-    pub arguments: &'a str,
+/// A call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "type")]
+pub enum Call<'a> {
+    /// Of a function.
+    #[serde(rename = "function_call")]
+    Function {
+        /// The id that the output refers to.
+        call_id: &'a str,
+        /// The function name.
+        name: &'a str,
+        /// The arguments, as JSON text.
+        arguments: &'a str,
+    },
+    /// Of a freeform tool.
+    #[serde(rename = "custom_tool_call")]
+    Custom {
+        /// The id that the output refers to.
+        call_id: &'a str,
+        /// The name of the tool.
+        name: &'a str,
+        /// The text that the model wrote.
+        input: std::borrow::Cow<'a, str>,
+    },
 }
 
 /// `{"type": "reasoning", …}`.
@@ -222,9 +248,11 @@ pub enum Part<'a> {
 #[serde(untagged)]
 pub enum ToolSpec<'a> {
     /// Run by the caller.
-    Function(Tool<'a>),
+    Own(Tool<'a>),
     /// Run by the provider.
     Hosted(Hosted<'a>),
+    /// Run by the provider, as a client brought it.
+    Client(&'a Value),
 }
 
 /// A tool that the provider runs.
@@ -289,18 +317,30 @@ pub struct Container<'a> {
     pub memory_limit: Option<MemoryLimit>,
 }
 
-/// A function tool, in the API's flat shape.
+/// A tool that the caller runs, in the API's flat shape.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "type", rename = "function")]
-pub struct Tool<'a> {
-    /// The name.
-    pub name: &'a str,
-    /// The description.
-    pub description: &'a str,
-    /// The JSON schema of the arguments.
-    pub parameters: &'a Value,
-    /// True if the provider enforces the schema.
-    pub strict: bool,
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum Tool<'a> {
+    /// A function.
+    Function {
+        /// The name.
+        name: &'a str,
+        /// The description.
+        description: &'a str,
+        /// The JSON schema of the arguments.
+        parameters: &'a Value,
+        /// True if the provider enforces the schema.
+        strict: bool,
+    },
+    /// A freeform tool.
+    Custom {
+        /// The name.
+        name: &'a str,
+        /// The description.
+        description: &'a str,
+        /// The format of the input.
+        format: &'a Value,
+    },
 }
 
 /// The tools that the model must call: `"required"`, or `{"type": "function", "name": …}`.
@@ -310,13 +350,21 @@ pub enum ToolChoice<'a> {
     /// Any tool.
     Required(&'static str),
     /// This one.
-    Function(FunctionName<'a>),
+    Named(ToolName<'a>),
 }
 
 /// `{"type": "function", "name": …}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(tag = "type", rename = "function")]
-pub struct FunctionName<'a> {
-    /// The name.
-    pub name: &'a str,
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum ToolName<'a> {
+    /// A function.
+    Function {
+        /// The name.
+        name: &'a str,
+    },
+    /// A freeform tool.
+    Custom {
+        /// The name.
+        name: &'a str,
+    },
 }

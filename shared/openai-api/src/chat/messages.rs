@@ -1,5 +1,6 @@
 //! Reads the messages of a chat.
 
+use agent::model::freeform;
 use contracts::request::{
     ChatCall, ChatContent as Content, ChatFile as InputFile, ChatMessage, ChatResult, UserMessage,
 };
@@ -106,14 +107,15 @@ impl Messages {
                 "must name the function of each call",
             ));
         };
-        let arguments = function["arguments"].as_str().or_else(|| function["input"].as_str());
+        let input = function["input"].as_str().map(freeform::arguments);
+        let arguments = function["arguments"].as_str().map(str::to_owned).or(input);
         if let Some(response) = ResponseId::of_item(id) {
             self.hints.push(Hint { message: self.messages.len(), turn: response.into(), is_certain: false });
         }
         self.messages.push(ChatMessage::Call(ChatCall {
             id: id.to_owned(),
             name: name.to_owned(),
-            arguments: arguments.unwrap_or_default().to_owned(),
+            arguments: arguments.unwrap_or_default(),
         }));
         Ok(())
     }

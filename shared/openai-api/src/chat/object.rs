@@ -1,5 +1,6 @@
 //! Chat completions: a turn's outcome as a `chat.completion` object.
 
+use agent::model::freeform;
 use contracts::{ErrorCode, Usage, response::ToolCall};
 use serde_json::{Value, json};
 
@@ -19,6 +20,8 @@ pub struct Completion {
     pub created: i64,
     /// The model as the request names it.
     pub model: String,
+    /// The names of the request's freeform tools.
+    pub freeform: Vec<String>,
 }
 
 impl Completion {
@@ -75,14 +78,19 @@ impl Completion {
         object
     }
 
-    /// Returns calls of functions. Their ids name the response, so that their results find the turn.
+    /// Returns calls of tools. Their ids name the response, so that their results find the turn.
     pub(super) fn calls(&self, calls: &[ToolCall]) -> Vec<Value> {
         let call = |(n, call): (usize, &ToolCall)| {
-            json!({
-                "id": self.response.call(n),
-                "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments_json},
-            })
+            let (id, name) = (self.response.call(n), &call.name);
+            match self.freeform.contains(name) {
+                true => {
+                    let input = freeform::input(&call.arguments_json);
+                    json!({"id": id, "type": "custom", "custom": {"name": name, "input": input}})
+                }
+                false => json!({
+                    "id": id, "type": "function", "function": {"name": name, "arguments": call.arguments_json},
+                }),
+            }
         };
         calls.iter().enumerate().map(call).collect()
     }

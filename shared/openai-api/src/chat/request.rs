@@ -4,12 +4,16 @@ use contracts::request::{FunctionTool, TurnOptions};
 use histories::Chat;
 use serde_json::{Map, Value, json};
 
-use super::messages::{self, Messages};
+use super::{
+    messages::{self, Messages},
+    object::Completion,
+};
 use crate::{
     error::ApiError,
+    id::ResponseId,
     request::{
-        AnswerFormat, Body, Choice, Ignored, Members, checked, collect, functions, json_format, standing,
-        tool_choice,
+        AnswerFormat, Body, Choice, Ignored, Members, checked, collect, custom, each_tool, freeform_names,
+        function, json_format, standing, tool_choice,
     },
 };
 
@@ -34,6 +38,13 @@ impl ChatRequest {
     pub fn parse(body: &Body, is_retry: bool) -> Result<Self, ApiError> {
         let (parsed, ignored) = collect(|| Self::read(body, is_retry))?;
         Ok(Self { ignored, ..parsed })
+    }
+
+    /// Returns the members of its completion, besides the outcome.
+    #[must_use]
+    pub fn completion(&self, response: ResponseId, created: i64) -> Completion {
+        let freeform = freeform_names(&self.chat.options.tools);
+        Completion { response, created, model: self.model.clone(), freeform }
     }
 
     fn read(body: &Body, is_retry: bool) -> Result<Self, ApiError> {
@@ -74,7 +85,7 @@ fn repeated(members: &Members<'_>) -> Value {
 }
 
 fn settings(members: &Members<'_>) -> Result<TurnOptions, ApiError> {
-    let tools = functions(members, function)?;
+    let tools = tools(members)?;
     let Choice { tools, named, is_required } = choice(members, tools)?;
     let word = |name: &str| Ok::<_, ApiError>(members.text(name)?.map(str::to_owned));
     let limit =
@@ -83,6 +94,7 @@ fn settings(members: &Members<'_>) -> Result<TurnOptions, ApiError> {
     Ok(TurnOptions {
         model: None,
         tools,
+        web_search: None,
         tool_choice: named,
         requires_tool: is_required,
         max_tool_calls: None,
@@ -117,14 +129,33 @@ fn stop(members: &Members<'_>) -> Result<Vec<String>, ApiError> {
     }
 }
 
-fn function(tool: &Value, path: &str) -> Result<FunctionTool, ApiError> {
-    let tool = Members::read(tool, path, &["type", "function"])?;
-    let function = tool.get("function").ok_or_else(|| tool.missing("function"))?;
-    crate::request::function(
-        function,
-        &tool.param("function"),
-        &["name", "description", "parameters", "strict"],
-    )
+/// Reads the functions and the freeform tools.
+fn tools(members: &Members<'_>) -> Result<Vec<FunctionTool>, ApiError> {
+    let mut read = Vec::new();
+    each_tool(members, |kind, tool, path| {
+        let own = match kind {
+            "function" | "custom" => Members::read(tool, path, &["type", kind])?,
+            _ => return Ok(false),
+        };
+        let (tool, path) = (own.get(kind).ok_or_else(|| own.missing(kind))?, own.param(kind));
+        read.push(match kind {
+            "custom" => {
+                let members = Members::read(tool, &path, &["name", "description", "format"])?;
+                // The grammar is an object of its own here.
+                let format = members.get("format").map(|format| match format.get("grammar") {
+                    Some(Value::Object(grammar)) => {
+                        let kind = [("type".to_owned(), json!("grammar"))];
+                        Value::Object(kind.into_iter().chain(grammar.clone()).collect())
+                    }
+                    _ => format.clone(),
+                });
+                custom(&members, format.as_ref())?
+            }
+            _ => function(tool, &path, &["name", "description", "parameters", "strict"])?,
+        });
+        Ok(true)
+    })?;
+    Ok(read)
 }
 
 /// Reads the choice of a tool, which has the form of a response's after its nested objects are unfolded.
@@ -132,7 +163,10 @@ fn choice(members: &Members<'_>, tools: Vec<FunctionTool>) -> Result<Choice, Api
     let Some(choice) = members.get("tool_choice") else {
         return Ok(Choice { tools, named: None, is_required: false });
     };
-    let name_of = |tool: &Value| tool.get("function").and_then(|function| function.get("name").cloned());
+    let name_of = |tool: &Value| {
+        let own = tool.get("function").or_else(|| tool.get("custom"));
+        own.and_then(|own| own.get("name").cloned())
+    };
     let unfolded = match (name_of(choice), choice.get("allowed_tools")) {
         (Some(name), _) => json!({"type": "function", "name": name}),
         (None, Some(allowed)) => {

@@ -31,7 +31,7 @@ fn result(call_id: &str, output: &str) -> ChatMessage {
 
 fn completion() -> Completion {
     let response = ResponseId::first(SessionId::new("s").unwrap(), TurnId::new("t").unwrap());
-    Completion { response, created: 7, model: "gpt-x".to_owned() }
+    Completion { response, created: 7, model: "gpt-x".to_owned(), freeform: Vec::new() }
 }
 
 fn delta(text: &str) -> Event {

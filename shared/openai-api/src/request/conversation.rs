@@ -75,6 +75,8 @@ pub fn with_id(item: &Value, nonce: &str) -> (String, Value) {
         "message" => "msg",
         "function_call" => "fc",
         "function_call_output" => "fco",
+        "custom_tool_call" => "ctc",
+        "custom_tool_call_output" => "ctco",
         "reasoning" => "rs",
         _ => "item",
     };

@@ -7,7 +7,9 @@ use contracts::request::{
 use histories::Hint;
 use serde_json::Value;
 
-use super::{ignored::ignore, members::Members};
+use agent::model::freeform;
+
+use super::{ignored::ignore, members::Members, tools::flat_name};
 use crate::{error::ApiError, files::FileId, id::ResponseId};
 
 /// The new input of a turn.
@@ -130,11 +132,14 @@ impl Items {
                 self.system.push(message.text);
                 Ok(())
             }
-            ("message", "assistant") | ("function_call" | "item_reference", _) => self.reply(item, path),
-            // Only the service that wrote reasoning can read it.
-            ("reasoning", _) => Ok(()),
-            ("function_call_output", _) => {
-                let members = Members::read(item, path, &["type", "call_id", "output", "id", "status"])?;
+            ("message", "assistant") | ("function_call" | "custom_tool_call" | "item_reference", _) => {
+                self.reply(item, path)
+            }
+            // Only the service that wrote them can read reasoning and the results of a search.
+            ("reasoning" | "web_search_call", _) => Ok(()),
+            (kind, _) if is_output(kind) => {
+                let known = ["type", "call_id", "output", "id", "status", "name", "namespace"];
+                let members = Members::read(item, path, &known)?;
                 let call_id = members.required_text("call_id")?.to_owned();
                 let (output, images) = output(&members, path)?;
                 self.messages.push(ChatMessage::Result(FunctionOutput { call_id, output, is_error: false }));
@@ -159,13 +164,14 @@ impl Items {
         let named = ids.flat_map(|id| ResponseId::of_item(id).or_else(|| ResponseId::parse(id))).next();
         let message = match item.get("type").and_then(Value::as_str) {
             Some("function_call") => {
-                let members =
-                    Members::read(item, path, &["type", "id", "status", "call_id", "name", "arguments"])?;
-                ChatMessage::Call(ChatCall {
-                    id: members.text("call_id")?.unwrap_or_default().to_owned(),
-                    name: members.required_text("name")?.to_owned(),
-                    arguments: members.text("arguments")?.unwrap_or_default().to_owned(),
-                })
+                let known = ["type", "id", "status", "call_id", "name", "namespace", "arguments"];
+                let members = Members::read(item, path, &known)?;
+                called(&members, members.text("arguments")?.unwrap_or_default().to_owned())?
+            }
+            Some("custom_tool_call") => {
+                let known = ["type", "id", "status", "call_id", "name", "namespace", "input"];
+                let members = Members::read(item, path, &known)?;
+                called(&members, freeform::arguments(members.text("input")?.unwrap_or_default()))?
             }
             // The item itself isn't sent, so its content is unknown.
             Some("item_reference") if named.is_some() => {
@@ -188,6 +194,20 @@ impl Items {
         self.messages.push(message);
         Ok(())
     }
+}
+
+/// True for the types of outputs of calls.
+pub(super) fn is_output(kind: &str) -> bool {
+    matches!(kind, "function_call_output" | "custom_tool_call_output")
+}
+
+/// Reads a call with these arguments.
+fn called(members: &Members<'_>, arguments: String) -> Result<ChatMessage, ApiError> {
+    Ok(ChatMessage::Call(ChatCall {
+        id: members.text("call_id")?.unwrap_or_default().to_owned(),
+        name: flat_name(members.text("namespace")?, members.required_text("name")?),
+        arguments,
+    }))
 }
 
 /// Adds a message of the user to another one.

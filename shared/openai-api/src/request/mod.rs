@@ -10,6 +10,7 @@ mod settings;
 pub mod standing;
 #[cfg(test)]
 mod tests;
+mod tools;
 mod turn;
 
 use agent::context::check_options;
@@ -36,7 +37,8 @@ pub(crate) use ignored::collect;
 pub use input::Input;
 pub(crate) use input::{check_detail, data_url, input_file};
 pub(crate) use members::Members;
-pub(crate) use settings::{AnswerFormat, Choice, function, functions, json_format, tool_choice};
+pub(crate) use settings::{AnswerFormat, Choice, json_format, tool_choice};
+pub(crate) use tools::{CalledTool, custom, each as each_tool, freeform_names, function};
 pub use turn::tool_continuation;
 
 /// The prefix of a `model` that names an agent.
@@ -112,7 +114,7 @@ impl CreateResponse {
         let members = standing::read(&body.value, "", standing::RESPONSES)?;
         check_delivery(&members)?;
         let model = members.required_text("model")?;
-        let (settings, choice) = settings::read(&members)?;
+        let (settings, choice) = settings::read(&members, body.searches_web)?;
         let items = input::read(&members)?;
         let parent = parent(&members, items.anchor(), items.has_references)?;
         let own = members.text("instructions")?;
@@ -190,6 +192,7 @@ impl CreateResponse {
 pub struct Body {
     value: Value,
     names_agent: bool,
+    searches_web: bool,
 }
 
 impl Body {
@@ -198,7 +201,7 @@ impl Body {
     /// # Errors
     /// If it isn't JSON.
     pub fn parse(body: &[u8]) -> Result<Self, ApiError> {
-        Ok(Self { value: json_body(body)?, names_agent: false })
+        Ok(Self { value: json_body(body)?, names_agent: false, searches_web: false })
     }
 
     /// Returns the `model` that is a model's name or an agent's. `None` if its prefix or the lack of it leaves no choice.
@@ -213,12 +216,18 @@ impl Body {
         Self { names_agent: true, ..self }
     }
 
+    /// Accepts a web search, which a provider of the deployment runs for clients.
+    #[must_use]
+    pub fn with_web_search(self, searches_web: bool) -> Self {
+        Self { searches_web, ..self }
+    }
+
     /// Returns the conversation that the request names, unless its input is outputs of functions alone, which resume a turn.
     #[must_use]
     pub fn conversation(&self) -> Option<SessionId> {
         let named = self.value.get("conversation")?;
         let id = named.as_str().or_else(|| named.get("id")?.as_str())?;
-        let is_output = |item: &Value| item.get("type").is_some_and(|kind| kind == "function_call_output");
+        let is_output = |item: &Value| item.get("type").and_then(Value::as_str).is_some_and(input::is_output);
         let items = self.value.get("input").and_then(Value::as_array);
         let resumes = items.is_some_and(|items| !items.is_empty() && items.iter().all(is_output));
         id::parse_conversation(id).filter(|_| !resumes)

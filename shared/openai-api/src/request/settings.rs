@@ -3,32 +3,16 @@
 use contracts::request::{FunctionTool, JsonFormat, TurnOptions};
 use serde_json::{Map, Value, json};
 
-use super::{ignored::ignore, members::Members, standing};
+use super::{members::Members, standing, tools::Tools};
 use crate::error::ApiError;
 
-/// The types of tools that only OpenAI's own service has. They are left out, and the response names them: coding agents
-/// send them beside their functions, and work without.
-const LEFT_OUT: &[&str] = &[
-    "custom",
-    "namespace",
-    "tool_search",
-    "web_search",
-    "web_search_2025_08_26",
-    "web_search_preview",
-    "web_search_preview_2025_03_11",
-];
-
 /// Reads the settings, and the members that the response repeats in another form.
-pub(super) fn read(members: &Members<'_>) -> Result<(TurnOptions, Map<String, Value>), ApiError> {
+pub(super) fn read(
+    members: &Members<'_>,
+    searches_web: bool,
+) -> Result<(TurnOptions, Map<String, Value>), ApiError> {
     let mut repeated = Map::new();
-    let tools = functions(members, |tool, path| {
-        function(
-            tool,
-            path,
-            &["type", "name", "description", "parameters", "strict", "allowed_callers", "async"],
-        )
-    })?;
-    let shown: Vec<Value> = tools.iter().map(shown).collect();
+    let Tools { tools, web_search, shown } = Tools::read(members, searches_web)?;
     repeated.insert("tools".to_owned(), Value::Array(shown));
     let Choice { tools, named, is_required } = choice(members, tools, &mut repeated)?;
     let (reasoning_effort, reasoning_summary) = reasoning(members, &mut repeated)?;
@@ -37,6 +21,7 @@ pub(super) fn read(members: &Members<'_>) -> Result<(TurnOptions, Map<String, Va
     let options = TurnOptions {
         model: None,
         tools,
+        web_search,
         tool_choice: named,
         requires_tool: is_required,
         max_tool_calls: members.count("max_tool_calls")?,
@@ -55,48 +40,6 @@ pub(super) fn read(members: &Members<'_>) -> Result<(TurnOptions, Map<String, Va
         repeated: Value::Null,
     };
     Ok((options, repeated))
-}
-
-/// Reads the functions of `tools`.
-pub(crate) fn functions(
-    members: &Members<'_>,
-    read: impl Fn(&Value, &str) -> Result<FunctionTool, ApiError>,
-) -> Result<Vec<FunctionTool>, ApiError> {
-    let mut functions = Vec::new();
-    for (n, tool) in members.list("tools")?.iter().enumerate() {
-        let path = format!("tools[{n}]");
-        match tool.get("type").and_then(Value::as_str).unwrap_or_default() {
-            "function" => functions.push(read(tool, &path)?),
-            kind if LEFT_OUT.contains(&kind) && ignore(path.clone()) => {}
-            kind => {
-                let alternative =
-                    format!("'{kind}' tools come with the agent's context; send tools of type 'function'.");
-                return Err(ApiError::unsupported(&format!("{path}.type"), &alternative));
-            }
-        }
-    }
-    Ok(functions)
-}
-
-/// Reads a function, which may have these members.
-pub(crate) fn function(function: &Value, path: &str, known: &[&str]) -> Result<FunctionTool, ApiError> {
-    let members = Members::read(function, path, known)?;
-    let name = members.required_text("name")?.to_owned();
-    let description = members.text("description")?.filter(|text| !text.trim().is_empty());
-    let no_arguments = json!({"type": "object", "properties": {}, "additionalProperties": false});
-    Ok(FunctionTool {
-        // A model can't choose a tool without a description.
-        description: description.unwrap_or(&name).to_owned(),
-        parameters: members.get("parameters").cloned().unwrap_or(no_arguments),
-        strict: members.flag("strict")?.unwrap_or_default(),
-        name,
-    })
-}
-
-/// Returns a tool as a response shows it.
-fn shown(tool: &FunctionTool) -> Value {
-    let FunctionTool { name, description, parameters, strict } = tool;
-    json!({"type": "function", "name": name, "description": description, "parameters": parameters, "strict": strict})
 }
 
 /// The tools of a turn, and those that its first model call must call.
@@ -128,14 +71,14 @@ pub(crate) fn tool_choice(
     choice: &Value,
     tools: Vec<FunctionTool>,
 ) -> Result<Choice, ApiError> {
-    let rule = "must be 'auto', 'none', 'required', 'allowed_tools' or a function";
+    let rule = "must be 'auto', 'none', 'required', 'allowed_tools', a function or a custom tool";
     let kind = choice.as_str().or_else(|| choice.get("type")?.as_str());
     let none = |tools| Choice { tools, named: None, is_required: false };
     match (kind, choice.is_string()) {
         (Some("auto"), true) => Ok(none(tools)),
         (Some("none"), true) => Ok(none(Vec::new())),
         (Some("required"), true) => Ok(Choice { is_required: true, ..none(tools) }),
-        (Some("function"), false) => {
+        (Some("function" | "custom"), false) => {
             let name = Members::read(choice, "tool_choice", &["type", "name"])?.required_text("name")?;
             let named = Some(offered(&tools, name, "tool_choice.name")?);
             Ok(Choice { named, ..none(tools) })

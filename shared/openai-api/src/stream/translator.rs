@@ -10,6 +10,13 @@ use crate::{
     sequence::{self, Position, Step},
 };
 
+/// The events of a function's arguments: a piece, and the whole.
+const FUNCTION_ARGUMENTS: [&str; 2] =
+    ["response.function_call_arguments.delta", "response.function_call_arguments.done"];
+/// The events of a freeform tool's input.
+const FREEFORM_INPUT: [&str; 2] =
+    ["response.custom_tool_call_input.delta", "response.custom_tool_call_input.done"];
+
 /// A translator of one response's stream, as one connection reads it.
 ///
 /// A reset of the turn's stream ends the message as incomplete, since this protocol can't withdraw text. The next text
@@ -122,35 +129,31 @@ impl Translator {
                 for (n, call) in calls.iter().enumerate() {
                     let index = first.saturating_add(u64::try_from(n).unwrap_or_default());
                     let at = Position::of_call(index, first);
-                    let item = |status, arguments| json!({"output_index": index, "item": self.frame.call(n, call, status, arguments)});
-                    let arguments = &call.arguments_json;
+                    let tool = self.frame.called_tool(call);
+                    let content = &tool.content(&call.arguments_json);
+                    let item = |status, content| json!({"output_index": index, "item": self.frame.call(n, tool, status, content)});
+                    let [piece, whole] = if tool.is_freeform { FREEFORM_INPUT } else { FUNCTION_ARGUMENTS };
                     let of_item = |name: &str, more: &str| {
                         let mut data = json!({"output_index": index, "item_id": self.frame.id.call(n)});
                         set(&mut data, name, json!(more));
                         data
                     };
-                    let mut done = of_item("arguments", arguments);
-                    set(&mut done, "name", json!(call.name));
+                    let mut done = of_item(if tool.is_freeform { "input" } else { "arguments" }, content);
+                    if !tool.is_freeform {
+                        tool.write(&mut done, content);
+                    }
                     events.extend([
                         StreamEvent::new(
                             "response.output_item.added",
                             at.number(Step::First),
                             item("in_progress", ""),
                         ),
-                        StreamEvent::new(
-                            "response.function_call_arguments.delta",
-                            at.number(Step::Second),
-                            of_item("delta", arguments),
-                        ),
-                        StreamEvent::new(
-                            "response.function_call_arguments.done",
-                            at.number(Step::Third),
-                            done,
-                        ),
+                        StreamEvent::new(piece, at.number(Step::Second), of_item("delta", content)),
+                        StreamEvent::new(whole, at.number(Step::Third), done),
                         StreamEvent::new(
                             "response.output_item.done",
                             at.number(Step::Fourth),
-                            item("completed", arguments),
+                            item("completed", content),
                         ),
                     ]);
                 }

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use llm::{ApiKey, Config, Wire, client::Timeouts, key::KeyLocation, signing_scope::SigningScope};
+use llm::{ApiKey, Config, ToolType, Wire, client::Timeouts, key::KeyLocation, signing_scope::SigningScope};
 use serde::Deserialize;
 use serde_json::Value;
 use settings::{Env, MAX_CALL_SECONDS, MAX_CONNECT_SECONDS};
@@ -68,6 +68,8 @@ struct ProviderEntry {
     headers: BTreeMap<String, String>,
     /// Set to send hashes that identify the session and the user. Defaults to true, and to false for `chat-completions`.
     identifiers: Option<bool>,
+    /// The types of tools besides functions that clients may bring. Defaults to `custom` at OpenAI and Azure.
+    tool_types: Option<Vec<ToolType>>,
     /// The timeout for connecting.
     connect_timeout_seconds: Option<f64>,
     /// The timeout for the first byte, and between bytes until the model writes text.
@@ -264,12 +266,16 @@ impl EntryValidator<'_> {
             Auth::Bearer => self.bearer(&entry, defaults.key_location),
             Auth::AwsSigv4 => (KeyConfig::Aws(self.credentials_url.clone()), self.signature(&entry)),
         };
-        let ProviderEntry { name, base_url, wire, headers, identifiers, .. } = entry;
+        if entry.wire != Wire::Responses && entry.tool_types.as_ref().is_some_and(|tools| !tools.is_empty()) {
+            self.fault("ToolTypes", "needs Wire responses");
+        }
+        let ProviderEntry { name, base_url, wire, headers, identifiers, tool_types, .. } = entry;
         let config = Config {
             base_url,
             wire,
             key_location,
             headers: self.headers(headers),
+            tool_types,
             send_identifiers: identifiers.unwrap_or(defaults.send_identifiers),
             timeouts,
             ..shared.clone()

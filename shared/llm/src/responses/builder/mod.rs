@@ -9,6 +9,8 @@
 
 use std::borrow::Cow;
 
+use agent::model::freeform::{self, FreeformTools};
+use agent::model::hosted_tools::HostedTool;
 use agent::model::model_settings::ModelSettings;
 use agent::model::{Chain, HistoryItem, Message, MessagePhase, ReplyItem, Request, Tool, ToolOutput};
 
@@ -22,19 +24,38 @@ pub mod tool_results;
 /// The fewest tokens of a reply that the API accepts as a limit.
 const MIN_OUTPUT_TOKENS: u32 = 16;
 
+/// The types of tools besides functions that clients may bring to the provider.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ToolTypes {
+    /// True if freeform tools keep their form. Elsewhere they are functions.
+    pub has_freeform: bool,
+    /// True if the provider searches the web for clients.
+    pub searches_web: bool,
+}
+
+/// No tool.
+const NO_FREEFORM: &FreeformTools = &FreeformTools::new();
+
 /// Builds the body of a request.
-pub fn build(request: &Request) -> wire::Request<'_> {
+pub fn build(request: &Request, tool_types: ToolTypes) -> wire::Request<'_> {
+    let own_freeform = &request.settings.freeform_tools;
+    let freeform = if tool_types.has_freeform { own_freeform } else { NO_FREEFORM };
     let mut input = Vec::new();
     let previous_response_id = match &request.chain {
         Chain::Initial { system, parts, history } => {
             input.push(wire::Item::Message(system_message(system, parts)));
-            input.extend(history.iter().flat_map(history_items));
+            input.extend(history.iter().flat_map(|entry| history_items(entry, freeform)));
             None
         }
         Chain::Continues { previous_response_id } => Some(previous_response_id.as_str()),
     };
-    input.extend(message_items(&request.message));
+    input.extend(message_items(&request.message, freeform));
     let (settings, identifiers) = (&request.settings, request.identifiers.as_ref());
+    let hosted = settings.hosted_tools.iter().map(hosted::tool);
+    // The agent's own web search precedes the client's.
+    let searches = |tool: &HostedTool| matches!(tool, HostedTool::WebSearch(_));
+    let may_search = tool_types.searches_web && !settings.hosted_tools.iter().any(searches);
+    let web_search = settings.web_search.iter().filter(|_| may_search).map(wire::ToolSpec::Client);
     wire::Request {
         model: &request.model,
         temperature: settings.temperature,
@@ -50,10 +71,10 @@ pub fn build(request: &Request) -> wire::Request<'_> {
         store: (!request.store).then_some(false),
         include: request.wants_reasoning.then_some(["reasoning.encrypted_content"]),
         stream: true,
-        tools: request.tools.iter().map(tool).chain(settings.hosted_tools.iter().map(hosted::tool)).collect(),
+        tools: request.tools.iter().map(|own| tool(own, freeform)).chain(hosted).chain(web_search).collect(),
         previous_response_id,
         input,
-        tool_choice: tool_choice(request),
+        tool_choice: tool_choice(request, freeform),
     }
 }
 
@@ -63,10 +84,13 @@ fn reasoning(settings: &ModelSettings) -> Option<wire::Reasoning> {
     (effort.is_some() || summary.is_some()).then_some(wire::Reasoning { effort, summary })
 }
 
-fn tool_choice(request: &Request) -> Option<wire::ToolChoice<'_>> {
+fn tool_choice<'a>(request: &'a Request, freeform: &FreeformTools) -> Option<wire::ToolChoice<'a>> {
     let required = request.settings.requires_tool.then_some(wire::ToolChoice::Required("required"));
-    let named = request.tool_choice.as_deref();
-    named.map(|name| wire::ToolChoice::Function(wire::FunctionName { name })).or(required)
+    let named = request.tool_choice.as_deref().map(|name| match freeform.contains_key(name) {
+        true => wire::ToolChoice::Named(wire::ToolName::Custom { name }),
+        false => wire::ToolChoice::Named(wire::ToolName::Function { name }),
+    });
+    named.or(required)
 }
 
 /// Builds the text settings, if the context has any.
@@ -94,14 +118,14 @@ fn system_message<'a>(system: &'a str, parts: &'a [String]) -> wire::Message<'a>
 }
 
 /// Builds the input items of one history entry.
-fn history_items(entry: &HistoryItem) -> Vec<wire::Item<'_>> {
+fn history_items<'a>(entry: &'a HistoryItem, freeform: &FreeformTools) -> Vec<wire::Item<'a>> {
     match entry {
-        HistoryItem::Message(message) => message_items(message).collect(),
-        HistoryItem::Reply(items) => items.iter().map(reply_item).collect(),
+        HistoryItem::Message(message) => message_items(message, freeform).collect(),
+        HistoryItem::Reply(items) => items.iter().map(|item| reply_item(item, freeform)).collect(),
     }
 }
 
-fn reply_item(item: &ReplyItem) -> wire::Item<'_> {
+fn reply_item<'a>(item: &'a ReplyItem, freeform: &FreeformTools) -> wire::Item<'a> {
     match item {
         ReplyItem::Text { text, phase } => wire::Item::Message(wire::Message {
             role: wire::Role::Assistant,
@@ -114,7 +138,12 @@ fn reply_item(item: &ReplyItem) -> wire::Item<'_> {
             encrypted_content: &reasoning.encrypted,
         }),
         ReplyItem::Hosted(call) => wire::Item::Hosted(&call.item),
-        ReplyItem::Call(call) => wire::Item::Call(wire::Call {
+        ReplyItem::Call(call) if freeform.contains_key(&call.name) => wire::Item::Call(wire::Call::Custom {
+            call_id: &call.call_id,
+            name: &call.name,
+            input: freeform::input(&call.arguments),
+        }),
+        ReplyItem::Call(call) => wire::Item::Call(wire::Call::Function {
             call_id: &call.call_id,
             name: &call.name,
             arguments: &call.arguments,
@@ -123,8 +152,8 @@ fn reply_item(item: &ReplyItem) -> wire::Item<'_> {
 }
 
 /// Builds the input items of a message: the outputs of the previous calls, then the user message.
-fn message_items(message: &Message) -> impl Iterator<Item = wire::Item<'_>> {
-    let answers = message.tool_outputs.iter().map(call_output);
+fn message_items<'a>(message: &'a Message, freeform: &FreeformTools) -> impl Iterator<Item = wire::Item<'a>> {
+    let answers = message.tool_outputs.iter().map(|output| call_output(output, freeform));
     answers.chain(std::iter::once(wire::Item::Message(user_message(message))))
 }
 
@@ -137,15 +166,23 @@ fn user_message(message: &Message) -> wire::Message<'_> {
     wire::Message { role: wire::Role::User, content: wire::Content::Parts(content), phase: None }
 }
 
-fn call_output(output: &ToolOutput) -> wire::Item<'_> {
-    wire::Item::CallOutput(wire::CallOutput {
-        call_id: &output.call.call_id,
-        output: prompt::output_text(&output.outcome),
+fn call_output<'a>(output: &'a ToolOutput, freeform: &FreeformTools) -> wire::Item<'a> {
+    let (call_id, text) = (output.call.call_id.as_str(), prompt::output_text(&output.outcome));
+    wire::Item::CallOutput(match freeform.contains_key(&output.call.name) {
+        true => wire::CallOutput::Custom { call_id, output: text },
+        false => wire::CallOutput::Function { call_id, output: text },
     })
 }
 
-fn tool(tool: &Tool) -> wire::ToolSpec<'_> {
-    wire::ToolSpec::Function(wire::Tool {
+fn tool<'a>(tool: &'a Tool, freeform: &'a FreeformTools) -> wire::ToolSpec<'a> {
+    if let Some(format) = freeform.get(&tool.name) {
+        return wire::ToolSpec::Own(wire::Tool::Custom {
+            name: &tool.name,
+            description: &tool.description,
+            format,
+        });
+    }
+    wire::ToolSpec::Own(wire::Tool::Function {
         name: &tool.name,
         description: &tool.description,
         parameters: &tool.parameters,

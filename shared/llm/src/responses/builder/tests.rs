@@ -80,7 +80,7 @@ fn outputs() -> Vec<ToolOutput> {
 }
 
 fn body(request: &Request) -> Value {
-    serde_json::to_value(build(request)).unwrap()
+    serde_json::to_value(build(request, ToolTypes::default())).unwrap()
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn replayed_history_is_a_byte_identical_prefix() {
         if let Chain::Initial { history: replayed, .. } = &mut request.chain {
             *replayed = history;
         }
-        serde_json::to_string(&build(&request)).unwrap()
+        serde_json::to_string(&build(&request, ToolTypes::default())).unwrap()
     };
     let messages: Vec<(usize, Message)> = (0..)
         .zip(history())
@@ -378,4 +378,53 @@ fn unset_settings_are_omitted() {
     let members: Vec<&String> = body.as_object().unwrap().keys().collect();
     assert_eq!(members, ["input", "model", "stream"]);
     assert_eq!(body["stream"], true);
+}
+
+#[test]
+fn freeform_tools_and_searches_go_to_providers_that_have_them() {
+    let format = json!({"type": "grammar", "syntax": "regex", "definition": "[a-z]+"});
+    let search = json!({"type": "web_search", "external_web_access": false});
+    let called = |name: &str, arguments: &str| FunctionCall {
+        call_id: format!("call_{name}"),
+        name: name.to_owned(),
+        arguments: arguments.to_owned(),
+    };
+    let patch = called("patch", "{\"input\":\"*** Begin\"}");
+    let output = ToolOutput { call: patch.clone(), outcome: ToolOutcome::ResultJson("\"done\"".to_owned()) };
+    let mut request = with_message(initial(&[]), |message| Message { tool_outputs: vec![output], ..message });
+    let items = vec![ReplyItem::Call(called("look", "{}")), ReplyItem::Call(patch)];
+    if let Chain::Initial { history, .. } = &mut request.chain {
+        history.push(HistoryItem::Reply(items));
+    }
+    request.tools = vec![look(), Tool { name: "patch".to_owned(), ..look() }];
+    request.tool_choice = Some("patch".to_owned());
+    request.settings.freeform_tools = [("patch".to_owned(), format.clone())].into();
+    request.settings.web_search = Some(search.clone());
+    let types = |body: &Value, member: &str| -> Vec<String> {
+        let items = body[member].as_array().unwrap().iter();
+        items.filter_map(|item| item["type"].as_str().map(str::to_owned)).collect()
+    };
+
+    let own =
+        serde_json::to_value(build(&request, ToolTypes { has_freeform: true, searches_web: true })).unwrap();
+    let tool =
+        json!({"type": "custom", "name": "patch", "description": "Looks something up.", "format": format});
+    assert_eq!((&own["tools"][1], &own["tools"][2]), (&tool, &search));
+    assert_eq!(own["tool_choice"], json!({"type": "custom", "name": "patch"}));
+    assert_eq!(types(&own, "input"), ["function_call", "custom_tool_call", "custom_tool_call_output"]);
+    assert_eq!(own["input"][2]["input"], "*** Begin");
+
+    let other = serde_json::to_value(build(&request, ToolTypes::default())).unwrap();
+    assert_eq!(types(&other, "tools"), ["function", "function"]);
+    assert_eq!(other["tool_choice"], json!({"type": "function", "name": "patch"}));
+    assert_eq!(types(&other, "input"), ["function_call", "function_call", "function_call_output"]);
+
+    request.settings.hosted_tools = vec![HostedTool::WebSearch(Default::default())];
+    let both =
+        serde_json::to_value(build(&request, ToolTypes { has_freeform: true, searches_web: true })).unwrap();
+    assert_eq!(
+        types(&both, "tools"),
+        ["function", "custom", "web_search"],
+        "the agent's own search precedes"
+    );
 }
