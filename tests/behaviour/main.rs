@@ -119,6 +119,7 @@ mod shop;
 mod sign_in;
 mod smoke_suite;
 mod solution_context;
+mod squats;
 mod stack_sources;
 mod steps;
 mod stream_clients;
