@@ -329,10 +329,8 @@ async fn run(name: &str, protocols: &[Protocol]) {
         let chat = Chat { system, client, protocols, numbers, messages, seed, instruction, sessions: 1 };
         let most = chat.run().await;
         let sessions = turns(&system.client("acme", &user), &user).await;
-        // The ids of one protocol say nothing in another.
-        let is_counted = protocols.len() == 1;
         assert!(
-            !is_counted || sessions.len() <= most,
+            sessions.len() <= most,
             "{name}, seed {seed}: sessions of {sessions:?} turns, at most {most}"
         );
         sessions.len()

@@ -118,10 +118,8 @@ impl<T: Turns> Finder<'_, T> {
                     return Ok(Some(TurnMatch::Answered(Previous { read, ..found })));
                 }
                 Some(called) => return Ok(Some(called)),
+                // The id may be of an earlier turn: another protocol's ids of later ones say nothing here.
                 None => {}
-            }
-            if best.is_some() {
-                break;
             }
         }
         Ok(best.map(TurnMatch::Answered))
