@@ -229,6 +229,9 @@ mod tests {
     fn question_leaves_out_stop_words_unless_it_has_no_others() {
         let vector = SparseVector::from_question("How do I use the lease?");
         assert_eq!(vector.indices, [hash_term("lease")]);
+        let vector = SparseVector::from_question("Why isn't the lease renewed while I'm waiting?");
+        let topic = ["lease", "renewed", "waiting"].map(hash_term);
+        assert!(vector.indices.len() == 3 && topic.iter().all(|term| vector.indices.contains(term)));
         let vector = SparseVector::from_question("who is it");
         assert_eq!(vector.indices.len(), 3);
         assert!(SparseVector::from_chunk("who is it").indices.len() == 3, "chunks keep them");
