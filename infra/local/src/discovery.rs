@@ -8,7 +8,9 @@ use crate::endpoints::Endpoints;
 use crate::json_file::without_byte_order_mark;
 use crate::private_file;
 use crate::service_keys::ServiceKeys;
-use crate::services::provision::{self, Clients, DEAD_LETTERS, KNOWLEDGE_DEAD_LETTERS, KNOWLEDGE_QUEUE, QUEUE};
+use crate::services::provision::{
+    self, Clients, DEAD_LETTERS, KNOWLEDGE_DEAD_LETTERS, KNOWLEDGE_QUEUE, QUEUE,
+};
 
 /// Files in which a running local cloud publishes the URLs of its API and services.
 const ENDPOINT_FILES: [&str; 7] = [

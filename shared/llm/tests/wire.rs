@@ -62,6 +62,8 @@ fn full() -> Request {
             max_tool_calls: Some(3),
             stop: vec!["END".to_owned()],
             json_object: false,
+            web_search: None,
+            freeform_tools: Default::default(),
             guardrail: None,
             hosted_tools: vec![
                 HostedTool::WebSearch(WebSearch {

@@ -93,7 +93,7 @@ impl<S: ConnectionSecrets> RemoteTools for Connections<S> {
         let arguments = json!({ lookup::KEY: call.key });
         let timeout = call.timeout.min(Duration::from_secs(target.timeout_seconds.into()));
         let read = RemoteCall { tool: &tool, arguments: &arguments, ..call };
-        match http_call::call(&self.guard, &self.secrets, &target, read, timeout, &|| true).await {
+        match http_call::call(&self.guard, &self.secrets, &target, read, timeout, &|| true).await.outcome {
             RemoteOutcome::Done(success) => Some(success),
             RemoteOutcome::Refused(_) | RemoteOutcome::NotSent(_) | RemoteOutcome::Unknown(_) => None,
         }

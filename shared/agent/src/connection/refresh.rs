@@ -92,6 +92,7 @@ impl OfferedTool {
             path: None,
             query: Vec::new(),
             key_header: None,
+            lookup_path: None,
             remote_name: None,
             price: None,
             max_calls_per_turn: None,
@@ -130,6 +131,7 @@ pub fn compare(connection: &Connection, offer: Offer, others: &HashSet<String>) 
                 offered.name.clone_from(&tool.name);
                 offered.class = tool.class;
                 offered.key_header.clone_from(&tool.key_header);
+                offered.lookup_path.clone_from(&tool.lookup_path);
                 offered.price.clone_from(&tool.price);
                 offered.max_calls_per_turn = tool.max_calls_per_turn;
             }

@@ -47,9 +47,8 @@ pub fn compose(
         None => full_conversation(turn, spec, state, conversation, catalog),
     };
     // A provider that has the conversation doesn't have the tools that were found since.
-    let sends_tools = matches!(chain, Chain::Initial { .. })
-        || spec.tools.on_continuation
-        || !state.found_tools.is_empty();
+    let sends_tools =
+        matches!(chain, Chain::Initial { .. }) || spec.tools.on_continuation || !state.found_tools.is_empty();
     let (tools, hosted_tools) = match sends_tools {
         true => {
             let ToolSpec { definitions, remote, choice, .. } = &spec.tools;

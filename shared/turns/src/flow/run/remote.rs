@@ -210,7 +210,14 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
     async fn look_up(&self, call: &ValidRemoteCall<'_>, key: &str) -> RemoteOutcome {
         let Self { deps, owned, limits, .. } = *self;
         let (tool, arguments, timeout) = (call.tool, &call.arguments, limits.timeout);
-        let request = RemoteCall { org: &owned.turn.key.session.org, tool, arguments, key, timeout };
+        let request = RemoteCall {
+            org: &owned.turn.key.session.org,
+            tool,
+            arguments,
+            key,
+            timeout,
+            progress: ProgressSink::default(),
+        };
         let running = pin!(deps.remote_tools().look_up(request));
         let over = pin!(deps.host().sleep(timeout.saturating_add(TIMEOUT_MARGIN)));
         let found = match select(running, over).await {
