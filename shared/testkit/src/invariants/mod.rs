@@ -21,6 +21,7 @@ use bytes::Bytes;
 use contracts::ToolContinuation;
 use protocol::{
     detail::{OutcomeSummary, Report},
+    effect::may_be_unresolved,
     id::{AttemptId, SessionKey, TurnKey},
     payload::{Kind, Payload},
     session::Session,
@@ -110,22 +111,43 @@ impl RunRecord<'_> {
     }
 
     fn found_by(&self, turn: &Turn) -> Option<OutcomeSummary> {
+        let (found, rounds) = self.recorded(turn).map_or((None, 0), |(found, rounds)| (Some(found), rounds));
+        match self.open_round(turn) {
+            Some(round) if round.state.rounds.count > rounds => Some(round.outcome_summary()),
+            Some(_) | None => found,
+        }
+    }
+
+    /// Summarizes the object that a turn's head names, with the number of its rounds.
+    fn recorded(&self, turn: &Turn) -> Option<(OutcomeSummary, u32)> {
+        let summarized = |step: RecoveryPoint| (step.outcome_summary(), step.state.rounds.count);
         match turn.evidence_source()? {
             EvidenceSource::Outcome(writer) => {
-                self.outcome(&turn.key, writer).map(|outcome| outcome.outcome_summary())
+                let outcome = self.outcome(&turn.key, writer)?;
+                let rounds = outcome.clone().into_recovery_point().map_or(0, |step| step.state.rounds.count);
+                Some((outcome.outcome_summary(), rounds))
             }
             EvidenceSource::Results(accepted) => {
                 let step = self.outcome(&turn.key, &accepted.suspended_by)?.into_recovery_point()?;
                 let results = self.object(&turn.key, Kind::ToolResults(accepted.resumed_by.clone()))?;
                 let results = ToolContinuation::from_canonical(results).ok()?;
                 let state = step.state.with_tool_results(&results, accepted.results);
-                Some(RecoveryPoint { state, ..step }.outcome_summary())
+                Some(summarized(RecoveryPoint { state, ..step }))
             }
             EvidenceSource::Step(recorded) => {
                 let step = self.object(&turn.key, Kind::Step(recorded.attempt.clone(), recorded.step))?;
-                serde_json::from_slice(step).ok().map(|step: RecoveryPoint| step.outcome_summary())
+                serde_json::from_slice(step).ok().map(summarized)
             }
         }
+    }
+
+    /// Returns the newest round with effects of a turn that was ended from outside in the middle of it, as it was before its
+    /// calls. No head names the round, but its intent does.
+    fn open_round(&self, turn: &Turn) -> Option<RecoveryPoint> {
+        let rounds = (turn.key.clone(), 0)..=(turn.key.clone(), u32::MAX);
+        let (_, intent) = self.table.intents.range(rounds).next_back().filter(|_| may_be_unresolved(turn))?;
+        let round = self.object(&turn.key, Kind::Round(intent.attempt.clone(), intent.round))?;
+        serde_json::from_slice(round).ok()
     }
 
     /// Returns the report of a turn that ended, as its finalization stores it.
