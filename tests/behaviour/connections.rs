@@ -330,7 +330,8 @@ async fn faults_of_a_connection_name_their_member() {
     let olga = operator(&system, "acme");
     let with = |pointer: &str, value: Value| {
         let mut connection = tickets(&target.url);
-        *connection.pointer_mut(pointer).unwrap() = value;
+        let (parent, member) = pointer.rsplit_once('/').unwrap();
+        connection.pointer_mut(parent).unwrap()[member] = value;
         connection
     };
     for (connection, expected) in [

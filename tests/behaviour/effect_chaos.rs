@@ -117,7 +117,7 @@ async fn remove_intents(system: &System) {
     let scan = client.scan().table_name(table).projection_expression("PK, SK").consistent_read(true);
     let items = scan.into_paginator().items().send().collect::<Result<Vec<_>, _>>().await.expect("a scan");
     for item in items {
-        let is_intent = |value: &AttributeValue| value.as_s().is_ok_and(|key| key.contains("#EFFECTS#"));
+        let is_intent = |value: &AttributeValue| value.as_s().is_ok_and(|key| key.starts_with("EFFECTS#"));
         if item.get("SK").is_some_and(is_intent) {
             client.delete_item().table_name(table).set_key(Some(item)).send().await.expect("a deletion");
         }

@@ -33,7 +33,8 @@ async fn put_turn(table: &Table, org: &str, session: &str, turn: &str, before: O
         now,
         &Timing::default(),
     );
-    let ended = Settlement { verdict: Verdict::Ended(EndReason::Cancelled), at: now };
+    // The details of ended turns are not written, so a reader of a cancelled one would look for its calls with effects.
+    let ended = Settlement { verdict: Verdict::Ended(EndReason::Superseded), at: now };
     for change in &mut commit.turns {
         (change.after.state, change.after.due) = (State::Finalized(ended.clone()), None);
     }

@@ -35,7 +35,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("knowledge", &["contracts", "protocol", "agent", "turns"]),
     ("storage", &["contracts", "protocol", "agent", "turns", "knowledge", "settings", "tls"]),
     ("llm", &["contracts", "agent", "sigv4", "tls"]),
-    ("remote-tools", &["contracts", "agent", "egress", "mcp-client", "tls"]),
+    ("remote-tools", &["contracts", "agent", "egress", "llm", "mcp-client", "tls"]),
     ("retrieval", &["contracts", "protocol", "agent", "turns", "llm", "tls"]),
     ("testkit", &["contracts", "protocol", "agent", "turns"]),
     ("indexing", &["contracts", "agent", "llm", "retrieval"]),

@@ -10,6 +10,7 @@ mod file;
 mod http_call;
 mod lookup;
 mod mcp_call;
+mod mcp_connect;
 mod mcp_offer;
 mod mcp_result;
 mod openapi;
@@ -23,10 +24,10 @@ mod secrecy;
 use std::time::Duration;
 
 use agent::{
-    connection::{ConnectionSecrets, ConnectionTarget, Offer, Protocol},
+    connection::{ConnectionSecrets, ConnectionTarget, Listing, Offer, Protocol, ToolOffers},
     tool::{
         ToolSuccess,
-        remote::{Listing, RemoteCall, RemoteOutcome, RemoteTools},
+        remote::{RemoteCall, RemoteOutcome, RemoteTools},
     },
 };
 use egress::Guard;
@@ -55,16 +56,6 @@ impl<S: ConnectionSecrets> Connections<S> {
 impl<S: ConnectionSecrets> RemoteTools for Connections<S> {
     fn check_url(&self, url: &str) -> Result<String, String> {
         self.guard.check(url).map(|url| authentication::host_of(&url)).map_err(|refusal| refusal.to_string())
-    }
-
-    async fn offer(&self, listing: Listing<'_>) -> Result<Offer, String> {
-        match listing.connection.protocol {
-            Protocol::Http => Err("An HTTP API has no list of tools.".to_owned()),
-            Protocol::Mcp => mcp_offer::offer(&self.guard, &self.secrets, listing).await,
-            Protocol::Openapi => {
-                openapi::offer(&openapi_document::load(&self.guard, listing).await?, listing.connection)
-            }
-        }
     }
 
     async fn call(&self, call: RemoteCall<'_>, may_send: &(dyn Fn() -> bool + Send + Sync)) -> RemoteOutcome {
@@ -96,6 +87,18 @@ impl<S: ConnectionSecrets> RemoteTools for Connections<S> {
         match http_call::call(&self.guard, &self.secrets, &target, read, timeout, &|| true).await.outcome {
             RemoteOutcome::Done(success) => Some(success),
             RemoteOutcome::Refused(_) | RemoteOutcome::NotSent(_) | RemoteOutcome::Unknown(_) => None,
+        }
+    }
+}
+
+impl<S: ConnectionSecrets> ToolOffers for Connections<S> {
+    async fn offer(&self, listing: Listing<'_>) -> Result<Offer, String> {
+        match listing.connection.protocol {
+            Protocol::Http => Err("An HTTP API has no list of tools.".to_owned()),
+            Protocol::Mcp => mcp_offer::offer(&self.guard, &self.secrets, listing).await,
+            Protocol::Openapi => {
+                openapi::offer(&openapi_document::load(&self.guard, listing).await?, listing.connection)
+            }
         }
     }
 }

@@ -2,16 +2,13 @@
 
 use std::time::Duration;
 
-use agent::{
-    connection::{ConnectionSecrets, Offer, OfferedTool},
-    tool::remote::Listing,
-};
+use agent::connection::{ConnectionSecrets, Listing, Offer, OfferedTool};
 use contracts::read::{ExcludedTool, ToolHint};
 use egress::Guard;
 use mcp_client::{Hints, Tool};
 use tokio::time::timeout;
 
-use crate::mcp_call::connect;
+use crate::mcp_connect::connect;
 
 /// Lists the tools of a connection's server.
 pub(crate) async fn offer(

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agent::tool::remote::Listing;
+use agent::connection::Listing;
 use bytes::Bytes;
 use egress::{Bounds, Guard};
 use http::{Request, header};

@@ -79,6 +79,8 @@ pub struct RemoteTarget {
     pub bug: Option<Bug>,
 }
 
+impl agent::connection::ToolOffers for RemoteTarget {}
+
 impl RemoteTools for RemoteTarget {
     async fn call(&self, call: RemoteCall<'_>, may_send: &(dyn Fn() -> bool + Send + Sync)) -> RemoteOutcome {
         let Self { target, process, turn, bug } = self;

@@ -155,7 +155,7 @@ async fn thread_is_one_session_over_every_protocol() {
 async fn repeated_run_takes_over_from_a_dead_function() {
     let system = System::with(Options { lease: Some(LEASE), ..options() }).await;
     let ada = system.client("acme", "ada");
-    let request = input("t", "r", &json!([user("u", "Hi [[script: words 5; hang 60s; say \" End.\"]]")]));
+    let request = input("t", "r", &json!([user("u", "Hi [[script: words 6; hang 60s; say \" End.\"]]")]));
     let mut response = super::request(&ada, BASE, &request).send().await.unwrap();
     let mut seen = String::new();
     while !seen.contains("word5") {

@@ -20,4 +20,4 @@ pub use recovery_point::RecoveryPoint;
 pub use spec::{HistorySpec, InputSpec, PromptSpec, ToolSpec, TurnSpec};
 pub use state::{AttemptState, HistoryState, RetrievedContext};
 pub use tool_rounds::ToolRounds;
-pub use totals::{CostBeforeFallback, ModelTime, ToolUse, Totals, millis};
+pub use totals::{CostBeforeFallback, ModelTime, Totals, millis};

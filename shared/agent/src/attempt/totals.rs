@@ -9,9 +9,12 @@ use protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::model::{
-    price::{Prices, cost},
-    route::Route,
+use crate::{
+    model::{
+        price::{Prices, cost},
+        route::Route,
+    },
+    tool::remote::ToolUse,
 };
 
 /// Totals of the turn's model calls and tools so far.
@@ -45,17 +48,6 @@ pub struct Totals {
     /// The calls of connections' tools by the names of the tools.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, ToolUse>,
-}
-
-/// The calls of a tool that its target got, or may have got.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub struct ToolUse {
-    /// Their number.
-    pub calls: u32,
-    /// The price of those that were performed, or may have been. `None` without a price.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost: Option<Cost>,
 }
 
 /// The models' response times, in milliseconds.

@@ -16,7 +16,7 @@ mod tool_name;
 pub(crate) use check::check;
 pub use definition::{Authentication, CallPrice, Connection, ConnectionTool, HttpMethod, Protocol, Scheme};
 pub use path_template::{PathTemplate, Segment};
-pub use refresh::{Comparison, Difference, Offer, OfferedTool, UnknownTool, compare};
+pub use refresh::{Comparison, Difference, Listing, Offer, OfferedTool, ToolOffers, UnknownTool, compare};
 pub use resolve::{ConnectionTarget, model_name};
 pub use secret::{ConnectionSecret, ConnectionSecrets, SecretsUnavailable};
 pub(crate) use tool_name::TOOL_NAMES;

@@ -3,19 +3,50 @@
 //! What a server says of its tools is untrusted and can change at any time. So a person accepts each change, and the
 //! connection pins what was accepted by its hash. Deliberately absent: requests.
 
-use std::collections::HashSet;
+use std::{
+    collections::HashSet,
+    future::{Future, ready},
+};
 
 use contracts::{
     Fingerprint,
+    id::OrgId,
     read::{ExcludedTool, ToolChange, ToolHint},
 };
 
 use super::{Connection, ConnectionTool};
 use crate::{
     members::MAX_PROVIDER_NAME_CHARS,
-    tool::{self, remote::EffectClass},
+    tool::{
+        self,
+        remote::{EffectClass, NoRemoteTools},
+    },
 };
 use serde_json::{Value, json};
+
+/// A look at the tools of a connection's server.
+#[derive(Debug, Clone, Copy)]
+pub struct Listing<'a> {
+    /// The org of the connection.
+    pub org: &'a OrgId,
+    /// The connection.
+    pub connection: &'a Connection,
+    /// The OpenAPI document. Absent: the one at the connection's `DocumentUrl`.
+    pub document: Option<&'a str>,
+}
+
+/// Reads the tools of connections' servers.
+pub trait ToolOffers: Send + Sync {
+    /// Lists what a connection's server offers. Nothing takes effect.
+    ///
+    /// # Errors
+    /// Returns the reason, for an operator. A program without connections lists nothing.
+    fn offer(&self, _listing: Listing<'_>) -> impl Future<Output = Result<Offer, String>> + Send {
+        ready(Err("This program calls no tools of connections.".to_owned()))
+    }
+}
+
+impl ToolOffers for NoRemoteTools {}
 
 /// The tools that a server offers.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -1,10 +1,6 @@
 //! Tools that the service calls over a connection of the org, and the port that calls them.
 
-use std::{
-    fmt,
-    future::{Future, ready},
-    time::Duration,
-};
+use std::{fmt, future::Future, time::Duration};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use contracts::{Fingerprint, id::OrgId, request::FileName};
@@ -13,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Definition, Effect, PublishFile, ToolError, ToolSuccess};
-use crate::connection::{Connection, Offer};
 
 /// A remote tool as a turn stores it. A later change of its connection doesn't alter it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -176,17 +171,6 @@ impl fmt::Debug for ProgressSink<'_> {
     }
 }
 
-/// A look at the tools of a connection's server.
-#[derive(Debug, Clone, Copy)]
-pub struct Listing<'a> {
-    /// The org of the connection.
-    pub org: &'a OrgId,
-    /// The connection.
-    pub connection: &'a Connection,
-    /// The OpenAPI document. Absent: the one at the connection's `DocumentUrl`.
-    pub document: Option<&'a str>,
-}
-
 /// The outcome of a call. The texts are for the model, and clients see them too (I14).
 #[derive(Debug, Clone, PartialEq)]
 pub enum RemoteOutcome {
@@ -323,6 +307,17 @@ impl StoredEffect {
     }
 }
 
+/// The calls of a tool that its target got, or may have got.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct ToolUse {
+    /// Their number.
+    pub calls: u32,
+    /// The price of those that were performed, or may have been. `None` without a price.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+}
+
 /// Calls the tools of connections.
 pub trait RemoteTools: Send + Sync {
     /// Checks a URL of a connection by the rules of the deployment, without a request. Returns its host with the port.
@@ -331,14 +326,6 @@ pub trait RemoteTools: Send + Sync {
     /// Returns the rule that it breaks. A program without connections refuses every URL.
     fn check_url(&self, _url: &str) -> Result<String, String> {
         Err("can't be used: this program calls no tools of connections".to_owned())
-    }
-
-    /// Lists what a connection's server offers. Nothing takes effect.
-    ///
-    /// # Errors
-    /// Returns the reason, for an operator. A program without connections lists nothing.
-    fn offer(&self, _listing: Listing<'_>) -> impl Future<Output = Result<Offer, String>> + Send {
-        ready(Err("This program calls no tools of connections.".to_owned()))
     }
 
     /// Sends a call at most once, and follows no redirect.

@@ -3,6 +3,7 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use agent::{
+    connection::ToolOffers,
     context::config::AgentConfig,
     model::Model,
     retrieval::Retrieval,
@@ -46,7 +47,7 @@ pub trait AgentDeps: QueueDeps {
     /// The org's sources.
     type Retrieval: Retrieval;
     /// The remote tools.
-    type RemoteTools: RemoteTools;
+    type RemoteTools: RemoteTools + ToolOffers;
     /// The model.
     fn model(&self) -> &Self::Model;
     /// The org's sources.
@@ -159,7 +160,7 @@ where
     Q: FinalizeQueue,
     M: Model,
     R: Retrieval,
-    T: RemoteTools,
+    T: RemoteTools + ToolOffers,
 {
     type Model = M;
     type Retrieval = R;

@@ -28,7 +28,10 @@ use super::{
     stored_result::MAX_DIRECT_BYTES,
 };
 use crate::model::{FunctionCall, ToolOutput};
-use crate::{attempt::ToolUse, text::truncate, tool::timer::Timer};
+use crate::{
+    text::truncate,
+    tool::{remote::ToolUse, timer::Timer},
+};
 
 /// The maximum length of a failed result's text, in bytes.
 const MAX_MESSAGE_BYTES: usize = 4_000;

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use agent::{
-    connection::{Comparison, Connection, Difference, Protocol, ToolName, compare, model_name},
+    connection::{
+        Comparison, Connection, Difference, Listing, Protocol, ToolName, ToolOffers, compare, model_name,
+    },
     context::{ContextId, ContextKind, Document},
-    tool::remote::{Listing, RemoteTools},
 };
 use contracts::{
     id::{ConnectionId, OrgId},
