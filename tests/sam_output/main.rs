@@ -246,8 +246,11 @@ fn function_can_be_invoked_only_by_its_routes() {
         let source = permission["SourceArn"]["Fn::Sub"][0].as_str().unwrap();
         let path = source.split_once("/${__Stage__}/").unwrap().1;
         let (method, path) = path.split_once('/').unwrap();
-        assert!(["GET", "POST", "PUT", "PATCH", "DELETE"].contains(&method), "{name}: {source}");
-        assert!(path.starts_with("api/ai/agent/") || path.starts_with("v1/"), "{name}: {source}");
+        assert!(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"].contains(&method), "{name}: {source}");
+        assert!(
+            path.starts_with("api/ai/agent/") || path.starts_with("v1/") || path == "v1",
+            "{name}: {source}"
+        );
     }
 }
 

@@ -7,7 +7,7 @@ use client::Request;
 use contracts::id::{SessionId, TurnId};
 use contracts::paths;
 use contracts::read::{ListResponse, UnknownEffect};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::api_args::AccessArgs;
 use crate::escape::escape_line;
@@ -96,8 +96,8 @@ impl Resolve {
             Finding::NotPerformed => "not_performed",
         };
         let mut body = json!({ "EffectId": effect, "Outcome": outcome });
-        if let Some(note) = note {
-            body["Note"] = note.into();
+        if let (Value::Object(body), Some(note)) = (&mut body, note) {
+            body.insert("Note".to_owned(), note.into());
         }
         let request = Request::post(paths::RESOLVE_EFFECT.fill(&session, &turn), &body);
         let resolved: UnknownEffect = serde_json::from_value(access.connect().await?.call(&request).await?)?;

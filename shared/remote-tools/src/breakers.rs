@@ -16,7 +16,10 @@ const MAX_BREAKERS: usize = 1_024;
 
 /// The breakers of a process.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Breakers(Arc<Mutex<HashMap<(String, String), Arc<Breaker>>>>);
+pub(crate) struct Breakers(Arc<Mutex<ByConnection>>);
+
+/// The breaker of each connection, by its org and its id.
+type ByConnection = HashMap<(String, String), Arc<Breaker>>;
 
 impl Breakers {
     /// Returns the breaker of an org's connection.

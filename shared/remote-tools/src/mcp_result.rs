@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(&file.bytes[..], [0, 1, 2, 3]);
         let structured = shown(false, vec![image()], Some(json!({ "n": 1 })));
         assert_eq!(structured.result["structured"], json!({ "n": 1 }));
-        assert_eq!(shown(false, vec![image(); 0], None).effects, []);
+        assert_eq!(shown(false, Vec::new(), None).effects, []);
         let many = shown(false, (0..MAX_FILES + 1).map(|_| image()).collect(), None);
         assert_eq!(many.effects.len(), MAX_FILES);
     }

@@ -299,23 +299,24 @@ impl Message {
         self.receipt = Uuid::new_v4().to_string();
         let millis =
             |at: SystemTime| at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis().to_string();
+        let mut attributes = json!({
+            "SenderId": ACCESS_KEY,
+            "SentTimestamp": millis(self.sent),
+            "ApproximateReceiveCount": self.receives.to_string(),
+            "ApproximateFirstReceiveTimestamp": millis(self.first_received),
+        });
+        if let (Value::Object(attributes), Some(group)) = (&mut attributes, &self.group) {
+            attributes.insert("MessageGroupId".to_owned(), group.as_str().into());
+        }
         let mut message = json!({
             "MessageId": self.id,
             "ReceiptHandle": self.receipt,
             "Body": self.body,
             "MD5OfBody": md5(self.body.as_bytes()),
-            "Attributes": {
-                "SenderId": ACCESS_KEY,
-                "SentTimestamp": millis(self.sent),
-                "ApproximateReceiveCount": self.receives.to_string(),
-                "ApproximateFirstReceiveTimestamp": millis(self.first_received),
-            },
+            "Attributes": attributes,
         });
-        if !self.attributes.is_null() {
-            message["MessageAttributes"] = self.attributes.clone();
-        }
-        if let Some(group) = &self.group {
-            message["Attributes"]["MessageGroupId"] = json!(group);
+        if let (Value::Object(message), false) = (&mut message, self.attributes.is_null()) {
+            message.insert("MessageAttributes".to_owned(), self.attributes.clone());
         }
         message
     }

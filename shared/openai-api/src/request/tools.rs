@@ -97,7 +97,7 @@ pub(crate) fn each(
         let path = format!("tools[{n}]");
         let kind = tool.get("type").and_then(Value::as_str).unwrap_or_default();
         let is_left_out = kind == TOOL_SEARCH || kind == "namespace" || WEB_SEARCH_TYPES.contains(&kind);
-        if !read(kind, tool, &path)? && !(is_left_out && ignore(path.clone())) {
+        if !(read(kind, tool, &path)? || is_left_out && ignore(path.clone())) {
             let alternative = format!(
                 "'{kind}' tools come with the agent's context; send tools of type 'function' or 'custom'."
             );
