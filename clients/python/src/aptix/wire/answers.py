@@ -243,6 +243,8 @@ class StreamStatus(WireModel):
     """The tool call that it runs for."""
     tool_name: str | None = Field(default=None, alias="ToolName")
     """The tool that is running."""
+    tool_progress: str | None = Field(default=None, alias="ToolProgress")
+    """The progress of the tool in its own words, such as `3 of 10: Indexing`, at most 2 KiB."""
 
 
 class ReturnedResult(WireModel):
