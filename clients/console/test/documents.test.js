@@ -53,9 +53,11 @@ suite('documents in the console', { skip: noCloud || noBrowser }, () => {
     /** @param {string} name */
     const settled = async (name) => {
       const tag = `document.querySelector(${JSON.stringify(`tr[data-name="${name}"] .tag`)})`
+      const end = Date.now() + 300_000
       for (;;) {
         const status = await ui.page.run(`${tag}?.textContent ?? ''`)
         if (['ready', 'failed'].includes(status)) return ui.page.run(`${tag}.parentElement.textContent`)
+        assert.ok(Date.now() < end, `${name} is ${status}: ${await ui.page.run(`${tag}?.parentElement.textContent`)}`)
         await new Promise((resolve) => setTimeout(resolve, 200))
       }
     }

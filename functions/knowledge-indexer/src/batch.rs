@@ -36,6 +36,9 @@ use crate::{app::App, index};
 const MAX_DELIVERIES: u32 = 5;
 /// The time that is reserved to write the outcome of a document that takes too long.
 const RESERVE: Duration = Duration::from_secs(20);
+/// The pauses before the work is tried again. The queue's own pause is a quarter of an hour, and a database that is busy or
+/// has just started needs seconds.
+const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(3)];
 /// The reason of a document that takes too long.
 const TOO_SLOW: &str = "It takes too long to index. Split it into smaller documents.";
 
@@ -163,10 +166,17 @@ async fn work(app: &App, attempt: &Attempt<'_, Table>, record: &Record) -> Resul
     let (org, id) = (attempt.org, attempt.id);
     // Listed before the record is read again: a later upload writes its record before its content.
     let uploads = app.objects.uploads(org, id).await?;
-    let outcome = match record.state {
-        State::Deleting => index::remove(app, org, record).await,
-        State::Pending { .. } | State::Ready { .. } | State::Failed { .. } => {
-            index::index(app, org, id, record).await?
+    let mut pauses = PAUSES.into_iter();
+    let outcome = loop {
+        let outcome = match record.state {
+            State::Deleting => index::remove(app, org, record).await,
+            State::Pending { .. } | State::Ready { .. } | State::Failed { .. } => {
+                index::index(app, org, id, record).await?
+            }
+        };
+        match pauses.next().filter(|_| matches!(outcome, Outcome::Retry(_))) {
+            Some(pause) => sleep(pause).await,
+            None => break outcome,
         }
     };
     if !matches!(outcome, Outcome::Retry(_)) {
