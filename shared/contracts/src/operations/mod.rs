@@ -103,10 +103,23 @@ impl Route {
     }
 }
 
-/// Routes that stand for many operations: the payloads of a turn, and the OpenAI-compatible API, whose document is
-/// OpenAI's. One row of each costs the gateway less than one per path, and both have one limit.
-const GREEDY: [Route; 7] = [
+/// Routes that stand for many operations: the payloads of a turn, the versions of a context, and the OpenAI-compatible API,
+/// whose document is OpenAI's. One row of each costs the gateway less than one per path, and the permissions of a function
+/// have at most 20 KB.
+const GREEDY: [Route; 11] = [
     Route { id: "readPayload", method: Method::Get, path: PAYLOADS },
+    Route { id: "readAgentVersions", method: Method::Get, path: "/api/ai/agent/agents/{ContextId}/{proxy+}" },
+    Route {
+        id: "readConnectionVersions",
+        method: Method::Get,
+        path: "/api/ai/agent/connections/{ContextId}/{proxy+}",
+    },
+    Route {
+        id: "readConversationContextVersions",
+        method: Method::Get,
+        path: "/api/ai/agent/conversation-contexts/{ContextId}/{proxy+}",
+    },
+    Route { id: "readModeVersions", method: Method::Get, path: "/api/ai/agent/modes/{ModeKey}/{proxy+}" },
     Route { id: "readOpenAi", method: Method::Get, path: OPENAI },
     Route { id: "probeOpenAi", method: Method::Head, path: OPENAI },
     Route { id: "readOpenAiBase", method: Method::Get, path: OPENAI_BASE },
@@ -117,9 +130,12 @@ const GREEDY: [Route; 7] = [
 
 /// Returns the routes of the gateway.
 pub fn routes() -> impl Iterator<Item = Route> {
-    let payloads = PAYLOADS.trim_end_matches("{proxy+}");
+    let is_below = |operation: &Operation, route: &Route| {
+        let above = route.path.strip_suffix("{proxy+}");
+        operation.method == route.method && above.is_some_and(|above| operation.path.starts_with(above))
+    };
     all()
-        .filter(move |operation| !operation.path.starts_with(payloads))
+        .filter(move |operation| !GREEDY.iter().any(|route| is_below(operation, route)))
         .map(|operation| Route { id: operation.id, method: operation.method, path: operation.path })
         .chain(GREEDY)
 }
