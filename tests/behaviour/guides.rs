@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use contracts::{paths, request::KnowledgeUpload};
+use contracts::{
+    paths,
+    request::{EffectResolution, KnowledgeUpload},
+};
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -211,6 +214,10 @@ impl Reader {
             // `tests/behaviour/knowledge.rs` uploads documents, to a cloud with a vector database.
             _ if document.get("ContentBase64").is_some() => {
                 return drop(KnowledgeUpload::parse(document.to_string().as_bytes()).unwrap());
+            }
+            // `tests/behaviour/effects.rs` resolves calls, after it killed a function.
+            _ if document.get("EffectId").is_some() => {
+                return drop(EffectResolution::parse(document.to_string().as_bytes()).unwrap());
             }
             // Settings of an MCP client, which `tests/behaviour/mcp` connects.
             _ if document.get("mcpServers").is_some() => return,
