@@ -1,6 +1,6 @@
 /**
- * The operations page: turns of the organization that have not ended, and what an operator can do about one that blocks its session. For
- * whoever runs the deployment, its queue and the dead letters too.
+ * The operations page: turns of the organization that have not ended, what an operator can do about one that blocks its session, and calls
+ * with an unknown outcome. For whoever runs the deployment, its queue and the dead letters too.
  *
  * @module
  */
@@ -10,6 +10,7 @@ import { announce, button, el, errorMessage, fill, labelledField, openDialog } f
 import { duration, formatNumber, pageUrl, timestamp } from './format.js'
 import { notAllowed } from './not-allowed.js'
 import { displayTitle } from './title.js'
+import { unknownEffectSection } from './unknown-effects.js'
 
 /** Sessions with an open turn that are listed, at most. */
 const MAX_SESSIONS = 50
@@ -36,8 +37,9 @@ export function operations(connection) {
   const updated = el('small', { role: 'status' })
   const words = el('input', { type: 'search', name: 'words', autocomplete: 'off', placeholder: 'Session, user or reason' })
   const filter = el('div', { class: 'fields filters', role: 'search' }, labelledField('Filter', words))
+  const effects = unknownEffectSection(connection)
   const queue = deadLetterSection()
-  const refresh = () => Promise.all([start(), queue.refresh()])
+  const refresh = () => Promise.all([start(), effects.refresh(), queue.refresh()])
   const node = el(
     'div',
     {},
@@ -53,6 +55,7 @@ export function operations(connection) {
     problem,
     filter,
     result,
+    effects.node,
     queue.node,
   )
   /** @type {{ session: Summary, turn: Turn }[]} */

@@ -126,6 +126,7 @@ const FILES: &[(&str, &[u8])] = &files![
     "console/turn-log.js",
     "console/turn-runner.js",
     "console/turn-view.js",
+    "console/unknown-effects.js",
     "console/usage-charts.js",
     "console/usage-series.js",
     "console/usage-times.js",
