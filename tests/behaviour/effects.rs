@@ -14,7 +14,7 @@ use crate::shop::{Kill, Moment, Shop, asks, call};
 use crate::support::{Answer, Client, LEASE, PATIENCE, System, id, options, session_path, turn_path};
 
 /// A system with a short lease, and its shop.
-async fn open(protocol: &str, is_stateless: bool) -> (System, Shop, UnboundedReceiver<Kill>) {
+pub async fn open(protocol: &str, is_stateless: bool) -> (System, Shop, UnboundedReceiver<Kill>) {
     let system = System::with(Options { lease: Some(LEASE), ..options() }).await;
     let (shop, kills) = Shop::start(is_stateless).await;
     shop.open(&operator(&system, "acme"), protocol).await;
@@ -45,7 +45,7 @@ fn resolve_path(effect: &Value) -> String {
 }
 
 /// Lists the only call with an unknown outcome.
-async fn only_unknown(operator: &Client) -> Value {
+pub async fn only_unknown(operator: &Client) -> Value {
     let is_listed =
         |answer: &Answer| answer.json()["Result"]["Items"].as_array().is_some_and(|items| !items.is_empty());
     let page = operator.until(EFFECTS, PATIENCE, is_listed).await.result();

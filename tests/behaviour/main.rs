@@ -45,6 +45,7 @@ mod departures;
 mod deployment_stores;
 mod doctor;
 mod effect_chaos;
+mod effect_copies;
 mod effects;
 mod ended_usage;
 mod execute;

@@ -9,10 +9,7 @@ use std::{collections::BTreeSet, time::Duration};
 use contracts::{Fingerprint, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    id::{AttemptId, TurnKey},
-    turn::{EndReason, State, Turn, Verdict},
-};
+use crate::id::{AttemptId, TurnKey};
 
 /// The time after its intent for which a call may be sent again under its key. Targets forget keys.
 pub const KEY_VALIDITY: Duration = Duration::from_mins(15);
@@ -102,21 +99,6 @@ impl Intent {
     #[must_use]
     pub fn unknown(&self, call: &IntendedCall, at: Timestamp) -> UnknownEffect {
         UnknownEffect { turn: self.turn.clone(), round: self.round, call: call.clone(), at }
-    }
-}
-
-/// True if a turn may have ended with intended calls that have no result: it was ended from outside while it ran.
-#[must_use]
-pub fn may_be_unresolved(turn: &Turn) -> bool {
-    let verdict = match &turn.state {
-        State::Settled(settlement) | State::Finalized(settlement) => &settlement.verdict,
-        State::Running { .. } | State::AwaitingTools { .. } => return false,
-    };
-    match verdict {
-        // Its owner has dealt with every call before the outcome object was written.
-        Verdict::Completed { .. } | Verdict::Failed { .. } => false,
-        Verdict::Ended(EndReason::Superseded | EndReason::ToolDeadline) => false,
-        Verdict::Ended(EndReason::Cancelled | EndReason::Abandoned | EndReason::StorageUnavailable) => true,
     }
 }
 

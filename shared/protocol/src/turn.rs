@@ -328,6 +328,17 @@ impl Turn {
         StoredRequest { fingerprint: self.fingerprint, submission_id: self.submission_id.clone() }
     }
 
+    /// True if the turn may have ended with intended calls that have no result: it was ended from outside while it ran.
+    #[must_use]
+    pub fn may_have_open_calls(&self) -> bool {
+        match self.settlement().map(|settlement| &settlement.verdict) {
+            // Its owner has dealt with every call before the outcome object was written.
+            None | Some(Verdict::Completed { .. } | Verdict::Failed { .. }) => false,
+            Some(Verdict::Ended(EndReason::Superseded | EndReason::ToolDeadline)) => false,
+            Some(Verdict::Ended(EndReason::Cancelled | EndReason::Abandoned | EndReason::StorageUnavailable)) => true,
+        }
+    }
+
     /// True if the head refers to the object, or work that continues may. An object that is not referenced and is
     /// older than any function can run is garbage.
     #[must_use]
@@ -338,6 +349,7 @@ impl Turn {
             Kind::File { .. } => true,
             // The evidence of what a target performed. An intent names its attempt, and the head doesn't.
             Kind::EffectResult(..) => true,
+            Kind::Round(..) if self.may_have_open_calls() => true,
             // A copy of what other objects have.
             Kind::History(_) => false,
             Kind::Outcome(attempt)

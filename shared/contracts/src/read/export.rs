@@ -112,6 +112,10 @@ pub enum PayloadKind {
     Outcome,
     /// The internal record of a step.
     Step,
+    /// The internal record of a round before its calls with effects.
+    Round,
+    /// The internal record of the result of such a call.
+    EffectResult,
     /// Results of client tools.
     ToolResults,
 }

@@ -305,6 +305,12 @@ pub(crate) fn parse_turn_item(sk: &str) -> Option<(TurnId, TurnItemKind)> {
     Some((TurnId::new(decode_part(turn)?).ok()?, detail))
 }
 
+/// Parses the turn of an intent's sort key.
+pub(crate) fn parse_intent(sk: &str) -> Option<TurnId> {
+    let (turn, _) = sk.strip_prefix("EFFECTS#")?.split_once('#')?;
+    TurnId::new(decode_part(turn)?).ok()
+}
+
 /// The ranges of sort keys of a turn's items: head and details, checkpoints, feedback, intents. See [`turn_range_after`].
 pub(crate) fn turn_ranges(turn: &TurnId) -> [(String, String); 4] {
     let turn = encode_part(turn.as_str());

@@ -11,6 +11,7 @@ use crate::{
     item::{
         Attributes, Unreadable, Unwritable, decode,
         detail::{FeedbackItem, ModeItem, ParticipantItem, REQUEST_JSON, RequestItem, ResultItem},
+        effect::IntentItem,
         encode,
         session::SessionItem,
         turn::TurnItem,
@@ -73,6 +74,7 @@ pub(super) fn encode_archive_item(item: &ArchiveItem) -> Result<Attributes, Unwr
         ArchiveItem::Result(result) => encode(&**result),
         ArchiveItem::Participant(participant) => encode(participant),
         ArchiveItem::ModeChange(change) => encode(change),
+        ArchiveItem::Intent(intent) => encode(intent),
     }
 }
 
@@ -98,6 +100,7 @@ enum Kind {
     Participant,
     Feedback,
     ModeChange,
+    Intent,
 }
 
 fn kind_of(sk: &str) -> Option<Kind> {
@@ -109,6 +112,7 @@ fn kind_of(sk: &str) -> Option<Kind> {
         Some(("USER", _)) => Some(Kind::Participant),
         Some(("FEEDBACK", _)) => Some(Kind::Feedback),
         Some(("MODE", _)) => Some(Kind::ModeChange),
+        Some(("EFFECTS", _)) => Some(Kind::Intent),
         _ => None,
     }
 }
@@ -191,6 +195,11 @@ fn read(
         Kind::ModeChange => {
             let entity = decode::<ModeItem>(item)?.into_mode_change(session);
             with_encoding(ArchiveItem::ModeChange(entity.clone()), encode(&entity))
+        }
+        Kind::Intent => {
+            let Some(turn) = key::parse_intent(sk) else { return Ok(None) };
+            let entity = decode::<IntentItem>(item)?.into_intent(session.turn(turn));
+            with_encoding(ArchiveItem::Intent(entity.clone()), encode(&entity))
         }
     }
 }

@@ -48,6 +48,9 @@ impl Table {
             ArchiveItem::ModeChange(change) => {
                 contents.modes.insert((change.key.session.clone(), change.position), change);
             }
+            ArchiveItem::Intent(intent) => {
+                contents.intents.insert((intent.turn.clone(), intent.round), intent);
+            }
         }
     }
 }
@@ -93,6 +96,10 @@ impl Contents {
         items.extend(self.modes.values().filter(|change| of(&change.key)).cloned().map(|mut change| {
             change.key = turn_key(&change.key);
             ArchiveItem::ModeChange(change)
+        }));
+        items.extend(self.intents.values().filter(|intent| of(&intent.turn)).cloned().map(|mut intent| {
+            intent.turn = turn_key(&intent.turn);
+            ArchiveItem::Intent(intent)
         }));
         items.extend(heads().cloned().map(|mut turn| {
             turn.key = turn_key(&turn.key);

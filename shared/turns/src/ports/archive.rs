@@ -6,6 +6,7 @@ use agent::outcome::answer::File;
 use contracts::{Fingerprint, id::TurnId, read::StoredItem};
 use protocol::{
     detail::{Feedback, ModeChange, Participant, RequestDetail, ResultDetail},
+    effect::Intent,
     id::{SessionKey, TurnKey},
     session::Session,
     transition::import::Document,
@@ -91,6 +92,8 @@ pub enum ArchiveItem {
     Feedback(Feedback),
     /// A mode change.
     ModeChange(ModeChange),
+    /// The calls with effects of a round.
+    Intent(Intent),
 }
 
 /// The reason that an item can't be imported.

@@ -7,11 +7,12 @@ use crate::{
     change::Condition,
     cost::{Amount, Cost},
     detail::{OutcomeSummary, Report, StagedMode},
+    payload::Kind,
     purge::{Purge, Stage},
     session::{Contexts, Session},
     timing::Timing,
     transition::{finalize, purging, renew, resume, settle, spend, suspend, sweep},
-    turn::{EndReason, State, Turn, Verdict},
+    turn::{EndReason, Settlement, State, Turn, Verdict},
 };
 
 #[test]
@@ -230,5 +231,21 @@ fn purge_from_before_tombstones_named_turns_still_counts_one() {
     let reserved = Purge { started_at: None, ..import.clone() };
     for record in [None, Some(&import), Some(&reserved)] {
         assert_eq!(naming(record), None, "{record:?}");
+    }
+}
+
+#[test]
+fn round_of_a_turn_ended_from_outside_is_kept_whoever_wrote_it() {
+    let (_, turn) = running();
+    let round = Kind::Round(attempt("before_a_takeover"), 1);
+    for (verdict, is_kept) in [
+        (Verdict::Ended(EndReason::Cancelled), true),
+        (Verdict::Ended(EndReason::Abandoned), true),
+        (Verdict::Ended(EndReason::Superseded), false),
+        (completed("a"), false),
+    ] {
+        let state = State::Finalized(Settlement { verdict, at: at(3) });
+        let ended = Turn { state, ..turn.clone() };
+        assert_eq!(ended.references(&round), is_kept, "{:?}", ended.state);
     }
 }

@@ -212,6 +212,7 @@ fn part_references(
         ArchiveItem::Result(result) => &result.key.turn,
         ArchiveItem::Feedback(feedback) => &feedback.turn.turn,
         ArchiveItem::ModeChange(change) => &change.key.turn,
+        ArchiveItem::Intent(intent) => &intent.turn.turn,
     };
     let Some(head) = heads.get(turn) else {
         return Err(fault(at, format!("is of the turn {turn}, which is not in Stored")));
@@ -287,10 +288,16 @@ pub(super) fn with_sums(session: Session, parts: &[Part], heads: &BTreeMap<TurnI
 }
 
 /// Returns the objects of a turn that reads and later turns require.
-pub(super) fn required_payloads(head: &Turn) -> impl Iterator<Item = Payload> {
+pub(super) fn required_payloads(head: &Turn, parts: &[Part]) -> impl Iterator<Item = Payload> {
     let verdict = head.settlement().map(|settlement| &settlement.verdict);
     let outcome = verdict.and_then(Verdict::writer).map(|writer| Kind::Outcome(writer.clone()));
-    let kinds = [Some(Kind::Instruction(head.stored_request())), outcome];
+    let intents = parts.iter().filter_map(|(_, part)| match part {
+        ArchiveItem::Intent(intent) if intent.turn == head.key => Some(intent),
+        _ => None,
+    });
+    let newest = intents.max_by_key(|intent| intent.round).filter(|_| head.may_have_open_calls());
+    let round = newest.map(|intent| Kind::Round(intent.attempt.clone(), intent.round));
+    let kinds = [Some(Kind::Instruction(head.stored_request())), outcome, round];
     kinds.into_iter().flatten().map(|kind| Payload { turn: head.key.clone(), kind })
 }
 

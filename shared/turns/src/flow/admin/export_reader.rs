@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use agent::{
     attempt::RecoveryPoint,
     outcome::{Outcome, answer::File, provider_response},
+    tool::remote::RemoteOutcome,
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -119,7 +120,7 @@ impl<S: Archive, P: PayloadReads> ExportReader<'_, S, P> {
         let present: BTreeSet<&Payload> = files.iter().map(|file| &file.payload).collect();
         for head in heads.values() {
             if let Some(missing) =
-                document_check::required_payloads(head).find(|payload| !present.contains(payload))
+                document_check::required_payloads(head, &parts).find(|payload| !present.contains(payload))
             {
                 let rule = format!(
                     "lacks the {} of the turn {}: export the session again",
@@ -180,7 +181,7 @@ impl<S: Archive, P: PayloadReads> ExportReader<'_, S, P> {
         let bytes = match &payload.kind {
             // Contents of files and raw payloads stay as they are: files are addressed by their hash.
             Kind::File { .. } | Kind::ModelRequest(..) | Kind::ModelResponse(..) => bytes,
-            Kind::Outcome(_) | Kind::Step(..) => {
+            Kind::Outcome(_) | Kind::Step(..) | Kind::Round(..) => {
                 self.check_work(&payload.kind, &bytes)?;
                 let bytes = self.remap_links(bytes, exported, &head.key.session.session);
                 provider_response::as_imported(&bytes).ok_or_else(|| {
@@ -190,17 +191,26 @@ impl<S: Archive, P: PayloadReads> ExportReader<'_, S, P> {
             Kind::Instruction(_) if UserTurn::from_canonical(&bytes).is_err() => {
                 return Err(fault("Text", "is not a request as the service writes it"));
             }
+            Kind::EffectResult(..) if RemoteOutcome::from_json(&bytes).is_err() => {
+                return Err(fault("Text", "is not a result as the service writes it"));
+            }
             _ => self.remap_links(bytes, exported, &head.key.session.session),
         };
         Ok(File { payload, media_type, bytes })
     }
 
     /// Validates the report that a finalization would read from an object. It reads no step that isn't as the service
-    /// writes it.
+    /// writes it, but fails at such a round.
     fn check_work(&self, kind: &Kind, bytes: &[u8]) -> Result<(), Fault> {
         let summary = match kind {
             Kind::Step(..) => {
                 json_bytes::from_slice(bytes).ok().map(|step: RecoveryPoint| step.outcome_summary())
+            }
+            Kind::Round(_, round) => {
+                let step = json_bytes::from_slice(bytes).ok();
+                let step = step.filter(|step: &RecoveryPoint| step.state.rounds.count == *round);
+                let step = step.ok_or_else(|| fault("Text", "is not a round as the service writes it"))?;
+                Some(step.outcome_summary())
             }
             _ => {
                 let outcome = Outcome::from_json(bytes).map_err(|error| fault("Text", error.to_string()))?;

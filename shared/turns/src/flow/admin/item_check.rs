@@ -19,6 +19,7 @@ use protocol::{
     caller::User,
     cost::{Amount, Cost},
     detail::{FallbackAttempt, Feedback, ModeChange, ModeChangePosition, Participant, Report, RequestDetail},
+    effect::{IntendedCall, Intent},
     id::AttemptId,
     session::{Session, SolutionContext},
     spent::{PendingUsage, Spent},
@@ -213,6 +214,7 @@ impl<'a> ItemCheck<'a> {
             }
             ArchiveItem::Feedback(feedback) => self.feedback(feedback),
             ArchiveItem::ModeChange(change) => self.mode_change(change),
+            ArchiveItem::Intent(intent) => self.intent(intent),
         }
     }
 
@@ -272,6 +274,21 @@ impl<'a> ItemCheck<'a> {
         };
         self.time("SettledAt", settlement.at)?;
         settlement.verdict.writer().map_or(Ok(()), |writer| self.attempt("Writer", writer))
+    }
+
+    fn intent(&self, intent: &Intent) -> Result<(), Fault> {
+        let Intent { turn: _, round, attempt, at, calls } = intent;
+        self.figure("Round", *round, MAX_CALLS)?;
+        self.attempt("Attempt", attempt)?;
+        self.time("At", *at)?;
+        self.entries("Calls", calls.len(), MAX_ENTRIES)?;
+        for IntendedCall { index, tool, connection, revision: _, key, hash: _, is_keyed: _ } in calls {
+            self.figure("Calls.Index", *index, MAX_CALLS)?;
+            for (member, text) in [("Calls.Tool", tool), ("Calls.Connection", connection), ("Calls.Key", key)] {
+                self.text(member, text, MAX_LABEL_CHARS)?;
+            }
+        }
+        Ok(())
     }
 
     fn request(&self, request: &RequestDetail) -> Result<(), Fault> {

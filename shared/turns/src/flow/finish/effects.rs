@@ -10,7 +10,7 @@ use agent::{
 };
 use contracts::{error::JsonError, json_bytes, read::RanBy, response::ToolOutcome};
 use protocol::{
-    effect::{self, Intent, UnknownEffect},
+    effect::{Intent, UnknownEffect},
     id::AttemptId,
     payload::{Kind, Payload},
     turn::{State, Turn},
@@ -56,8 +56,11 @@ pub(crate) async fn continue_from(
 }
 
 /// Returns the calls of a turn that was ended from outside whose outcome is unknown. The head is settled, so no intent
-/// follows.
+/// follows. Operators resolve the calls of an imported turn where it ran.
 pub(crate) async fn unresolved(deps: &impl Deps, turn: &Turn) -> Result<Vec<UnknownEffect>, Unavailable> {
+    if turn.is_imported {
+        return Ok(Vec::new());
+    }
     let Some(intent) = last_intent(deps.store(), turn).await? else { return Ok(Vec::new()) };
     let results = results_of(deps.payloads(), turn, &intent).await?;
     let open = intent.calls.iter().filter(|call| !results.contains_key(&call.index));
@@ -108,7 +111,7 @@ pub(crate) fn log_unknown(effects: &[UnknownEffect]) {
 }
 
 async fn last_intent(store: &impl Reads, turn: &Turn) -> Result<Option<Intent>, Unavailable> {
-    if !effect::may_be_unresolved(turn) {
+    if !turn.may_have_open_calls() {
         return Ok(None);
     }
     store.newest_intent(&turn.key).await

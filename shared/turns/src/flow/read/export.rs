@@ -346,8 +346,10 @@ fn kind_of(payload: &Payload) -> Option<PayloadKind> {
         Kind::PartialAnswer(_) => PayloadKind::PartialAnswer,
         Kind::ModelRequest(..) => PayloadKind::LlmRequest,
         Kind::ModelResponse(..) => PayloadKind::LlmResponse,
-        // Copies of what the outcome has, once the turn is over.
-        Kind::History(_) | Kind::Round(..) | Kind::EffectResult(..) => return None,
+        Kind::Round(..) => PayloadKind::Round,
+        Kind::EffectResult(..) => PayloadKind::EffectResult,
+        // A copy of what other objects have.
+        Kind::History(_) => return None,
         Kind::File { .. } => PayloadKind::File,
     })
 }
