@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use client::Request;
 use contracts::{
     Day, paths,
-    read::{UsageGroup, UsageReport},
+    read::{Cost, ToolUsage, UsageGroup, UsageReport},
 };
 
 use crate::api_args::AccessArgs;
@@ -81,7 +81,24 @@ fn table(report: &UsageReport) -> String {
         rows.push(row(format!("and {} more", report.omitted_groups), &UsageGroup::default()));
     }
     rows.push(row("total".to_owned(), &report.total));
-    format!("{} to {}, by {}\n{}", report.from, report.to, grouping(report), aligned(&rows, 1))
+    let table = aligned(&rows, 1);
+    format!("{} to {}, by {}\n{table}{}", report.from, report.to, grouping(report), tools(report))
+}
+
+/// Formats the calls of connections' tools. Empty without calls.
+fn tools(report: &UsageReport) -> String {
+    if report.tools.is_empty() {
+        return String::new();
+    }
+    let mut rows = vec![["TOOL", "CALLS", "COST"].map(str::to_owned)];
+    let row = |tool: &ToolUsage| [escape_line(&tool.tool), tool.calls.to_string(), costs(&tool.costs)];
+    rows.extend(report.tools.iter().map(row));
+    format!("\n{}", aligned(&rows, 1))
+}
+
+fn costs(costs: &[Cost]) -> String {
+    let costs: Vec<String> = costs.iter().map(|cost| format!("{} {}", cost.amount, cost.currency)).collect();
+    costs.join(", ")
 }
 
 fn grouping(report: &UsageReport) -> &'static str {
@@ -89,8 +106,6 @@ fn grouping(report: &UsageReport) -> &'static str {
 }
 
 fn row(key: String, group: &UsageGroup) -> [String; 10] {
-    let costs: Vec<String> =
-        group.costs.iter().map(|cost| format!("{} {}", cost.amount, cost.currency)).collect();
     let usage = &group.usage;
     // The mean of a turn.
     let model_ms = group.model_ms.checked_div(group.turns);
@@ -103,7 +118,7 @@ fn row(key: String, group: &UsageGroup) -> [String; 10] {
         usage.completion_tokens.to_string(),
         usage.total_tokens.to_string(),
         group.estimated_tokens.to_string(),
-        costs.join(", "),
+        costs(&group.costs),
         match group.unpriced_turns {
             0 => String::new(),
             turns => counted(turns, "turn"),
@@ -131,6 +146,7 @@ mod tests {
             groups: vec![group(Some("a-model\u{1b}[0m"), 12), group(None, 1)],
             omitted_groups: 0,
             total: group(None, 13),
+            tools: Vec::new(),
         };
         let text = table(&report);
         let lines: Vec<&str> = text.lines().collect();

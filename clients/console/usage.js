@@ -17,7 +17,8 @@ const GROUPINGS = { day: 'Day', user: 'User', agent: 'Agent', model: 'Model' }
 /**
  * @typedef {{ Key?: string, Turns: number, CompletedTurns: number, UnpricedTurns?: number, ModelCalls: number, ModelMs: number,
  *   Usage: import('../javascript/src/wire.js').Usage, EstimatedTokens?: number, Costs?: import('../javascript/src/wire.js').Cost[] }} Group
- * @typedef {{ From: string, To: string, By: keyof typeof GROUPINGS, Groups: Group[], OmittedGroups?: number, Total: Group }} Report
+ * @typedef {{ Tool: string, Calls: number, Costs?: import('../javascript/src/wire.js').Cost[] }} ToolUsage
+ * @typedef {{ From: string, To: string, By: keyof typeof GROUPINGS, Groups: Group[], OmittedGroups?: number, Total: Group, Tools?: ToolUsage[] }} Report
  */
 
 /**
@@ -29,6 +30,7 @@ export function usage(connection) {
   const problem = el('div', {})
   const charts = el('div', {})
   const result = el('div', { class: 'scroll-x' })
+  const tools = el('div', {})
   const times = el('div', {})
   const node = el(
     'div',
@@ -40,6 +42,7 @@ export function usage(connection) {
     problem,
     charts,
     result,
+    tools,
     times,
   )
   let readNumber = 0
@@ -65,6 +68,7 @@ export function usage(connection) {
     showRange(form, days)
     fill(charts, figures)
     fill(result, report.Groups.length ? table(report) : el('p', { class: 'muted' }, `No usage from ${report.From} to ${report.To}.`))
+    fill(tools, toolSection(report.Tools ?? []))
     announce(`Usage by ${report.By}: ${report.Groups.length} rows.`)
     const shown = await usageTimes(connection.aptix, days)
     if (currentRead === readNumber) fill(times, shown)
@@ -130,6 +134,34 @@ function table({ From, To, By, Groups, OmittedGroups, Total }) {
     el('thead', {}, el('tr', {}, head.map((name, n) => el('th', { scope: 'col', class: n ? 'number' : undefined }, name)))),
     el('tbody', {}, Groups.map((group) => row(group, group.Key ?? 'none', most))),
     el('tfoot', {}, row(Total, 'Total')),
+  )
+}
+
+/**
+ * Creates the table of connections' tools. Null without calls.
+ * @param {ToolUsage[]} tools
+ */
+function toolSection(tools) {
+  if (!tools.length) return null
+  const head = ['Tool', 'Calls', 'Cost']
+  const rows = tools.map(({ Tool, Calls, Costs = [] }) =>
+    el('tr', {}, el('th', { scope: 'row' }, el('code', {}, Tool)), el('td', { class: 'number', 'data-label': 'Calls' }, formatNumber(Calls)), el('td', { class: 'number', 'data-label': 'Cost' }, Costs.map(formatCost).join(', ') || '–')),
+  )
+  return el(
+    'section',
+    { 'aria-label': 'Tools' },
+    el('h2', {}, 'Tools of connections'),
+    el(
+      'div',
+      { class: 'scroll-x' },
+      el(
+        'table',
+        { class: 'list usage' },
+        el('caption', {}, 'Calls that reached their target, or may have. The cost above includes their price.'),
+        el('thead', {}, el('tr', {}, head.map((name, n) => el('th', { scope: 'col', class: n ? 'number' : undefined }, name)))),
+        el('tbody', {}, rows),
+      ),
+    ),
   )
 }
 

@@ -67,13 +67,15 @@ async fn copy_of_a_session_has_the_open_round_of_a_cancelled_turn() {
         assert_eq!(answer.status, 400, "{rule}: {}", answer.text);
         assert!(answer.text.contains(rule), "{rule}: {}", answer.text);
     };
-    let remove =
-        |wrong: &mut Value| drop(wrong["Turns"][0]["Payloads"].as_array_mut().unwrap().remove(place("round")));
+    let remove = |wrong: &mut Value| {
+        drop(wrong["Turns"][0]["Payloads"].as_array_mut().unwrap().remove(place("round")))
+    };
     refused(&remove, "lacks the round.json").await;
     for (kind, rule) in [("round", "is not a round"), ("effect_result", "is not a result")] {
         let empty = |wrong: &mut Value| {
             let payload = &mut wrong["Turns"][0]["Payloads"][place(kind)];
-            (payload["Text"], payload["Sha256"], payload["SizeBytes"]) = (json!("{}"), json!(EMPTY), json!(2));
+            (payload["Text"], payload["Sha256"], payload["SizeBytes"]) =
+                (json!("{}"), json!(EMPTY), json!(2));
         };
         refused(&empty, rule).await;
     }

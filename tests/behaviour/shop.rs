@@ -49,6 +49,8 @@ struct Shared {
     performed: Arc<Mutex<Vec<(String, String)>>>,
     moments: Arc<Mutex<BTreeMap<String, Moment>>>,
     kills: mpsc::UnboundedSender<Kill>,
+    /// The ends of calls that their caller gave up: `notifications/cancelled`, or the end of the connection.
+    cancelled: Arc<Mutex<Vec<String>>>,
     /// True for the revision of MCP without sessions.
     is_stateless: bool,
 }
@@ -63,7 +65,13 @@ impl Shop {
     /// Starts a shop. Each message that it sends asks for a kill of the functions.
     pub async fn start(is_stateless: bool) -> (Self, mpsc::UnboundedReceiver<Kill>) {
         let (kills, wanted) = mpsc::unbounded_channel();
-        let state = Shared { performed: Arc::default(), moments: Arc::default(), kills, is_stateless };
+        let state = Shared {
+            performed: Arc::default(),
+            moments: Arc::default(),
+            cancelled: Arc::default(),
+            kills,
+            is_stateless,
+        };
         let router = Router::new().fallback(answer).with_state(state.clone());
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -79,6 +87,11 @@ impl Shop {
     /// Returns what was performed, in order: orders with the keys of their calls.
     pub fn performed(&self) -> Vec<(String, String)> {
         self.state.performed.lock().unwrap().clone()
+    }
+
+    /// Returns the ends of calls that their caller gave up.
+    pub fn cancelled(&self) -> Vec<String> {
+        self.state.cancelled.lock().unwrap().clone()
     }
 
     /// Writes the connection `shop`, over HTTP or MCP, and the agent `clerk` that has its tools.
@@ -168,22 +181,47 @@ async fn answer(State(shop): State<Shared>, uri: Uri, headers: HeaderMap, body: 
         Some("server/discover") if shop.is_stateless => {
             result(json!({ "supportedVersions": ["2026-07-28"] }))
         }
-        Some("initialize") => result(json!({
-            "protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": { "name": "shop", "version": "1" },
-        })),
+        Some("initialize") => {
+            let initialized = result(json!({
+                "protocolVersion": "2025-11-25", "capabilities": {},
+                "serverInfo": { "name": "shop", "version": "1" },
+            }));
+            ([("mcp-session-id", "refunds-1")], initialized).into_response()
+        }
         Some("tools/call") => {
             let parameters = &body["params"];
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
             let (tool, order) = (text(&parameters["name"]), text(&parameters["arguments"]["order"]));
             let key = text(&parameters["_meta"]["aptix/idempotencyKey"]);
+            let mut connection = Connection { shop: shop.clone(), is_answered: false };
             let refunded = tokio::spawn(shop.refund(tool, order, key)).await.unwrap();
+            connection.is_answered = true;
             result(json!({
                 "resultType": "complete", "content": [{ "type": "text", "text": refunded.to_string() }],
                 "structuredContent": refunded,
             }))
         }
-        Some(method) if method.starts_with("notifications/") => StatusCode::ACCEPTED.into_response(),
+        Some(method) if method.starts_with("notifications/") => {
+            if method == "notifications/cancelled" {
+                shop.cancelled.lock().unwrap().push(method.to_owned());
+            }
+            StatusCode::ACCEPTED.into_response()
+        }
         _ => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+/// The connection of a call over MCP. Its end before the response is a cancellation.
+struct Connection {
+    shop: Shared,
+    is_answered: bool,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.shop.cancelled.lock().unwrap().push("end of the connection".to_owned());
+        }
     }
 }
 

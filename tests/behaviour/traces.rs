@@ -25,7 +25,7 @@ const PARENT: &str = "00f067aa0ba902b7";
 
 /// A collector of this test's own: what OTLP over HTTP brings it.
 #[derive(Clone, Default)]
-struct Collector(Arc<Mutex<Exported>>);
+pub struct Collector(Arc<Mutex<Exported>>);
 
 /// The spans that were exported, and what each export named as their origin.
 #[derive(Default)]
@@ -35,7 +35,7 @@ struct Exported {
 }
 
 impl Collector {
-    async fn start() -> (Self, String) {
+    pub async fn start() -> (Self, String) {
         let collector = Self::default();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -49,7 +49,7 @@ impl Collector {
     }
 
     #[track_caller]
-    fn span(&self, name: &str) -> Span {
+    pub fn span(&self, name: &str) -> Span {
         let spans = self.spans();
         let names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();
         spans.iter().find(|span| span.name == name).unwrap_or_else(|| panic!("{name}: {names:?}")).clone()
@@ -65,7 +65,7 @@ async fn take(State(collector): State<Collector>, body: Bytes) {
     }
 }
 
-fn attributes(attributes: &[KeyValue]) -> BTreeMap<&str, String> {
+pub fn attributes(attributes: &[KeyValue]) -> BTreeMap<&str, String> {
     let told = |value: &Told| match value {
         Told::StringValue(text) => text.clone(),
         Told::IntValue(count) => count.to_string(),
@@ -75,7 +75,7 @@ fn attributes(attributes: &[KeyValue]) -> BTreeMap<&str, String> {
     attributes.filter_map(|one| Some((one.key.as_str(), told(one.value.as_ref()?.value.as_ref()?)))).collect()
 }
 
-fn traced(url: &str) -> local::Options {
+pub fn traced(url: &str) -> local::Options {
     let mut options = options();
     options.environment.insert("OTEL_EXPORTER_OTLP_ENDPOINT".to_owned(), url.to_owned());
     options

@@ -1,4 +1,4 @@
-//! Names of the OpenTelemetry conventions for generative AI, as the functions' spans have them.
+//! Names of the OpenTelemetry conventions for generative AI and MCP, as the functions' spans have them.
 //!
 //! The conventions are in development, and rename attributes. So the names stand here alone. They are those of November
 //! 2026, after version 0.1.0 of <https://github.com/open-telemetry/semantic-conventions-genai>.
@@ -33,10 +33,13 @@ attributes! {
     USAGE_INPUT_TOKENS = "gen_ai.usage.input_tokens";
     USAGE_OUTPUT_TOKENS = "gen_ai.usage.output_tokens";
     USAGE_REASONING_OUTPUT_TOKENS = "gen_ai.usage.reasoning.output_tokens";
+    MCP_METHOD_NAME = "mcp.method.name";
+    MCP_PROTOCOL_VERSION = "mcp.protocol.version";
+    MCP_SESSION_ID = "mcp.session.id";
 }
 
-/// The start of every attribute's name.
-pub const PREFIX: &str = "gen_ai.";
+/// The starts of the attributes' names.
+pub const PREFIXES: [&str; 2] = ["gen_ai.", "mcp."];
 
 /// Operation of a model call, the first word of its span's name.
 pub const CHAT: &str = "chat";
@@ -63,8 +66,9 @@ mod tests {
 
     #[test]
     fn documentation_lists_every_attribute_and_no_other() {
+        let is_attribute = |text: &&str| PREFIXES.iter().any(|prefix| text.starts_with(prefix));
         let page = include_str!("../../../docs/reference/logs.md");
-        let mut documented: Vec<&str> = page.split('`').filter(|text| text.starts_with(PREFIX)).collect();
+        let mut documented: Vec<&str> = page.split('`').filter(is_attribute).collect();
         documented.sort_unstable();
         documented.dedup();
         assert_eq!(documented, ALL, "sorted by name");

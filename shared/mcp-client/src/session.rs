@@ -113,6 +113,12 @@ impl Session {
         self.revision
     }
 
+    /// Returns the id that the server gave the session.
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        self.id.as_ref().and_then(|id| id.to_str().ok())
+    }
+
     /// Begins the session with a handshake.
     pub(crate) async fn initialize(mut self) -> Result<Self, Error> {
         let params = json!({

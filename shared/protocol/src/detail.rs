@@ -1,6 +1,6 @@
 //! Details of a turn and of a session: write-once facts that take effect through a head or a session.
 
-use std::{fmt, str::FromStr};
+use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use crate::caller::User;
 use contracts::{
@@ -16,6 +16,7 @@ use crate::{
     cost::Cost,
     id::{SessionKey, TurnKey},
     spent::Spent,
+    tool_use::ToolUse,
 };
 
 /// The details of a turn's request. Written once, with the turn's start.
@@ -136,6 +137,9 @@ pub struct Report {
     /// The total duration of the server's tools, in milliseconds. Absent if none ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_tool_ms: Option<u64>,
+    /// The calls of connections' tools, by the names of the tools.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub tools: BTreeMap<String, ToolUse>,
     /// The number of rounds of tool calls. Absent if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_rounds: Option<u32>,

@@ -24,6 +24,7 @@ pub mod session;
 pub mod spent;
 pub mod stream_position;
 pub mod timing;
+pub mod tool_use;
 pub mod transition;
 pub mod turn;
 pub mod usage;

@@ -335,7 +335,9 @@ impl Turn {
             // Its owner has dealt with every call before the outcome object was written.
             None | Some(Verdict::Completed { .. } | Verdict::Failed { .. }) => false,
             Some(Verdict::Ended(EndReason::Superseded | EndReason::ToolDeadline)) => false,
-            Some(Verdict::Ended(EndReason::Cancelled | EndReason::Abandoned | EndReason::StorageUnavailable)) => true,
+            Some(Verdict::Ended(
+                EndReason::Cancelled | EndReason::Abandoned | EndReason::StorageUnavailable,
+            )) => true,
         }
     }
 

@@ -3,6 +3,8 @@
 //! The transaction that makes a turn terminal adds its usage, so every turn counts exactly once. Model calls for titles
 //! of sessions are added apart from turns.
 
+use std::{cmp::Reverse, collections::BTreeMap};
+
 use contracts::{
     Day, Timestamp, Usage,
     id::{OrgId, SessionId, UserId},
@@ -13,6 +15,7 @@ use crate::{
     detail::Report,
     session::{Session, add_cost},
     spent::MeteredUsage,
+    tool_use::ToolUse,
     turn::{Settlement, Turn, Verdict},
 };
 
@@ -42,6 +45,8 @@ macro_rules! counters {
             pub usage: Usage,
             /// The cost, with one entry per currency.
             pub costs: Vec<Cost>,
+            /// The calls of connections' tools, by the names of the tools.
+            pub tools: BTreeMap<String, ToolAmounts>,
         }
 
         impl UsageAmounts {
@@ -68,10 +73,45 @@ macro_rules! counters {
                     $($counter: self.$counter.saturating_add(other.$counter),)+
                     usage: self.usage.saturating_add(other.usage),
                     costs: other.costs.iter().fold(self.costs, |costs, cost| add_cost(costs, Some(cost))),
+                    tools: add_tools(self.tools, &other.tools),
                 }
             }
         }
     };
+}
+
+/// The calls of a tool of a connection.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolAmounts {
+    /// Their number.
+    pub calls: u64,
+    /// Their price, with one entry per currency.
+    pub costs: Vec<Cost>,
+}
+
+/// The most tools of a turn that usage has apart: each is two attributes of an update.
+const MAX_TOOLS: usize = 64;
+
+/// Returns the calls of a turn's tools, of those with the most calls.
+fn tools_of(report: &Report) -> BTreeMap<String, ToolAmounts> {
+    let mut tools: Vec<(&String, &ToolUse)> = report.tools.iter().collect();
+    tools.sort_by_key(|(_, used)| Reverse(used.calls));
+    let amounts =
+        |used: &ToolUse| ToolAmounts { calls: used.calls.into(), costs: used.cost.iter().cloned().collect() };
+    tools.into_iter().take(MAX_TOOLS).map(|(name, used)| (name.clone(), amounts(used))).collect()
+}
+
+fn add_tools(
+    mut sum: BTreeMap<String, ToolAmounts>,
+    other: &BTreeMap<String, ToolAmounts>,
+) -> BTreeMap<String, ToolAmounts> {
+    for (name, amounts) in other {
+        let tool = sum.entry(name.clone()).or_default();
+        tool.calls = tool.calls.saturating_add(amounts.calls);
+        let costs = std::mem::take(&mut tool.costs);
+        tool.costs = amounts.costs.iter().fold(costs, |costs, cost| add_cost(costs, Some(cost)));
+    }
+    sum
 }
 
 counters! {
@@ -123,6 +163,7 @@ impl UsageEntry {
                 usage: report.usage.unwrap_or_default(),
                 estimated_tokens: report.estimated_tokens,
                 costs: report.cost.iter().cloned().collect(),
+                tools: tools_of(report),
             },
         }
     }

@@ -6,9 +6,12 @@ use agent::{
     connection::{ConnectionSecrets, ConnectionTarget},
     tool::remote::{RemoteCall, RemoteOutcome},
 };
+use contracts::gen_ai;
 use egress::Guard;
-use mcp_client::{Call, NotSent, Observer, Outcome, ParamHeader, Progress, Unknown};
+use mcp_client::{Call, NotSent, Observer, Outcome, ParamHeader, Progress, Session, Unknown};
 use tokio::time::{Instant, timeout_at};
+use tracing::Span;
+use url::Url;
 
 use crate::{
     mcp_connect::{Unconnected, connect},
@@ -49,6 +52,7 @@ pub(crate) async fn call(
             return Answer { outcome: RemoteOutcome::NotSent(reason), is_outage: true };
         }
     };
+    trace(&session, &target.url);
     if let Some(accepted) = &target.hash {
         let place = ConnectionVersion {
             org: call.org,
@@ -82,6 +86,19 @@ pub(crate) async fn call(
     Answer { outcome: outcome_of(outcome, &target.name, &secrecy), is_outage }
 }
 
+/// Completes the span of the call with OpenTelemetry's attributes for MCP.
+fn trace(session: &Session, url: &str) {
+    let span = Span::current();
+    span.record(gen_ai::MCP_METHOD_NAME, "tools/call");
+    span.record(gen_ai::MCP_PROTOCOL_VERSION, session.revision().as_str());
+    if let Some(id) = session.id() {
+        span.record(gen_ai::MCP_SESSION_ID, id);
+    }
+    if let Some(host) = Url::parse(url).ok().as_ref().and_then(Url::host_str) {
+        span.record("server.address", host);
+    }
+}
+
 /// Passes questions and progress on to the turn.
 struct Watch<'a> {
     may_send: &'a (dyn Fn() -> bool + Send + Sync),
@@ -90,6 +107,10 @@ struct Watch<'a> {
 }
 
 impl Observer for Watch<'_> {
+    async fn cancelled(&self) {
+        self.call.cancel.cancelled().await;
+    }
+
     fn may_send(&self) -> bool {
         (self.may_send)()
     }

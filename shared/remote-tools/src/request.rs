@@ -136,7 +136,7 @@ fn plain(value: &Value) -> Option<String> {
 mod tests {
     use agent::{
         connection::Connection,
-        tool::remote::{ProgressSink, RemoteTool},
+        tool::remote::{CancelSignal, ProgressSink, RemoteTool},
     };
     use contracts::id::OrgId;
     use serde_json::json;
@@ -170,6 +170,7 @@ mod tests {
                 key: "k1",
                 timeout,
                 progress: ProgressSink::default(),
+                cancel: CancelSignal::default(),
             },
         )
     }

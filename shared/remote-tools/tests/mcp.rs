@@ -17,7 +17,10 @@ use agent::{
     connection::{ConnectionSecret, ConnectionSecrets, SecretsUnavailable},
     tool::{
         Definition, ExecutedBy,
-        remote::{CallTerms, EffectClass, ProgressSink, RemoteCall, RemoteOutcome, RemoteTool, RemoteTools},
+        remote::{
+            CallTerms, CancelSignal, EffectClass, ProgressSink, RemoteCall, RemoteOutcome, RemoteTool,
+            RemoteTools,
+        },
     },
 };
 use axum::{
@@ -159,6 +162,7 @@ async fn call(server: &Server, guard: Guard, name: &str, may_send: bool) -> Remo
         key: "KEY",
         timeout: Duration::from_secs(60),
         progress: ProgressSink::default(),
+        cancel: CancelSignal::default(),
     };
     Connections::new(guard, Secrets(server.host.clone())).call(call, &|| may_send).await
 }

@@ -194,6 +194,8 @@ fn step_call(
         full_arguments_json_url,
         is_pending,
         ran_by: call.ran_by,
+        connection_id: call.connection.as_ref().map(|connection| connection.id.clone()),
+        connection_version: call.connection.map(|connection| connection.version),
         execution_ms: call.execution_ms,
         result_json: None,
         full_result_json_url: None,
@@ -242,6 +244,7 @@ mod tests {
             arguments: "{}".to_owned(),
             outcome: result.map(|text| ToolOutcome::ResultJson(text.to_owned())),
             ran_by: None,
+            connection: None,
             execution_ms: None,
             files: CallFiles::default(),
         };

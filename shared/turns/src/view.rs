@@ -1,6 +1,6 @@
 //! Maps state to the contract's read models. Pure functions.
 
-use std::collections::HashMap;
+use std::{cmp::Reverse, collections::HashMap};
 
 use contracts::{
     ErrorCode,
@@ -9,9 +9,10 @@ use contracts::{
     read::{
         AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, Cost, EntityHeader,
         ForkedFrom, IndexedSession, ListResponse, ModeChange as ModeEntry, Participant as ParticipantEntry,
-        PurgeReport, PurgeState, SessionRatings, StatusReason, TurnFeedback, UpstreamResponse,
+        PurgeReport, PurgeState, SessionRatings, StatusReason, ToolUsage, TurnFeedback, UpstreamResponse,
         UpstreamResponses, UsageGroup,
     },
+    request::limits::MAX_USAGE_TOOLS,
 };
 
 use crate::ports::Record;
@@ -23,7 +24,7 @@ use protocol::{
     purge::{Purge, Stage},
     session::{Contexts, Session},
     turn::{EndReason, State, Turn, Verdict},
-    usage::UsageAmounts,
+    usage::{ToolAmounts, UsageAmounts},
 };
 
 /// The known display names of orgs and contexts.
@@ -145,9 +146,6 @@ fn cost(cost: &protocol::cost::Cost) -> Cost {
 /// The usage of a group of turns.
 #[must_use]
 pub fn usage_group(key: Option<String>, amounts: &UsageAmounts) -> UsageGroup {
-    let mut costs: Vec<Cost> = amounts.costs.iter().map(cost).collect();
-    // Otherwise their order would depend on the order of the groups.
-    costs.sort_by(|one, other| one.currency.cmp(&other.currency));
     UsageGroup {
         key,
         turns: amounts.turns,
@@ -157,8 +155,29 @@ pub fn usage_group(key: Option<String>, amounts: &UsageAmounts) -> UsageGroup {
         model_ms: amounts.model_ms,
         usage: amounts.usage,
         estimated_tokens: amounts.estimated_tokens,
-        costs,
+        costs: sorted_costs(&amounts.costs),
     }
+}
+
+/// The calls of connections' tools, those with the most calls first.
+#[must_use]
+pub fn tools_usage(amounts: &UsageAmounts) -> Vec<ToolUsage> {
+    let usage = |(tool, amounts): (&String, &ToolAmounts)| ToolUsage {
+        tool: tool.clone(),
+        calls: amounts.calls,
+        costs: sorted_costs(&amounts.costs),
+    };
+    let mut tools: Vec<ToolUsage> = amounts.tools.iter().map(usage).collect();
+    tools.sort_by_key(|tool| Reverse(tool.calls));
+    tools.truncate(MAX_USAGE_TOOLS);
+    tools
+}
+
+/// Returns costs by currency. Otherwise their order would depend on the order of the groups.
+fn sorted_costs(costs: &[protocol::cost::Cost]) -> Vec<Cost> {
+    let mut costs: Vec<Cost> = costs.iter().map(cost).collect();
+    costs.sort_by(|one, other| one.currency.cmp(&other.currency));
+    costs
 }
 
 /// A mode change, with its user's name if it is known.

@@ -6,15 +6,13 @@ use contracts::Usage;
 use protocol::{
     cost::Cost,
     spent::{MeteredUsage, Spent},
+    tool_use::ToolUse,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    model::{
-        price::{Prices, cost},
-        route::Route,
-    },
-    tool::remote::ToolUse,
+use crate::model::{
+    price::{Prices, cost},
+    route::Route,
 };
 
 /// Totals of the turn's model calls and tools so far.

@@ -144,6 +144,7 @@ fn round(id: &str, result: &str, mode: &str) -> Round {
         arguments: "{}".to_owned(),
         outcome: Some(ToolOutcome::ResultJson(result.to_owned())),
         ran_by: None,
+        connection: None,
         execution_ms: None,
         files: crate::tool::rounds::CallFiles::default(),
     };

@@ -4,6 +4,7 @@ use std::{fmt, future::Future, time::Duration};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use contracts::{Fingerprint, id::OrgId, request::FileName};
+use futures::future::BoxFuture;
 use protocol::{cost::Cost, id::TurnKey};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -144,6 +145,40 @@ pub struct RemoteCall<'a> {
     pub timeout: Duration,
     /// The receiver of what the target says of its progress.
     pub progress: ProgressSink<'a>,
+    /// The signal that nobody waits for the result any more.
+    pub cancel: CancelSignal<'a>,
+}
+
+/// A signal to stop work.
+pub trait Cancellation: Send + Sync {
+    /// Resolves once the work has to stop.
+    fn cancelled(&self) -> BoxFuture<'_, ()>;
+}
+
+/// The signal that nobody waits for the result of a call any more. A target that can stop a call is asked to.
+#[derive(Clone, Copy, Default)]
+pub struct CancelSignal<'a>(Option<&'a dyn Cancellation>);
+
+impl<'a> CancelSignal<'a> {
+    /// Creates a signal.
+    #[must_use]
+    pub fn new(cancellation: &'a dyn Cancellation) -> Self {
+        Self(Some(cancellation))
+    }
+
+    /// Resolves once the call is to be cancelled.
+    pub async fn cancelled(&self) {
+        match self.0 {
+            Some(cancellation) => cancellation.cancelled().await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl fmt::Debug for CancelSignal<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CancelSignal").field(&self.0.is_some()).finish()
+    }
 }
 
 /// Receives what a target says of a call's progress: one visible line each time, at most 1 KiB.
@@ -305,17 +340,6 @@ impl StoredEffect {
             }
         }
     }
-}
-
-/// The calls of a tool that its target got, or may have got.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub struct ToolUse {
-    /// Their number.
-    pub calls: u32,
-    /// The price of those that were performed, or may have been. `None` without a price.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost: Option<Cost>,
 }
 
 /// Calls the tools of connections.

@@ -77,6 +77,7 @@ mod tests {
             arguments: "{}".to_owned(),
             outcome: None,
             ran_by: None,
+            connection: None,
             execution_ms: None,
             files: crate::tool::rounds::CallFiles::default(),
         }

@@ -84,6 +84,12 @@ pub struct StepCall {
     /// The party that runs the call. Absent in records of earlier versions.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ran_by: Option<RanBy>,
+    /// Id of the connection that the tool belongs to.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub connection_id: Option<String>,
+    /// Version of the connection that the call was made over.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub connection_version: Option<u32>,
     /// Execution time in milliseconds. For client tools, as the client reports it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub execution_ms: Option<u64>,

@@ -57,6 +57,9 @@ pub struct UsageReport {
     pub omitted_groups: u64,
     /// Usage of all groups.
     pub total: UsageGroup,
+    /// Calls of connections' tools, those with the most calls first, at most 500. `Costs` of `Total` include their price.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub tools: Vec<ToolUsage>,
 }
 
 /// The usage of a group of turns.
@@ -85,6 +88,20 @@ pub struct UsageGroup {
     #[serde(skip_serializing_if = "is_zero", default)]
     pub estimated_tokens: u64,
     /// Cost per currency.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub costs: Vec<Cost>,
+}
+
+/// The calls of a tool of a connection that its target got, or may have got. A call that the target refused has no price.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "PascalCase")]
+pub struct ToolUsage {
+    /// Name of the tool, as models call it: the connection's id, two underscores, and the tool's name.
+    pub tool: String,
+    /// Number of calls.
+    pub calls: u64,
+    /// Price of the calls per currency.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub costs: Vec<Cost>,
 }

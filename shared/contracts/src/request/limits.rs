@@ -165,6 +165,9 @@ pub const MAX_USAGE_DAYS: i64 = 366;
 /// The groups of a usage report.
 pub const MAX_USAGE_GROUPS: usize = 5_000;
 
+/// The tools of a usage report.
+pub const MAX_USAGE_TOOLS: usize = 500;
+
 /// The content of a document for agents, in bytes. In base64 it leaves room for the rest within [`MAX_BODY_BYTES`].
 pub const MAX_KNOWLEDGE_BYTES: usize = 3_000_000;
 

@@ -63,7 +63,8 @@ where
         fields.extend(read(&own));
         // These fields are meant for traces only.
         fields.retain(|name, _| {
-            !["otel.", contracts::gen_ai::PREFIX].iter().any(|of_traces| name.starts_with(of_traces))
+            let of_traces = ["otel.", "error.type", "server.address"];
+            !of_traces.iter().chain(&contracts::gen_ai::PREFIXES).any(|of_traces| name.starts_with(of_traces))
         });
         let mut timestamp = String::new();
         SystemTime.format_time(&mut Writer::new(&mut timestamp))?;

@@ -27,8 +27,8 @@ pub use index::{
 };
 pub(crate) use item::{
     CLIENTS_PARTITION, KNOWLEDGE_PREFIX, MODE_PREFIX, TurnItemKind, USAGE_KEYS_PARTITION, USER_PREFIX,
-    context_prefix, feedback_prefix, intent_prefix, parse_intent, parse_turn_item, turn_range_after, turn_ranges,
-    usage_partition, usage_prefix,
+    context_prefix, feedback_prefix, intent_prefix, parse_intent, parse_turn_item, turn_range_after,
+    turn_ranges, usage_partition, usage_prefix,
 };
 pub use item::{Item, kind_of_item, parse_session, parse_turn, parse_user};
 pub use object::{

@@ -1,6 +1,6 @@
 //! Usage of orgs: counters per day, user, agent and model.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use aws_sdk_dynamodb::{
     error::BuildError,
@@ -12,7 +12,7 @@ use contracts::{
 };
 use protocol::{
     cost::{Amount, Cost},
-    usage::{UsageAmounts, UsageEntry, UsageKey},
+    usage::{ToolAmounts, UsageAmounts, UsageEntry, UsageKey},
 };
 use turns::ports::{Page, Unavailable};
 
@@ -31,6 +31,13 @@ const RETENTION_DAYS: i64 = 800;
 
 /// The prefix of the attributes with costs, which end with the currency.
 const COST_PREFIX: &str = "Cost#";
+
+/// The prefix of the attributes with the numbers of tools' calls, which end with the tool.
+const TOOL_PREFIX: &str = "Tool#";
+
+/// The prefix of the attributes with the prices of these calls, which end with the tool and the currency. Names of tools have
+/// no `#`.
+const TOOL_COST_PREFIX: &str = "ToolCost#";
 
 impl Table {
     /// Adds a turn's usage to its counters.
@@ -121,7 +128,31 @@ fn counters(amounts: &UsageAmounts) -> Vec<(String, u64)> {
     let counters = counters.map(|(name, value)| (name.to_owned(), value));
     let costs = amounts.costs.iter();
     let costs = costs.map(|cost| (format!("{COST_PREFIX}{}", cost.currency), cost.amount.micros()));
-    counters.chain(costs).collect()
+    let tools = amounts.tools.iter().flat_map(|(tool, ToolAmounts { calls, costs })| {
+        let of_currency =
+            move |cost: &Cost| (format!("{TOOL_COST_PREFIX}{tool}#{}", cost.currency), cost.amount.micros());
+        std::iter::once((format!("{TOOL_PREFIX}{tool}"), *calls)).chain(costs.iter().map(of_currency))
+    });
+    counters.chain(costs).chain(tools).collect()
+}
+
+fn parse_tools(item: &Attributes) -> BTreeMap<String, ToolAmounts> {
+    let mut tools: BTreeMap<String, ToolAmounts> = BTreeMap::new();
+    for (name, value) in item {
+        let Some(value) = number(value) else { continue };
+        if let Some(tool) = name.strip_prefix(TOOL_PREFIX) {
+            tools.entry(tool.to_owned()).or_default().calls = value;
+        } else if let Some((tool, currency)) =
+            name.strip_prefix(TOOL_COST_PREFIX).and_then(|rest| rest.split_once('#'))
+        {
+            let cost = Cost { amount: Amount::from_micros(value), currency: currency.to_owned() };
+            tools.entry(tool.to_owned()).or_default().costs.push(cost);
+        }
+    }
+    for tool in tools.values_mut() {
+        tool.costs.sort_by(|one, other| one.currency.cmp(&other.currency));
+    }
+    tools
 }
 
 fn parse(item: &Attributes, org: &OrgId, day: Day) -> Result<(UsageKey, UsageAmounts), Unreadable> {
@@ -151,6 +182,7 @@ fn parse(item: &Attributes, org: &OrgId, day: Day) -> Result<(UsageKey, UsageAmo
             reasoning_tokens: number("ReasoningTokens"),
         },
         costs,
+        tools: parse_tools(item),
         ..UsageAmounts::default()
     };
     for name in UsageAmounts::COUNTERS {

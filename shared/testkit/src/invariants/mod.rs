@@ -144,7 +144,8 @@ impl RunRecord<'_> {
     /// calls. No head names the round, but its intent does.
     fn open_round(&self, turn: &Turn) -> Option<RecoveryPoint> {
         let rounds = (turn.key.clone(), 0)..=(turn.key.clone(), u32::MAX);
-        let (_, intent) = self.table.intents.range(rounds).next_back().filter(|_| turn.may_have_open_calls())?;
+        let (_, intent) =
+            self.table.intents.range(rounds).next_back().filter(|_| turn.may_have_open_calls())?;
         let round = self.object(&turn.key, Kind::Round(intent.attempt.clone(), intent.round))?;
         serde_json::from_slice(round).ok()
     }

@@ -44,6 +44,7 @@ pub(crate) struct OwnedTurn {
     /// The number of remote calls whose results aren't stored yet.
     in_flight: AtomicUsize,
     is_lost: AtomicBool,
+    is_ended: AtomicBool,
 }
 
 /// A round whose calls with effects another attempt intended, with the results that are stored.
@@ -79,6 +80,7 @@ impl OwnedTurn {
             recorded: Mutex::default(),
             in_flight: AtomicUsize::new(0),
             is_lost: AtomicBool::new(false),
+            is_ended: AtomicBool::new(false),
         }
     }
 
@@ -101,6 +103,16 @@ impl OwnedTurn {
     /// True if the attempt is known to own the turn no longer.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::Relaxed)
+    }
+
+    /// Records that the turn was ended from outside. No attempt needs its calls any more.
+    pub(crate) fn end(&self) {
+        self.is_ended.store(true, Ordering::Relaxed);
+    }
+
+    /// True if the turn is known to have ended from outside.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.is_ended.load(Ordering::Relaxed)
     }
 
     /// Returns the time left for models and tools before the turn must be settled.

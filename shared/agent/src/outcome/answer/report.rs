@@ -47,6 +47,7 @@ fn attempt_report(state: &AttemptState, spec: &TurnSpec, received: Option<Timest
         first_text_ms: totals.model_time.first_text_ms,
         client_tool_ms: Some(totals.client_tool_ms).filter(|millis| *millis > 0),
         server_tool_ms: effects.ran_server_tools().then_some(totals.server_tool_ms),
+        tools: totals.tools.clone(),
         tool_rounds: Some(state.rounds.count).filter(|rounds| *rounds > 0),
         chunk_refs: state.retrieved.chunk_refs.clone(),
         warnings: effects.warnings.clone(),

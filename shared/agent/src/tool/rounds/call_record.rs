@@ -7,6 +7,7 @@ use super::long_value::long_value_address;
 use crate::{
     model::{FunctionCall, ToolOutput},
     text::truncate,
+    tool::remote::RemoteTool,
 };
 
 /// A tool call and its result.
@@ -28,12 +29,31 @@ pub struct ToolCallRecord {
     /// The side that runs the call: the server or the client.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ran_by: Option<RanBy>,
+    /// The connection that the tool belongs to. `None` for other tools, and in older records.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub connection: Option<CalledConnection>,
     /// Duration of the call, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub execution_ms: Option<u64>,
     /// The files with the complete values if they are truncated here.
     #[serde(skip_serializing_if = "CallFiles::is_empty", default)]
     pub files: CallFiles,
+}
+
+/// A version of a connection that a call was made over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct CalledConnection {
+    /// The id of the connection.
+    pub id: String,
+    /// Its version.
+    pub version: u32,
+}
+
+impl From<&RemoteTool> for CalledConnection {
+    fn from(tool: &RemoteTool) -> Self {
+        Self { id: tool.connection.clone(), version: tool.revision }
+    }
 }
 
 /// The files with the complete values of a truncated call.
@@ -75,6 +95,7 @@ impl ToolCallRecord {
             arguments: call.arguments,
             outcome: None,
             ran_by: None,
+            connection: None,
             execution_ms: None,
             files: CallFiles::default(),
         }
@@ -111,6 +132,7 @@ impl ToolCallRecord {
                 ToolOutcome::ErrorMessage(message) => ToolOutcome::ErrorMessage(truncate(message, max_bytes)),
             }),
             ran_by: self.ran_by,
+            connection: self.connection.clone(),
             execution_ms: self.execution_ms,
             files: self.long_value_files(),
         }
@@ -121,6 +143,12 @@ impl ToolCallRecord {
         let ids = self.call_id.len() + self.provider_id.as_ref().map_or(0, String::len);
         [ids, self.name.len(), self.arguments.len(), outcome].iter().sum()
     }
+}
+
+/// Returns the connection that a server's call belongs to, if its tool is one of these.
+#[must_use]
+pub fn called_connection(remote: &[RemoteTool], call: &ToolCallRecord) -> Option<CalledConnection> {
+    remote.iter().find(|tool| tool.definition.name == call.name).map(CalledConnection::from)
 }
 
 /// Returns the text of a result, as it was written.

@@ -10,7 +10,7 @@ mod size;
 #[cfg(test)]
 mod tests;
 
-pub use call_record::{CallFiles, ToolCallRecord, outcome_text};
+pub use call_record::{CallFiles, CalledConnection, ToolCallRecord, called_connection, outcome_text};
 pub use long_value::MAX_INLINE_VALUE_BYTES;
 pub use message::AssistantMessage;
 pub use model_call::ModelCallInfo;

@@ -18,6 +18,7 @@ fn called(id: &str, result: &str) -> ToolCallRecord {
         arguments: "{}".to_owned(),
         outcome: Some(ToolOutcome::ResultJson(result.to_owned())),
         ran_by: None,
+        connection: None,
         execution_ms: None,
         files: CallFiles::default(),
     }

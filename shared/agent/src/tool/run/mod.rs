@@ -15,6 +15,7 @@ use futures::{
     stream,
 };
 
+use protocol::tool_use::ToolUse;
 use serde_json::Value;
 use tracing::{Instrument, Span, field::Empty};
 
@@ -28,10 +29,7 @@ use super::{
     stored_result::MAX_DIRECT_BYTES,
 };
 use crate::model::{FunctionCall, ToolOutput};
-use crate::{
-    text::truncate,
-    tool::{remote::ToolUse, timer::Timer},
-};
+use crate::{text::truncate, tool::timer::Timer};
 
 /// The maximum length of a failed result's text, in bytes.
 const MAX_MESSAGE_BYTES: usize = 4_000;
@@ -189,7 +187,8 @@ pub async fn run_calls<W: Timer>(
 /// Creates the span of a server tool's call, with OpenTelemetry's attributes for generative AI. Its name is one of the
 /// service's tools, never one that a model made up (I14).
 ///
-/// For a tool of a connection, its runner records the outcome and the size of the result.
+/// For a tool of a connection, its runner records the outcome, the size of the result and the attributes for MCP. OpenTelemetry's
+/// conventions want those on this span, since a span of their own would be of the same call.
 fn tool_span(call: &FunctionCall, remote: Option<&RemoteTool>) -> Span {
     let tool_type = if remote.is_some() { gen_ai::EXTENSION } else { gen_ai::FUNCTION };
     tracing::error_span!(
@@ -200,6 +199,11 @@ fn tool_span(call: &FunctionCall, remote: Option<&RemoteTool>) -> Span {
         result_bytes = Empty,
         otel.name = format!("{} {}", gen_ai::EXECUTE_TOOL, call.name),
         otel.status_code = Empty,
+        error.type = Empty,
+        server.address = Empty,
+        { gen_ai::MCP_METHOD_NAME } = Empty,
+        { gen_ai::MCP_PROTOCOL_VERSION } = Empty,
+        { gen_ai::MCP_SESSION_ID } = Empty,
         { gen_ai::OPERATION_NAME } = gen_ai::EXECUTE_TOOL,
         { gen_ai::TOOL_NAME } = call.name,
         { gen_ai::TOOL_CALL_ID } = call.call_id,

@@ -11,7 +11,7 @@ use agent::{
     fault::{Fault, Faults},
     tool::{
         self, Definition, Limits,
-        remote::{ProgressSink, RemoteCall, RemoteOutcome, RemoteTools},
+        remote::{CancelSignal, ProgressSink, RemoteCall, RemoteOutcome, RemoteTools},
     },
 };
 use contracts::{
@@ -178,6 +178,7 @@ pub async fn try_tool(
         key: &key,
         timeout: Duration::from_secs(connection.timeout_seconds.into()),
         progress: ProgressSink::default(),
+        cancel: CancelSignal::default(),
     };
     let outcome = deps.remote_tools().call(call, &|| true).await;
     let taken = host.monotonic().saturating_sub(started).as_millis();

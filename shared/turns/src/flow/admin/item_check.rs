@@ -23,6 +23,7 @@ use protocol::{
     id::AttemptId,
     session::{Session, SolutionContext},
     spent::{PendingUsage, Spent},
+    tool_use::ToolUse,
     turn::{MAX_TAKEOVERS, State, Turn},
 };
 
@@ -284,7 +285,8 @@ impl<'a> ItemCheck<'a> {
         self.entries("Calls", calls.len(), MAX_ENTRIES)?;
         for IntendedCall { index, tool, connection, revision: _, key, hash: _, is_keyed: _ } in calls {
             self.figure("Calls.Index", *index, MAX_CALLS)?;
-            for (member, text) in [("Calls.Tool", tool), ("Calls.Connection", connection), ("Calls.Key", key)] {
+            for (member, text) in [("Calls.Tool", tool), ("Calls.Connection", connection), ("Calls.Key", key)]
+            {
                 self.text(member, text, MAX_LABEL_CHARS)?;
             }
         }
@@ -350,6 +352,7 @@ impl<'a> ItemCheck<'a> {
             first_text_ms,
             client_tool_ms,
             server_tool_ms,
+            tools,
             tool_rounds,
             chunk_refs,
             warnings,
@@ -390,6 +393,12 @@ impl<'a> ItemCheck<'a> {
             ("ServerToolMs", server_tool_ms),
         ] {
             self.figure(member, time.unwrap_or_default(), longest)?;
+        }
+        self.entries("Tools", tools.len(), MAX_ENTRIES)?;
+        for (tool, ToolUse { calls, cost }) in tools {
+            self.text("Tools", tool, MAX_LABEL_CHARS)?;
+            self.figure("Tools.Calls", *calls, MAX_CALLS)?;
+            cost.as_ref().map_or(Ok(()), |cost| self.cost(cost))?;
         }
         self.entries("Fallbacks", fallbacks.len(), MAX_ENTRIES)?;
         for FallbackAttempt { model, provider, reason: _ } in fallbacks {

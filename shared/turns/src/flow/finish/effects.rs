@@ -6,7 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use agent::{
     attempt::RecoveryPoint,
     model::FunctionCall,
-    tool::{self, ExecutedBy, Limits, remote::RemoteOutcome, rounds::ToolCallRecord},
+    tool::{
+        self, ExecutedBy, Limits,
+        remote::RemoteOutcome,
+        rounds::{ToolCallRecord, called_connection},
+    },
 };
 use contracts::{error::JsonError, json_bytes, read::RanBy, response::ToolOutcome};
 use protocol::{
@@ -89,6 +93,7 @@ pub(crate) async fn open_round(
     let of_server = records.filter(|(_, route)| *route == ExecutedBy::Server);
     for (index, (record, _)) in (0..).zip(of_server) {
         record.ran_by = Some(RanBy::Server);
+        record.connection = called_connection(&step.spec.tools.remote, record);
         record.outcome = results.remove(&index).map(|result| match result.into_result() {
             Ok(success) => ToolOutcome::ResultJson(success.result.to_string()),
             Err(error) => ToolOutcome::ErrorMessage(error.to_string()),

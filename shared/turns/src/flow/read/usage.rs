@@ -136,6 +136,7 @@ fn report(query: &UsageQuery, groups: UsageGroups) -> UsageReport {
         groups,
         omitted_groups,
         total: view::usage_group(None, &total),
+        tools: view::tools_usage(&total),
     }
 }
 

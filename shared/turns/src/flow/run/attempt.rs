@@ -13,7 +13,7 @@ use crate::{
         owned_turn::OwnedTurn,
         run::{
             agent_loop::{self, AgentLoop, AttemptStart},
-            lease::{Interruption, keep_lease, watch},
+            lease::{Interruption, check_briefly, keep_lease, watch},
             models::Models,
         },
     },
@@ -96,6 +96,10 @@ async fn await_remote_calls<T>(
     mut work: impl Future<Output = T> + Unpin,
 ) {
     owned.lose();
+    if owned.has_remote_calls() && !owned.is_ended() {
+        // A turn that was ended, and not taken over, cancels its calls.
+        let _ = check_briefly(deps, owned).await;
+    }
     let mut over = pin!(deps.host().sleep(MAX_REMOTE_WAIT));
     while owned.has_remote_calls() {
         let pause = pin!(deps.host().sleep(REMOTE_POLL_INTERVAL));

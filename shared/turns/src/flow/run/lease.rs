@@ -146,7 +146,12 @@ async fn check_ownership(deps: &impl Deps, owned: &OwnedTurn) -> Result<(), Owne
             owned.lease.confirm(started);
             Ok(())
         }
-        Ok(_) => Err(OwnershipLost),
+        Ok(head) => {
+            if head.is_some_and(|head| head.settlement().is_some()) {
+                owned.end();
+            }
+            Err(OwnershipLost)
+        }
         Err(error) => {
             tracing::warn!(error = %causes(&error), "{}", contracts::log::SNAPSHOT_FAILED);
             Ok(())

@@ -20,12 +20,14 @@ use agent::{
     model::FunctionCall,
     tool::{
         Limits, RemoteRunner, ToolError, ToolSuccess, ValidRemoteCall,
-        remote::{EffectClass, ProgressSink, RemoteCall, RemoteOutcome, RemoteTools},
+        remote::{
+            CancelSignal, Cancellation, EffectClass, ProgressSink, RemoteCall, RemoteOutcome, RemoteTools,
+        },
     },
 };
 use bytes::Bytes;
 use contracts::error::causes;
-use futures::future::{Either, select};
+use futures::future::{BoxFuture, Either, select};
 use protocol::{
     change::Condition,
     cost::Cost,
@@ -190,7 +192,18 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
         };
         let kind = Kind::EffectResult(self.owned.turn.attempt.clone(), self.number, index);
         put(self.deps, self.owned, kind, Bytes::from(outcome.to_json())).await?;
+        if self.owned.is_lost() && matches!(outcome, RemoteOutcome::Refused(_) | RemoteOutcome::NotSent(_)) {
+            self.remove_mark(intent, intended).await;
+        }
         Ok(outcome)
+    }
+
+    /// Removes the mark of a call whose turn was ended before its target refused it: nothing was performed, so no person has
+    /// to look. The mark of a call that was performed stays, because the model was told that its outcome is unknown.
+    async fn remove_mark(&self, intent: &Intent, call: &IntendedCall) {
+        let unknown = intent.unknown(call, self.deps.host().now());
+        // Without a mark there is nothing to remove, and one that stays is a person's to resolve.
+        let _ = self.deps.store().remove_unknown_effect(&unknown).await;
     }
 
     /// Confirms ownership again and again until the call is sent, and never ends. Names, connections and sessions of a far
@@ -217,6 +230,7 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
             key,
             timeout,
             progress: ProgressSink::default(),
+            cancel: CancelSignal::default(),
         };
         let running = pin!(deps.remote_tools().look_up(request));
         let over = pin!(deps.host().sleep(timeout.saturating_add(TIMEOUT_MARGIN)));
@@ -274,6 +288,9 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
         };
         let span = tracing::Span::current();
         span.record("tool_outcome", outcome.as_str());
+        if !matches!(outcome, RemoteOutcome::Done(_)) {
+            span.record("error.type", outcome.as_str());
+        }
         if let Some(bytes) = result_bytes {
             span.record("result_bytes", bytes);
         }
@@ -317,7 +334,8 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
             };
             let org = &owned.turn.key.session.org;
             let progress = ProgressSink::new(&progress);
-            let request = RemoteCall { org, tool, arguments, key, timeout, progress };
+            let cancel = CancelSignal::new(self);
+            let request = RemoteCall { org, tool, arguments, key, timeout, progress, cancel };
             let running = pin!(deps.remote_tools().call(request, &may_send));
             let over = pin!(deps.host().sleep(timeout.saturating_add(TIMEOUT_MARGIN)));
             let confirming = pin!(self.confirm_until(&sent));
@@ -358,6 +376,19 @@ impl<D: AgentDeps> RemoteRunner for RemoteRound<'_, D> {
                 RemoteOutcome::NotSent(INTERRUPTED.to_owned())
             })
             .into_result()
+    }
+}
+
+/// The interval at which a call that its target can stop looks for the end of its turn.
+const END_POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+impl<D: AgentDeps> Cancellation for RemoteRound<'_, D> {
+    fn cancelled(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            while !self.owned.is_ended() {
+                self.deps.host().sleep(END_POLL_INTERVAL).await;
+            }
+        })
     }
 }
 

@@ -12,7 +12,8 @@ use agent::{
     },
     tool::{
         self, Effect, ExecutedBy, ExecutedCall, Limits, OfferedTools, PublishFile, ToolError, deferred,
-        rounds::ToolCallRecord,
+        remote::RemoteTool,
+        rounds::{ToolCallRecord, called_connection},
         stored_result::{self, Part, ResultId},
     },
 };
@@ -78,7 +79,7 @@ pub(super) async fn run(
     ownership?;
     let executed = store_long_results(deps, owned, &offered, executed).await?;
     let finished = apply_effects(deps, owned, spec, executed, state).await?;
-    record(&routes, finished, state);
+    record(&routes, &spec.tools.remote, finished, state);
     Ok(())
 }
 
@@ -110,8 +111,13 @@ async fn apply_effects(
     Ok(finished)
 }
 
-/// Records who runs each call, and the results of the server's.
-fn record(routes: &[ExecutedBy], finished: Vec<ExecutedCall>, state: &mut AttemptState) {
+/// Records who runs each call, over which connection, and the results of the server's.
+fn record(
+    routes: &[ExecutedBy],
+    remote: &[RemoteTool],
+    finished: Vec<ExecutedCall>,
+    state: &mut AttemptState,
+) {
     state.effects.tool_results.extend(finished.iter().map(ExecutedCall::result));
     let durations = finished.iter().map(|executed| executed.execution_ms);
     state.totals.server_tool_ms = durations.fold(state.totals.server_tool_ms, u64::saturating_add);
@@ -124,6 +130,7 @@ fn record(routes: &[ExecutedBy], finished: Vec<ExecutedCall>, state: &mut Attemp
     let server_records =
         state.rounds.calls_mut().iter_mut().zip(routes).filter(|(_, runner)| **runner == ExecutedBy::Server);
     for ((call, _), executed) in server_records.zip(finished) {
+        call.connection = called_connection(remote, call);
         (call.outcome, call.execution_ms) = (Some(executed.outcome), Some(executed.execution_ms));
     }
 }
