@@ -82,6 +82,21 @@ suite('unknown outcomes in the console', { skip: noCloud || noBrowser }, () => {
     assert.deepEqual(page.errors, [])
   })
 
+  test('usage lists the tool with its calls', async () => {
+    const { page } = ui
+    const cells = `[...document.querySelectorAll('[aria-label=Tools] tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent))`
+    for (let tries = 0; tries < 100 && !(await page.run(cells)).length; tries += 1) {
+      await ui.visit(cloud.api, '#/usage')
+      await page.until(`!!document.querySelector('.usage tfoot, .muted')`)
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    const [[tool, calls, cost]] = await page.run(cells)
+    assert.deepEqual([tool, cost], ['shop__refund', '–'])
+    assert.match(calls, /^[12]$/, 'the newest turn counts soon')
+    assert.deepEqual(await ui.violations(), [])
+    assert.ok((await ui.overflow) <= 0)
+  })
+
   test('callers without the role see no list', async () => {
     const { page } = ui
     await page.run(`sessionStorage.setItem('aptix-console:identity', JSON.stringify({ Operator: false }))`)
