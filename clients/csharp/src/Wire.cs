@@ -2131,6 +2131,10 @@ namespace Aptix.Wire
         public const string Outcome = "outcome";
         /// <summary>The value <c>step</c>.</summary>
         public const string Step = "step";
+        /// <summary>The value <c>round</c>.</summary>
+        public const string Round = "round";
+        /// <summary>The value <c>effect_result</c>.</summary>
+        public const string EffectResult = "effect_result";
         /// <summary>The value <c>tool_results</c>.</summary>
         public const string ToolResults = "tool_results";
     }
@@ -2730,6 +2734,14 @@ namespace Aptix.Wire
         [JsonProperty("ArgumentsJson")]
         public string ArgumentsJson { get; set; }
 
+        /// <summary>Id of the connection that the tool belongs to.</summary>
+        [JsonProperty("ConnectionId")]
+        public string ConnectionId { get; set; }
+
+        /// <summary>Version of the connection that the call was made over.</summary>
+        [JsonProperty("ConnectionVersion")]
+        public long? ConnectionVersion { get; set; }
+
         /// <summary>Error message of a failed call.</summary>
         [JsonProperty("ErrorMessage")]
         public string ErrorMessage { get; set; }
@@ -3161,6 +3173,24 @@ namespace Aptix.Wire
         public string ArgumentsJson { get; set; }
 
         /// <summary>Name of the tool, without its connection.</summary>
+        [JsonProperty("Tool")]
+        public string Tool { get; set; }
+    }
+
+    /// <summary>
+    /// The calls of a tool of a connection that its target got, or may have got. A call that the target refused has no price.
+    /// </summary>
+    public class ToolUsage : WireModel
+    {
+        /// <summary>Number of calls.</summary>
+        [JsonProperty("Calls")]
+        public long Calls { get; set; }
+
+        /// <summary>Price of the calls per currency.</summary>
+        [JsonProperty("Costs")]
+        public List<Cost> Costs { get; set; }
+
+        /// <summary>Name of the tool, as models call it: the connection's id, two underscores, and the tool's name.</summary>
         [JsonProperty("Tool")]
         public string Tool { get; set; }
     }
@@ -3626,6 +3656,13 @@ namespace Aptix.Wire
         /// <summary>Last day, in UTC.</summary>
         [JsonProperty("To")]
         public string To { get; set; }
+
+        /// <summary>
+        /// Calls of connections' tools, those with the most calls first, at most 500. <c>Costs</c> of <c>Total</c> include their
+        /// price.
+        /// </summary>
+        [JsonProperty("Tools")]
+        public List<ToolUsage> Tools { get; set; }
 
         /// <summary>Usage of all groups.</summary>
         [JsonProperty("Total")]

@@ -253,6 +253,10 @@ class StepCall(WireModel):
     """Name of the tool."""
     tool_call_id: str = Field(alias="ToolCallId")
     """Identifies the call within the turn."""
+    connection_id: str | None = Field(default=None, alias="ConnectionId")
+    """Id of the connection that the tool belongs to."""
+    connection_version: int | None = Field(default=None, alias="ConnectionVersion")
+    """Version of the connection that the call was made over."""
     error_message: str | None = Field(default=None, alias="ErrorMessage")
     """Error message of a failed call."""
     execution_ms: int | None = Field(default=None, alias="ExecutionMs")
