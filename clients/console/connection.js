@@ -5,10 +5,11 @@
  */
 
 import { Aptix, AptixError } from '../javascript/src/index.js'
+import { claimsOf } from './claims.js'
 import { reach } from './reachability.js'
 
 /**
- * @typedef {{ Api?: string, Tokens: 'local' | 'given' | 'typed', IsLocal: boolean, IsMock: boolean, Command: string,
+ * @typedef {{ Api?: string, Tokens: 'local' | 'given' | 'typed' | 'signed-in', SignIn?: import('./hosted-sign-in.js').SignIn, IsLocal: boolean, IsMock: boolean, Command: string,
  *   Start?: string, Provider?: string, Providers?: { Name: string, NeedsKey: boolean, BaseUrl?: string }[] }} Config `Providers`: those that the page can
  *   set, if any
  * @typedef {{ Org: string, User: string, Operator: boolean }} Identity
@@ -23,9 +24,13 @@ const KEY_FRAGMENT = /^#key=(\w+)(\/.*)?$/
 const DEFAULT_IDENTITY = { Org: 'acme', User: 'ada', Operator: true }
 
 export class Connection {
-  /** @param {Config} config */
-  constructor(config) {
+  /**
+   * @param {Config} config
+   * @param {import('./hosted-sign-in.js').HostedSignIn} [signIn] the sign-in of a page without a server of its own
+   */
+  constructor(config, signIn) {
     this.config = config
+    this.signIn = signIn
     const api = new URL(config.Api ?? '/', location.href)
     if (!api.pathname.endsWith('/')) api.pathname += '/'
     this.api = api.href
@@ -33,7 +38,10 @@ export class Connection {
   }
 
   static async open() {
-    return new Connection(await consoleApi('GET', 'config'))
+    const config = /** @type {Config} */ (await consoleApi('GET', 'config'))
+    if (!config.SignIn) return new Connection(config)
+    const { HostedSignIn } = await import('./hosted-sign-in.js')
+    return new Connection(config, await HostedSignIn.open(config.SignIn))
   }
 
   /**
@@ -62,13 +70,15 @@ export class Connection {
     location.reload()
   }
 
-  /** True if the user has to enter a token first. */
+  /** True if the user has to sign in, or to enter a token, first. */
   get needsToken() {
+    if (this.signIn) return !this.signIn.isSignedIn
     return this.config.Tokens === 'typed' && !sessionStorage.getItem(TOKEN_KEY)
   }
 
   /** @returns {Promise<string>} */
   async token() {
+    if (this.signIn) return this.signIn.token()
     if (this.config.Tokens === 'typed') return sessionStorage.getItem(TOKEN_KEY) ?? ''
     const { Token } = await consoleApi('POST', 'token', this.identity)
     return Token
@@ -116,13 +126,7 @@ export class Connection {
    * @returns {Promise<Record<string, unknown>>}
    */
   async claims() {
-    try {
-      const [, payload = ''] = (await this.token()).split('.')
-      const bytes = Uint8Array.from(atob(payload.replaceAll('-', '+').replaceAll('_', '/')), (c) => c.charCodeAt(0))
-      return JSON.parse(new TextDecoder().decode(bytes))
-    } catch {
-      return {}
-    }
+    return claimsOf(await this.token().catch(() => ''))
   }
 }
 

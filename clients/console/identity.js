@@ -1,10 +1,12 @@
 /**
- * The caller's identity: the user that a local cloud issues tokens for, or a token that the user entered.
+ * The caller's identity: the user that a local cloud issues tokens for, a sign-in, or a token that the user entered.
  *
  * @module
  */
 
-import { el, fill, labelledField, openDialog } from './dom.js'
+import { claimsOf } from './claims.js'
+import { button, el, errorMessage, fill, labelledField, openDialog } from './dom.js'
+import { openMenu } from './menu.js'
 
 /**
  * Shows the caller on a button that changes it.
@@ -12,6 +14,7 @@ import { el, fill, labelledField, openDialog } from './dom.js'
  * @param {HTMLButtonElement} identityButton
  */
 export async function initIdentityButton(connection, identityButton) {
+  if (connection.signIn) return initSignInButton(connection.signIn, identityButton)
   const change = connection.config.Tokens === 'local' ? chooseIdentity : enterToken
   identityButton.addEventListener('click', () => change(connection))
   identityButton.hidden = connection.config.Tokens === 'given'
@@ -30,6 +33,41 @@ export async function initIdentityButton(connection, identityButton) {
   } else {
     const { name, email, sub } = await connection.claims()
     fill(identityButton, hint('Signed in as '), String(name ?? email ?? sub ?? 'Token'), hint('. Use another token.'))
+  }
+}
+
+/**
+ * Shows the user of a sign-in on a button with a menu.
+ * @param {import('./hosted-sign-in.js').HostedSignIn} signIn
+ * @param {HTMLButtonElement} identityButton
+ */
+function initSignInButton(signIn, identityButton) {
+  identityButton.hidden = !signIn.isSignedIn
+  const { name, email, sub } = claimsOf(signIn.shownToken)
+  fill(identityButton, hint('Signed in as '), el('span', { class: 'user-name' }, String(name ?? email ?? sub ?? 'User')))
+  identityButton.ariaHasPopup = 'menu'
+  identityButton.addEventListener('click', () => openMenu(identityButton, [{ label: 'Sign out', action: () => signIn.signOut() }]))
+}
+
+/**
+ * Returns the page that asks the user to sign in.
+ * @param {import('./hosted-sign-in.js').HostedSignIn} signIn
+ */
+export function signInPage(signIn) {
+  const problem = signIn.problem && errorMessage({ message: signIn.problem })
+  const text = `You sign in on ${signIn.host}, and come back to this page.`
+  return el('div', { class: 'sign-in' }, el('h1', {}, 'Sign in'), problem, el('p', {}, text), button('Sign in', () => signIn.start(), { class: 'primary' }))
+}
+
+/**
+ * Shows a banner once the session has ended. The page stays as it is.
+ * @param {import('./hosted-sign-in.js').HostedSignIn} signIn
+ */
+export function watchSignIn(signIn) {
+  signIn.onEnd = () => {
+    if (document.querySelector('.signed-out')) return
+    const again = button('Sign in again', () => signIn.start())
+    document.querySelector('main')?.before(el('div', { class: 'notice warn signed-out', role: 'status' }, 'Your sign-in has ended. What you wrote is kept. ', again))
   }
 }
 

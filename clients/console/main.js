@@ -15,7 +15,7 @@ import { watchReachability } from './reachability.js'
 import { keyLabel, pressedKeys } from './shortcuts.js'
 import { applyTheme, setTheme, themeSwitch, toggleTheme } from './theme.js'
 import { displayTitle } from './title.js'
-import { initIdentityButton } from './identity.js'
+import { initIdentityButton, signInPage, watchSignIn } from './identity.js'
 
 /**
  * A rendered page. `commands` are its commands in the palette. `dispose` is called when another page replaces it.
@@ -174,6 +174,18 @@ function initTools(connection) {
   })
 }
 
+/**
+ * Shows the sign-in alone, without pages and commands.
+ * @param {import('./hosted-sign-in.js').HostedSignIn} signIn
+ */
+function showSignIn(signIn) {
+  nav.hidden = pagesButton.hidden = true
+  fill(/** @type {HTMLElement} */ (document.getElementById('tools')), themeSwitch())
+  applyTheme()
+  showTitle('Sign in')
+  fill(main, signInPage(signIn))
+}
+
 async function start() {
   // The link's target is the content, which is not a page.
   document.querySelector('.skip')?.addEventListener('click', (event) => {
@@ -195,8 +207,10 @@ async function start() {
     ),
   )
   await initIdentityButton(connection, identityButton)
+  if (connection.signIn && connection.needsToken) return showSignIn(connection.signIn)
   initTools(connection)
   if (connection.needsToken) return
+  if (connection.signIn) watchSignIn(connection.signIn)
   addEventListener('hashchange', () => show(connection))
   show(connection)
   // A page that failed to load is loaded again. A conversation and an editor stay as they are.

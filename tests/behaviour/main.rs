@@ -63,6 +63,7 @@ mod guides;
 mod history;
 mod history_snapshot;
 mod history_summary;
+mod hosted_console;
 mod hosted_tools;
 mod http_caching;
 mod import;

@@ -12,13 +12,14 @@ use crate::api_args;
 use crate::failure::{Failure, InvalidOption, with_sources};
 use crate::output::print;
 pub(crate) use create_user::{CreateUser, create_user};
-use target::{IdentityProvider, Target};
+use target::Target;
+pub(crate) use target::{IdentityProvider, provider_of};
 use terminal::Terminal;
 
 /// Scopes that are requested of a user pool. Alone, `openid` yields every claim that the client may read.
-const POOL_SCOPE: &str = "openid";
+pub(crate) const POOL_SCOPE: &str = "openid";
 /// Scopes that are requested of other providers: an ID token, and a refresh token.
-const ISSUER_SCOPE: &str = "openid offline_access";
+pub(crate) const ISSUER_SCOPE: &str = "openid offline_access";
 
 #[derive(Debug, Args)]
 pub(crate) struct SignInArgs {

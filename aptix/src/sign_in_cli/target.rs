@@ -15,7 +15,7 @@ pub(super) struct Target {
 }
 
 /// The issuer of a deployment's tokens.
-pub(super) enum IdentityProvider {
+pub(crate) enum IdentityProvider {
     Pool(UserPool),
     Issuer {
         issuer: String,
@@ -35,7 +35,7 @@ impl Target {
             return Ok(Self {
                 api_url: base_url(stack.require("ApiUrl")?),
                 stack: Some(name.clone()),
-                provider: provider_of(&aws, &stack, client_id.as_deref())?,
+                provider: provider_of(&aws, &stack, client_id.as_deref(), &redirect_url(REDIRECT_PORT))?,
             });
         }
         let client_id = client_id.clone().unwrap_or_default();
@@ -55,12 +55,16 @@ impl Target {
     }
 }
 
-/// Returns the identity provider of a stack. `client_id` overrides its client.
-fn provider_of(aws: &Aws, stack: &Stack, client_id: Option<&str>) -> Result<IdentityProvider, Failure> {
+/// Returns the identity provider of a stack. `client_id` overrides its client, which needs this redirect.
+pub(crate) fn provider_of(
+    aws: &Aws,
+    stack: &Stack,
+    client_id: Option<&str>,
+    redirect: &str,
+) -> Result<IdentityProvider, Failure> {
     let audiences = stack.token_audiences();
     if let Some(issuer) = stack.oidc_issuer() {
         let client_id = client_id.ok_or_else(|| {
-            let redirect = redirect_url(REDIRECT_PORT);
             InvalidOption::new(format!(
                 "This stack's tokens come from {issuer}. Name a public client of it with --client-id, whose redirect is {redirect}."
             ))

@@ -37,6 +37,11 @@ pub struct Resources {
     pub model_providers: String,
 }
 
+/// True if the environment names another endpoint of S3, which may not know buckets by their domain.
+pub(crate) fn is_s3_replaced() -> bool {
+    S3_ENDPOINT_VARIABLES.iter().any(|name| std::env::var_os(name).is_some())
+}
+
 impl Stores {
     /// Connects to the local cloud on a data folder.
     ///
@@ -60,7 +65,7 @@ impl Stores {
             "" => format!("the table {table}"),
             _ => format!("the table {table} and the bucket {bucket}"),
         };
-        let path_style = S3_ENDPOINT_VARIABLES.iter().any(|name| std::env::var_os(name).is_some());
+        let path_style = is_s3_replaced();
         let settings = Settings { table, bucket, queue_url: String::new(), path_style, shards_lists: false };
         let Clients { table, objects, .. } = Clients::load(&settings).await;
         Self { table, objects, model_providers, is_local: false, place }

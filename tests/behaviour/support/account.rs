@@ -35,6 +35,8 @@ pub struct Account {
 pub struct Facts {
     pub status: &'static str,
     pub parameters: BTreeMap<&'static str, String>,
+    /// Outputs beside those of every stack.
+    pub outputs: BTreeMap<&'static str, String>,
     /// None if the credentials may not read it.
     pub secret: Option<String>,
     pub quota: u64,
@@ -60,6 +62,7 @@ impl Account {
                 ("ModelName", "scripted".to_owned()),
                 ("QdrantUrl", String::new()),
             ]),
+            outputs: BTreeMap::new(),
             secret: Some("sk-1".to_owned()),
             quota: 1_000,
             flows: json!(["ALLOW_USER_SRP_AUTH", "ALLOW_REFRESH_TOKEN_AUTH"]),
@@ -85,6 +88,11 @@ impl Account {
 
     /// Runs a command with credentials of the account. Returns its exit status, its output and its errors.
     pub async fn run(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
+        self.run_with(arguments, &[]).await
+    }
+
+    /// Runs a command with credentials of the account and further variables.
+    pub async fn run_with(&self, arguments: &[&str], more: &[(&str, &str)]) -> (Option<i32>, String, String) {
         let home = self.home.path().to_str().unwrap();
         let environment = [
             ("HOME", home),
@@ -94,7 +102,7 @@ impl Account {
             ("AWS_ACCESS_KEY_ID", "key"),
             ("AWS_SECRET_ACCESS_KEY", "secret"),
         ];
-        let mut command = aptix(arguments, &environment);
+        let mut command = aptix(arguments, &[&environment[..], more].concat());
         for variable in ["AWS_PROFILE", "QDRANT_URL", "EMBEDDING_BASE_URL", "EMBEDDING_MODEL"] {
             command.env_remove(variable);
         }
@@ -129,7 +137,7 @@ type Answer = (StatusCode, String);
 async fn answer(State(state): State<Arc<Mutex<Facts>>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Answer {
     let facts = state.lock().unwrap().clone();
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    assert!(header("authorization").starts_with("AWS4-HMAC-SHA256 Credential=key/"), "{uri} is not signed");
+    assert!(header("authorization").starts_with("AWS4-HMAC-SHA256 Credential="), "{uri} is not signed");
     let body = String::from_utf8_lossy(&body).into_owned();
     let action = body.split('&').find_map(|pair| pair.strip_prefix("Action=")).unwrap_or_default().to_owned();
     let target = header("x-amz-target").rsplit('.').next().unwrap_or_default().to_owned();
@@ -193,14 +201,16 @@ async fn answer(State(state): State<Arc<Mutex<Facts>>>, uri: Uri, headers: Heade
 }
 
 fn describe_stacks(facts: &Facts) -> String {
-    let outputs = [
+    let fixed = [
         ("ApiUrl", "http://127.0.0.1:9"),
         ("UserPoolId", "us-east-1_TestPool1"),
         ("UserPoolClientId", "client-1"),
         ("AlarmTopicArn", TOPIC),
     ];
-    let outputs: String = outputs
-        .iter()
+    let added = facts.outputs.iter().map(|(name, value)| (*name, value.as_str()));
+    let outputs: String = fixed
+        .into_iter()
+        .chain(added)
         .map(|(name, value)| {
             format!("<member><OutputKey>{name}</OutputKey><OutputValue>{value}</OutputValue></member>")
         })

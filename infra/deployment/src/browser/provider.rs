@@ -1,19 +1,25 @@
 //! Discovery of an OpenID Connect provider.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
 use crate::browser::BrowserError;
 use crate::http::{self, Unreachable};
 
-/// The endpoints of an OpenID Connect provider.
-#[derive(Debug, Clone)]
+/// The endpoints of an OpenID Connect provider, as the members of its metadata (RFC 8414).
+#[derive(Debug, Clone, Serialize)]
 pub struct Provider {
     /// The issuer.
     pub issuer: String,
     pub(super) authorization_endpoint: String,
     pub(super) token_endpoint: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) revocation_endpoint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_session_endpoint: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    id_token_signing_alg_values_supported: Vec<String>,
+    authorization_response_iss_parameter_supported: bool,
 }
 
 #[derive(Deserialize)]
@@ -22,6 +28,11 @@ struct DiscoveryDocument {
     authorization_endpoint: Option<String>,
     token_endpoint: Option<String>,
     revocation_endpoint: Option<String>,
+    end_session_endpoint: Option<String>,
+    #[serde(default)]
+    id_token_signing_alg_values_supported: Vec<String>,
+    #[serde(default)]
+    authorization_response_iss_parameter_supported: bool,
 }
 
 impl Provider {
@@ -48,6 +59,10 @@ impl Provider {
             authorization_endpoint: endpoint(found.authorization_endpoint).ok_or_else(absent)?,
             token_endpoint: endpoint(found.token_endpoint).ok_or_else(absent)?,
             revocation_endpoint: endpoint(found.revocation_endpoint),
+            end_session_endpoint: endpoint(found.end_session_endpoint),
+            id_token_signing_alg_values_supported: found.id_token_signing_alg_values_supported,
+            authorization_response_iss_parameter_supported: found
+                .authorization_response_iss_parameter_supported,
         })
     }
 }

@@ -9,15 +9,16 @@ use axum::routing::get;
 use crate::http_server::FRAME_SCRIPTS;
 
 /// Path of the page.
-const PAGE: &str = "console/index.html";
+pub(super) const PAGE: &str = "console/index.html";
 
 /// The library that the page needs from the start. The others are loaded on demand.
 const MARKDOWN_LIBRARY: &str = "console/vendor/markdown-it.min.js";
 
 /// Page of the hidden frame that draws diagrams. Its library builds markup and inserts styles, so the frame is sandboxed:
 /// its origin is its own, and it loads its two scripts alone.
-const FRAME: &str = "console/diagram-frame.html";
-const FRAME_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; \
+pub(super) const FRAME: &str = "console/diagram-frame.html";
+/// Policy of the page in that frame.
+pub const FRAME_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; \
     form-action 'none'; frame-ancestors 'self'; sandbox allow-scripts";
 
 /// Embeds files of `clients` together with their paths.
@@ -28,7 +29,7 @@ macro_rules! files {
 }
 
 /// Every file of the console, and the files of the SDK, which run in a browser without a bundler.
-const FILES: &[(&str, &[u8])] = &files![
+pub(super) const FILES: &[(&str, &[u8])] = &files![
     "console/activity.js",
     "console/agent-documents.js",
     "console/agent-form.js",
@@ -46,6 +47,7 @@ const FILES: &[(&str, &[u8])] = &files![
     "console/budgets.js",
     "console/chat.css",
     "console/chat.js",
+    "console/claims.js",
     "console/compare.js",
     "console/composer.js",
     "console/connection-form.js",
@@ -67,6 +69,7 @@ const FILES: &[(&str, &[u8])] = &files![
     "console/format.js",
     "console/handoff.js",
     "console/highlight.js",
+    "console/hosted-sign-in.js",
     "console/icon.svg",
     "console/icons.js",
     "console/identity.js",
@@ -141,6 +144,8 @@ const FILES: &[(&str, &[u8])] = &files![
     "console/vendor/markdown-it.min.js",
     "console/vendor/mermaid-license.txt",
     "console/vendor/mermaid.min.js",
+    "console/vendor/oauth4webapi-license.txt",
+    "console/vendor/oauth4webapi.js",
     "console/vendor/stix-two-math-license.txt",
     "console/vendor/stix-two-math.woff2",
     "console/welcome.js",
@@ -182,28 +187,34 @@ fn is_frame_script(path: &str) -> bool {
     FRAME_SCRIPTS.iter().any(|script| script.strip_prefix('/') == Some(path))
 }
 
-/// Returns the headers of a file. `policy` is the content security policy of the page.
-fn headers(path: &str, policy: &str) -> HeaderMap {
-    let kind = match path.rsplit('.').next() {
+/// Cache header of a file. The files change with the program while the address stays the same.
+pub(super) const CACHE_CONTROL: &str = "no-cache";
+
+/// Returns the media type of a file.
+pub(super) fn content_type(path: &str) -> &'static str {
+    match path.rsplit('.').next() {
         Some("html") => "text/html; charset=utf-8",
         Some("css") => "text/css; charset=utf-8",
         Some("svg") => "image/svg+xml",
         Some("woff2") => "font/woff2",
         Some("txt") => "text/plain; charset=utf-8",
         _ => "text/javascript; charset=utf-8",
-    };
+    }
+}
+
+/// Returns the headers of a file. `policy` is the content security policy of the page.
+fn headers(path: &str, policy: &str) -> HeaderMap {
     let readers = if is_frame_script(path) { "cross-origin" } else { "same-origin" };
     let fixed: [(HeaderName, &'static str); 5] = [
-        (header::CONTENT_TYPE, kind),
-        // The files change with the program while the address stays the same.
-        (header::CACHE_CONTROL, "no-cache"),
+        (header::CONTENT_TYPE, content_type(path)),
+        (header::CACHE_CONTROL, CACHE_CONTROL),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
         (HeaderName::from_static("cross-origin-resource-policy"), readers),
     ];
     let fixed = fixed.map(|(name, value)| (name, HeaderValue::from_static(value)));
     let of_pages = match path {
-        PAGE => vec![(header::CONTENT_SECURITY_POLICY, policy.to_owned()), (header::LINK, preloads())],
+        PAGE => vec![(header::CONTENT_SECURITY_POLICY, policy.to_owned()), (header::LINK, link_header())],
         FRAME => vec![(header::CONTENT_SECURITY_POLICY, FRAME_POLICY.to_owned())],
         _ => vec![],
     };
@@ -247,17 +258,29 @@ fn imports(path: &str, text: &str) -> Vec<String> {
     names.filter_map(path).map(|path| path.trim_start_matches('/').to_owned()).collect()
 }
 
-/// Returns the page's `Link` header. The browser requests all files at once, instead of one import after another. The
-/// first paint waits for those at the front.
-fn preloads() -> String {
+/// A file that the browser requests with the page, instead of one import after another.
+pub(super) enum Preload {
+    Style(&'static str),
+    Module(&'static str),
+}
+
+/// Returns the page's preloads. The first paint waits for those at the front.
+pub(super) fn preloads() -> Vec<Preload> {
     let paths = || FILES.iter().map(|(path, _)| *path);
     let styles = paths().filter(|path| path.ends_with(".css"));
     let initial = initial_modules();
     let is_module = |path: &str| path == MARKDOWN_LIBRARY || initial.contains(path);
     let modules = paths().filter(|path| is_module(path));
-    let styles = styles.map(|path| format!("</{path}>; rel=preload; as=style"));
-    let modules = std::iter::once(THEME).chain(modules).map(|path| format!("</{path}>; rel=modulepreload"));
-    styles.chain(modules).collect::<Vec<_>>().join(", ")
+    styles.map(Preload::Style).chain(std::iter::once(THEME).chain(modules).map(Preload::Module)).collect()
+}
+
+/// Returns the page's `Link` header.
+fn link_header() -> String {
+    let link = |preload| match preload {
+        Preload::Style(path) => format!("</{path}>; rel=preload; as=style"),
+        Preload::Module(path) => format!("</{path}>; rel=modulepreload"),
+    };
+    preloads().into_iter().map(link).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -3,14 +3,18 @@
 //! `GET /` and the files below it are public and load nothing from elsewhere. `/console/api` provides the things a
 //! page alone can't have: a token and, for a local cloud, the state of its machine. `guard.rs` protects it.
 //!
+//! A page that a stack hosts has neither (`hosted.rs`): its files are uploaded to a bucket.
+//!
 //! Deliberately absent: anything that the public API provides.
 
 mod assets;
 mod guard;
+mod hosted;
 mod machine;
 mod model;
 mod queues;
 mod response;
+mod upload;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -35,9 +39,12 @@ use crate::options::ProviderChoice;
 use crate::secret;
 use crate::stores::Stores;
 use crate::token::{Identity, Tokens};
+pub use assets::FRAME_POLICY;
+pub use hosted::{HostedFile, HostedPage, PageSignIn, hosted_files};
 pub(crate) use machine::Machine;
 pub use queues::QueueSource;
 use response::{error_response, respond};
+pub use upload::{UploadError, upload};
 
 /// Lifetime of a page's token. The page requests the next one by itself.
 const TOKEN_LIFETIME: Duration = Duration::from_secs(60 * 60);
@@ -168,14 +175,12 @@ pub async fn serve(
 ) -> Result<ConsoleServer, Error> {
     let url = Url::parse(api_url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let url = url.ok_or_else(|| Error::Url(api_url.to_owned()))?;
-    let is_local = matches!(url.host_str(), Some("127.0.0.1" | "localhost"));
-    let [deployed, local] = PAYLOAD_ORIGINS;
     let key = secret::random();
     let console = Console {
         api: Some(url.to_string()),
         key: key.clone(),
         issuer: token.map_or(Issuer::Typed, Issuer::Provided),
-        payloads: if is_local { local } else { deployed }.to_owned(),
+        payloads: payload_origin(&url).to_owned(),
         machine: None,
         queues,
     };
@@ -204,15 +209,27 @@ pub(crate) fn router(console: Console) -> Router {
     assets::router(&policy).merge(private)
 }
 
-/// Returns the content security policy: the page may only load from itself and connect to itself, the API and the
-/// payload origins. It shows one frame, for diagrams. Trusted Types enforce that no markup is built from text.
+/// Returns the origin of the payloads that an API links to.
+fn payload_origin(api: &Url) -> &'static str {
+    let [deployed, local] = PAYLOAD_ORIGINS;
+    if matches!(api.host_str(), Some("127.0.0.1" | "localhost")) { local } else { deployed }
+}
+
+/// Returns the content security policy of a console's page, with the part that only a header can have.
 fn policy(console: &Console) -> String {
     let api = console.api.as_deref().and_then(|api| Url::parse(api).ok());
     let api = api.map(|api| api.origin().ascii_serialization()).unwrap_or_default();
-    let payloads = &console.payloads;
+    format!("{}; frame-ancestors 'none'", page_policy(&[&api, &console.payloads]))
+}
+
+/// Returns the content security policy: the page may only load from itself and connect to itself and these origins: the
+/// API, its payloads, and the sign-in of a hosted page. It shows one frame, for diagrams. Trusted Types enforce that no
+/// markup is built from text.
+fn page_policy(origins: &[&str]) -> String {
+    let origins = origins.join(" ");
     format!(
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; font-src 'self'; frame-src 'self'; \
-         connect-src 'self' {api} {payloads}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+         connect-src 'self' {origins}; base-uri 'none'; form-action 'none'; \
          require-trusted-types-for 'script'; trusted-types 'none'"
     )
 }

@@ -1,6 +1,8 @@
-//! `aptix console`: serves the web console, or prints the link to the console of a local cloud.
+//! `aptix console`: serves the web console, prints the link to the console of a local cloud, or uploads a stack's console.
 
-use clap::Args;
+mod upload;
+
+use clap::{Args, Subcommand};
 use deployment::Store;
 
 use crate::api_args::{self, ApiAccess, ApiToken, Target};
@@ -11,7 +13,10 @@ use crate::shutdown_signals::ShutdownSignals;
 use crate::store_args;
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Console {
+    #[command(subcommand)]
+    command: Option<ConsoleCommand>,
     /// URL of the API, from the stack output `ApiUrl` [default: print the link to a local cloud's console]
     #[arg(long, value_name = "URL")]
     api_url: Option<String>,
@@ -29,9 +34,18 @@ pub(crate) struct Console {
     folder: FolderArgs,
 }
 
+#[derive(Debug, Subcommand)]
+enum ConsoleCommand {
+    /// Upload the console to the bucket of a stack with `HostedConsole`, with your AWS credentials
+    Upload(upload::UploadArgs),
+}
+
 pub(crate) async fn run(arguments: Console) -> Result<(), Failure> {
+    let Console { command, api_url, stack, token, port, folder } = arguments;
+    if let Some(ConsoleCommand::Upload(arguments)) = command {
+        return upload::run(arguments).await;
+    }
     let mut signals = ShutdownSignals::listen()?;
-    let Console { api_url, stack, token, port, folder } = arguments;
     let queues = stack.clone().map(store_args::queue_source);
     let Some((api_url, token)) = console_target(api_url, stack, token)? else {
         let cloud = folder.find()?;
