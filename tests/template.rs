@@ -104,7 +104,9 @@ fn no_permission_has_a_wildcard_resource() {
     for kind in ["AWS::S3::BucketPolicy", "AWS::SQS::QueuePolicy"] {
         for (name, policy) in of_type(&template, kind) {
             for statement in policy["PolicyDocument"]["Statement"].as_sequence().unwrap() {
-                assert_eq!(statement["Effect"], "Deny", "{name}");
+                // CloudFront reads the files of the hosted console, which has a test of its own.
+                let is_console = name == "ConsoleBucketPolicy" && statement["Sid"] == "AllowDistribution";
+                assert!(is_console || statement["Effect"] == "Deny", "{name}");
             }
         }
     }
@@ -218,8 +220,55 @@ fn user_pool_client_allows_every_way_to_sign_in() {
     let flows = all_texts(&client["ExplicitAuthFlows"]);
     assert_eq!(flows, ["ALLOW_USER_SRP_AUTH", "ALLOW_REFRESH_TOKEN_AUTH"]);
     let redirect = deployment::browser::redirect_url(deployment::browser::REDIRECT_PORT);
-    assert_eq!(all_texts(&client["CallbackURLs"]), ["HasSignInPage", &redirect, "AWS::NoValue"]);
+    let console = ["HasConsole", "https://${ConsoleDistribution.DomainName}/", "AWS::NoValue"];
+    let expected = [&["HasSignInPage", redirect.as_str()][..], &console, &["AWS::NoValue"]].concat();
+    assert_eq!(all_texts(&client["CallbackURLs"]), expected);
+    assert_eq!(all_texts(&client["LogoutURLs"]), console);
     assert_eq!(all_texts(&client["AllowedOAuthFlows"]), ["HasSignInPage", "code", "AWS::NoValue"]);
+}
+
+/// The API refers to the pool's client, which refers to the distribution. A reference back would be a circle.
+#[test]
+fn hosted_console_refers_to_nothing_of_the_api() {
+    let template = template();
+    for (name, resource) in template["Resources"].as_mapping().unwrap() {
+        let name = name.as_str().unwrap();
+        if !name.starts_with("Console") {
+            continue;
+        }
+        assert_eq!(resource["Condition"], "HasConsole", "{name}");
+        for text in all_texts(resource) {
+            let refers = ["Api", "Function", "UserPool"].iter().any(|other| text.contains(other));
+            assert!(!refers, "{name} refers to {text}");
+        }
+    }
+}
+
+/// Only the distribution reads the bucket. The frame has the policy of the local console's.
+#[test]
+fn hosted_console_is_private_and_has_the_policies_of_its_pages() {
+    let template = template();
+    let resource = |name: &str| template["Resources"][name]["Properties"].clone();
+    let bucket = resource("ConsoleBucket");
+    assert_eq!(bucket["PublicAccessBlockConfiguration"]["RestrictPublicBuckets"], true);
+    let policy = resource("ConsoleBucketPolicy");
+    let allowed = &policy["PolicyDocument"]["Statement"][1];
+    assert_eq!((&allowed["Effect"], &allowed["Action"]), (&"Allow".into(), &"s3:GetObject".into()));
+    assert_eq!(allowed["Principal"]["Service"], "cloudfront.amazonaws.com");
+    let source = all_texts(&allowed["Condition"]);
+    assert!(source.iter().any(|text| text.ends_with(":distribution/${ConsoleDistribution}")), "{source:?}");
+    let headers = |name: &str| {
+        let config = &resource(name)["ResponseHeadersPolicyConfig"]["SecurityHeadersConfig"];
+        config["ContentSecurityPolicy"]["ContentSecurityPolicy"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(headers("ConsoleHeaders"), "frame-ancestors 'none'");
+    assert_eq!(headers("ConsoleFrameHeaders"), local::console::FRAME_POLICY);
+    let distribution = &resource("ConsoleDistribution")["DistributionConfig"];
+    let frame = &distribution["CacheBehaviors"][0];
+    assert_eq!(frame["PathPattern"], "/console/diagram-frame.html");
+    for behavior in [frame, &distribution["DefaultCacheBehavior"]] {
+        assert_eq!(behavior["ViewerProtocolPolicy"], "redirect-to-https");
+    }
 }
 
 /// A deployment asks at most five questions: the parameters that `samconfig.toml` lists for its environment.
@@ -249,6 +298,7 @@ fn kept_names() -> BTreeSet<&'static str> {
         "AuditBucket",
         "AuditLogs",
         "BackupVault",
+        "ConsoleBucket",
         "PayloadBucket",
         "Settings",
         "SettingsProfile",

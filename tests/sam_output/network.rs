@@ -66,6 +66,26 @@ fn second_factor_is_a_parameter_of_the_pool() {
     assert_eq!((&pool["MfaConfiguration"], &pool["EnabledMfas"]), expected);
 }
 
+#[test]
+fn console_is_hosted_by_parameter_and_users_come_back_to_it() {
+    let Some(without) = stack(&["UserPoolDomainPrefix=acme"]) else { return };
+    assert!(!without.resources.keys().any(|name| name.starts_with("Console")));
+    assert!(!without.outputs.contains_key("ConsoleUrl"));
+    let client = without.properties("UserPoolClient");
+    assert_eq!(client["CallbackURLs"], json!(["http://localhost:8976/signed-in"]));
+    assert_eq!(client.get("LogoutURLs"), None);
+
+    let with = stack(&["UserPoolDomainPrefix=acme", "HostedConsole=true"]).unwrap();
+    let url = &with.outputs["ConsoleUrl"];
+    let client = with.properties("UserPoolClient");
+    assert_eq!(client["CallbackURLs"], json!(["http://localhost:8976/signed-in", url]));
+    assert_eq!(client["LogoutURLs"], json!([url]));
+    assert!(with.has("ConsoleBucketPolicy") && with.outputs.contains_key("ConsoleBucketName"));
+    let oidc = ["AuthMode=oidc", "OidcIssuer=https://id.example.org", "TokenAudiences=api"];
+    let with = stack(&[&oidc[..], &["HostedConsole=true"]].concat()).unwrap();
+    assert!(with.has("ConsoleDistribution") && !with.has("UserPoolClient"));
+}
+
 /// API Gateway applies endpoint type, endpoints and policy with a deployment of the stage alone.
 #[test]
 fn every_deployment_deploys_the_stage() {
