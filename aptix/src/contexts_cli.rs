@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use contracts::id::OrgId;
 
+use crate::confirmation::is_confirmed;
 use crate::failure::{Failure, InvalidOption};
 use crate::store_args::TableArgs;
 
@@ -34,6 +35,9 @@ pub(crate) enum TableContexts {
     Delete {
         /// Id of the contexts
         id: String,
+        /// Delete without asking
+        #[arg(long)]
+        yes: bool,
         /// Org that owns the contexts
         #[arg(long, default_value = "acme")]
         org: String,
@@ -65,8 +69,15 @@ pub(crate) async fn run(command: TableContexts) -> Result<String, Failure> {
         TableContexts::List { org, table } => local::contexts::list(&table.open().await?, &org).await,
         TableContexts::Schema => Ok(local::contexts::schema()),
         TableContexts::Get { id, org, table } => local::contexts::get(&table.open().await?, &org, &id).await,
-        TableContexts::Delete { id, org, table } => {
-            local::contexts::delete(&table.open().await?, &org, &id).await
+        TableContexts::Delete { id, yes, org, table } => {
+            let stores = table.open().await?;
+            // Fails if there are none.
+            local::contexts::get(&stores, &org, &id).await?;
+            let question = format!("Delete the contexts {id:?} of {org}?");
+            if !yes && !is_confirmed(&question, "Pass --yes to delete.")? {
+                return Ok("Nothing was deleted.\n".to_owned());
+            }
+            local::contexts::delete(&stores, &org, &id).await
         }
         TableContexts::Put { file, org, table } => {
             local::contexts::put(&table.open().await?, &org, &file).await

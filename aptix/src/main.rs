@@ -8,6 +8,7 @@ mod budgets_cli;
 mod chat;
 mod cli;
 mod clients_cli;
+mod confirmation;
 mod console_cli;
 mod contexts_cli;
 mod crash_test;

@@ -94,6 +94,8 @@ async fn opened_session_shows_partial_answers_and_mode_changes() {
         says(terminal, "So.");
         types(terminal, "/mode");
         says(terminal, changed.as_str().unwrap());
+        types(terminal, "/mode no_such_mode");
+        says(terminal, "The mode is still ddr_authoring. Check the name no_such_mode.");
         types(terminal, "/quit");
         terminal.exp_eof().unwrap();
     })

@@ -310,7 +310,11 @@ async fn sessions_and_documents_are_managed_with_files() {
     assert!(output.contains("brief.conversation.json"), "{output}{errors}");
     let (_, output, errors) = run(&["agents", "apply", "pulled", "--yes"]).await;
     assert_eq!(output, "Nothing to change.\n", "{errors}");
-    let (_, output, errors) = run(&["contexts", "delete", "brief"]).await;
+    let (status, _, errors) = run(&["contexts", "delete", "brief"]).await;
+    assert!(status == Some(2) && errors.contains("Pass --yes to delete."), "{errors}");
+    let (status, _, errors) = run(&["contexts", "delete", "brieff"]).await;
+    assert!(status == Some(1) && errors.contains("acme has no context \"brieff\""), "{errors}");
+    let (_, output, errors) = run(&["contexts", "delete", "brief", "--yes"]).await;
     assert_eq!(output, "Deleted for acme: conversation brief\n", "{errors}");
     system.cloud.shutdown().await;
 }

@@ -43,6 +43,8 @@ struct LastTurn {
 /// A chat session and its client.
 pub(crate) struct Conversation {
     api: Api,
+    /// A client that may list the modes, if the caller's own may not.
+    operator_api: Option<Api>,
     session: String,
     /// Agent context of a new session.
     agent: Option<String>,
@@ -58,9 +60,10 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
-    pub(crate) fn new(api: Api, agent: Option<String>, tools: Tools) -> Self {
+    pub(crate) fn new(api: Api, operator_api: Option<Api>, agent: Option<String>, tools: Tools) -> Self {
         Self {
             api,
+            operator_api,
             session: new_id(),
             agent,
             is_new: true,
@@ -300,9 +303,20 @@ impl Conversation {
         Ok(())
     }
 
+    /// Shows the mode if it isn't the requested one: the name may be none, or the model may have kept the mode.
+    pub(crate) async fn report_mode(&self, requested: &str, screen: &mut Screen) -> Result<(), Failure> {
+        let response = self.api.call(&Request::get(self.path(""))).await?;
+        let mode = text(&response, "/Mode");
+        if !mode.eq_ignore_ascii_case(requested) {
+            screen.note(&format!("The mode is still {mode}. Check the name {}.", escape_line(requested)));
+        }
+        Ok(())
+    }
+
     /// Checks that a mode exists, if the user may list them.
     pub(crate) async fn check_mode(&self, name: &str) -> Result<(), Failure> {
-        let Ok(response) = self.api.call(&Request::get(paths::MODES.list)).await else { return Ok(()) };
+        let api = self.operator_api.as_ref().unwrap_or(&self.api);
+        let Ok(response) = api.call(&Request::get(paths::MODES.list)).await else { return Ok(()) };
         let mut known: Vec<&str> = items(&response, "/Items").map(|mode| text(mode, "/Id")).collect();
         known.sort_unstable();
         if known.is_empty() || known.iter().any(|key| key.eq_ignore_ascii_case(name)) {

@@ -34,6 +34,8 @@ pub(crate) struct DeploymentArgs {
 /// A connected deployment.
 pub(crate) struct Deployment {
     pub(crate) api: Api,
+    /// A client that may list the modes, if the caller's own may not: an operator's, of a local cloud.
+    pub(crate) operator_api: Option<Api>,
     /// Name of the deployment in the first line of the chat.
     pub(crate) name: String,
     pub(crate) started_cloud: StartedCloud,
@@ -49,23 +51,27 @@ impl Deployment {
             Target::Local(target) => target,
             Target::Deployment(ApiAccess { url, token }) => {
                 let api = Api::new(&url, token.into_client()).map_err(InvalidOption::new)?;
-                return Ok(Self { name: api.base().to_owned(), api, started_cloud: StartedCloud(None) });
+                let name = api.base().to_owned();
+                return Ok(Self { api, operator_api: None, name, started_cloud: StartedCloud(None) });
             }
         };
         let identity = Identity::user(org, user);
+        let operator = Identity { operator: true, ..identity.clone() };
         if target.has_token_or_cloud() || folder.has_running()? {
             let found = target.or_find(&folder)?;
             let (url, data) = (found.cloud.api_url.clone(), found.cloud.data.clone());
             let (_, token) = found.access(identity)?;
             let api = Api::new(&url, token)?;
+            let operator_api = Some(Api::new(&url, local_token(&data, operator)?)?);
             let name = format!("the local cloud at {url} on {}", data.display());
-            return Ok(Self { api, name, started_cloud: StartedCloud(None) });
+            return Ok(Self { api, operator_api, name, started_cloud: StartedCloud(None) });
         }
         let data = folder.folder();
         let cloud = serve::start(cloud_options(&data, model.resolve_in(&data).await?)).await?;
         let api = Api::new(cloud.url(), local_token(&data, identity)?)?;
+        let operator_api = Some(Api::new(cloud.url(), local_token(&data, operator)?)?);
         let name = format!("a local cloud on {}, which stops with this chat", full_path(&data).display());
-        Ok(Self { api, name, started_cloud: StartedCloud(Some(cloud)) })
+        Ok(Self { api, operator_api, name, started_cloud: StartedCloud(Some(cloud)) })
     }
 
     /// Tells that the chat has started a cloud of its own, which a user in another folder doesn't expect.

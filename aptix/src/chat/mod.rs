@@ -68,9 +68,9 @@ pub(crate) async fn run(arguments: Chat) -> Result<ExitCode, Failure> {
     let mut screen = Screen::new();
     let deployment = Deployment::open(deployment).await?;
     let started_note = deployment.started_note();
-    let Deployment { api, name, started_cloud } = deployment;
+    let Deployment { api, operator_api, name, started_cloud } = deployment;
     let agent = agent.or_else(|| tools.workspace.is_some().then(|| WORKSPACE_AGENT.to_owned()));
-    let mut conversation = Conversation::new(api, agent, tools);
+    let mut conversation = Conversation::new(api, operator_api, agent, tools);
     attached.into_iter().for_each(|attachment| conversation.attach(attachment));
     let outcome = async {
         if is_terminal && instruction.is_empty() {
@@ -191,7 +191,9 @@ async fn run_command(
         Command::Mode(None) => conversation.mode(screen).await?,
         Command::Mode(Some(mode)) => {
             conversation.check_mode(&mode).await?;
-            return conversation.ask(&format!("Change to the mode {mode}."), screen).await;
+            let outcome = conversation.ask(&format!("Change to the mode {mode}."), screen).await?;
+            conversation.report_mode(&mode, screen).await?;
+            return Ok(outcome);
         }
         Command::Visibility(name) => conversation.visibility(name.as_deref(), screen).await?,
         Command::Usage => conversation.usage(screen).await?,

@@ -1,6 +1,5 @@
 //! `aptix agents apply` and `pull`: agents, conversations and modes as files of a folder, for people who keep them in git.
 
-use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use client::Api;
@@ -9,6 +8,7 @@ use serde_json::Value;
 use super::{
     AGENTS, CONNECTIONS, CONVERSATIONS, Condition, Kind, MODES, NewDocument, all, content, put, read, text,
 };
+use crate::confirmation::is_confirmed;
 use crate::failure::{Failure, InvalidOption};
 use crate::output::{counted, print};
 
@@ -34,7 +34,7 @@ pub(super) async fn apply(api: &Api, folder: &Path, yes: bool, dry_run: bool) ->
     if dry_run {
         return Ok(format!("{count}, not applied.\n"));
     }
-    if !yes && !is_confirmed(&format!("Apply {count}? [y/N] "))? {
+    if !yes && !is_confirmed(&format!("Apply {count}?"), "Pass --yes to apply, or --dry-run.")? {
         return Ok("Nothing was changed.\n".to_owned());
     }
     changed.sort_by_key(|document| document.kind.names_others());
@@ -98,17 +98,4 @@ fn plain(kind: Kind, content: &Value) -> String {
     // An invalid content is shown as it is. The API says what is wrong with it.
     let content = local::contexts::with_defaults(kind.name, &content).unwrap_or(content);
     format!("{content:#}\n")
-}
-
-fn is_confirmed(question: &str) -> Result<bool, Failure> {
-    if !std::io::stdin().is_terminal() {
-        return Err(
-            InvalidOption::new("There is no terminal to ask. Pass --yes to apply, or --dry-run.").into()
-        );
-    }
-    eprint!("{question}");
-    std::io::stderr().flush()?;
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
 }
