@@ -81,7 +81,11 @@ export function trace(connection, [sessionId = '', turnId = '']) {
     step?.querySelector('summary')?.focus({ preventScroll: true })
   }
 
-  load().catch((error) => fill(node, el('h1', {}, 'Trace'), errorMessage(error)))
+  load().catch((error) => {
+    if (error.status !== 404) return fill(node, el('h1', {}, 'Trace'), errorMessage(error))
+    const about = el('p', {}, `No turn with the id ${turnId} of the session ${sessionId} is visible to you. Check the link, or ask the session's owner: it may be private, or have reached the end of its retention.`)
+    fill(node, el('h1', {}, 'Turn not found'), about, el('p', { class: 'row' }, el('a', { class: 'button', href: pageUrl('chat', sessionId) }, 'Conversation'), el('a', { class: 'button', href: '#/sessions' }, 'All sessions')))
+  })
   return { title: 'Trace', node }
 }
 

@@ -35,6 +35,16 @@ suite('dead ends', { skip: noCloud || noBrowser }, () => {
     assert.deepEqual(page.errors, [])
   })
 
+  test('link to an unknown turn says so and leads on', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api, '#/trace/no-such-session/no-such-turn')
+    await page.until(`document.querySelector('main h1')?.textContent === 'Turn not found'`)
+    assert.match(await page.run(`document.querySelector('main').textContent`), /No turn with the id no-such-turn of the session no-such-session is visible to you/)
+    assert.deepEqual(await ui.violations(), [])
+    await page.run(`[...document.querySelectorAll('main a')].find((link) => link.textContent === 'All sessions').click()`)
+    await page.until(`document.querySelector('main h1')?.textContent === 'Sessions'`)
+  })
+
   test('server that is gone is named, and the page continues once it is back', async () => {
     const { page } = ui
     let isDown = false

@@ -13,10 +13,11 @@ let cloud
 /** @type {ConsolePage} */
 let ui
 
-/** Visible controls that are smaller than a finger, with their sizes. Links in text and checkboxes with labels don't count. */
-const small = `[...document.querySelectorAll('header button, main button, main .button, main footer a, .sidebar a, dialog button')]
-  .filter((element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && element.getBoundingClientRect().right > 0 && !element.matches('.scrim'))
-  .map((element) => [element.ariaLabel ?? element.textContent, Math.round(element.offsetWidth), Math.round(element.offsetHeight)])
+/** Visible controls that are smaller than a finger, with their sizes. A checkbox has its label's size. Links in text don't count. */
+const small = `[...document.querySelectorAll(':is(header, main, dialog) :is(a, button, summary, select, textarea, input:not([type=hidden], [type=file]), [role=button], [role=tab], [role=switch])')]
+  .filter((element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && element.getBoundingClientRect().right > 0 && element.getBoundingClientRect().left < innerWidth && !element.matches('.scrim, .answer a, p a, td a'))
+  .map((element) => [element.ariaLabel ?? element.textContent, element.matches('[type=checkbox], [type=radio]') ? element.closest('label') ?? element : element])
+  .map(([name, element]) => [name, Math.round(element.getBoundingClientRect().width), Math.round(element.getBoundingClientRect().height)])
   .filter(([, width, height]) => height < 44 || width < 44)`
 const TABLE = '| Term | Explanation |\n|---|---|\n| internationalization | The preparation of software for many languages and regions, without a change of its code |\n| `misunderstandings` | What a translation avoids |'
 
@@ -33,15 +34,23 @@ suite('screens', { skip: noCloud || noBrowser }, () => {
     const { page } = ui
     await page.show({ width: 390, height: 844 })
     await ui.visit(cloud.api)
-    await ui.send(script().say('Hello.').call('workspace_list_files', { path: '' }).afterTools().say('Done.'))
+    assert.deepEqual(await page.run(small), [], 'a new conversation')
+    await ui.send(script().say('Hello. [A link](https://example.com)\n\n```js\n1\n```').call('workspace_list_files', { path: '' }).afterTools().say('Done.'))
     await page.until(`document.querySelectorAll('.tool').length === 1`)
-    assert.deepEqual(await page.run(small), [])
+    const unfold = `document.querySelectorAll('main details').forEach((details) => (details.open = true))`
+    await page.run(unfold)
+    assert.deepEqual(await page.run(small), [], 'a tool call')
     await ui.press('Refuse')
-    await page.until(`${newestTurn}.querySelector('.answer').textContent === 'Done.' && ${isIdle} && ${newestTurn}.querySelectorAll('footer button').length > 3`)
-    assert.deepEqual(await page.run(small), [])
-    for (const hash of ['#/agents', '#/sessions', '#/usage']) {
+    await page.until(`${newestTurn}.querySelector('.answer').textContent.endsWith('Done.') && ${isIdle} && ${newestTurn}.querySelectorAll('footer button').length > 3`)
+    await page.run(unfold)
+    assert.deepEqual(await page.run(small), [], 'an answer')
+    await ui.press('Show or hide sessions')
+    await page.until(`!!document.querySelector('.sidebar-list .icon-button')?.checkVisibility()`)
+    assert.deepEqual(await page.run(small), [], 'the list of sessions')
+    for (const hash of ['#/agents', '#/agents/new', '#/sessions', '#/usage', '#/connections', '#/operations']) {
       await ui.visit(cloud.api, hash)
       await page.until(`document.querySelectorAll('main button').length > 1`)
+      await page.run(unfold)
       assert.deepEqual(await page.run(small), [], hash)
       assert.ok((await ui.overflow) <= 0, hash)
     }
