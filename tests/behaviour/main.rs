@@ -16,6 +16,7 @@ mod ag_ui;
 mod agent_limits;
 mod agents;
 mod anthropic;
+mod approvals;
 mod bad_input;
 mod bedrock;
 mod budget_chaos;

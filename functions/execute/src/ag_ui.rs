@@ -120,8 +120,13 @@ async fn stop(context: Context, Path((_, thread)): Path<(String, String)>) -> Re
         None => None,
         Some(turn) => {
             let head = context.head(&turn).await.map_err(|refusal| refused::<ApiError>(&refusal))?;
-            head.filter(|head| matches!(head.status, StatusReason::Running | StatusReason::WaitingForTools))
-                .map(|_| turn)
+            let is_active = |head: &turns::flow::TurnHead| match head.status {
+                StatusReason::Running | StatusReason::WaitingForTools | StatusReason::WaitingForApproval => {
+                    true
+                }
+                _ => false,
+            };
+            head.filter(is_active).map(|_| turn)
         }
     };
     let Some(TurnRound { session, turn, .. }) = active else {

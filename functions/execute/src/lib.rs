@@ -4,6 +4,7 @@
 
 mod ag_ui;
 mod anthropic;
+mod approvals;
 mod cancel_turn;
 mod change_session;
 mod delete_session;
@@ -55,6 +56,8 @@ fn routes() -> Router<App> {
         .serve(&operations::ABANDON_TURN, end_turn::abandon)
         .serve(&operations::SETTLE_TURN, end_turn::settle)
         .serve(&operations::RESOLVE_EFFECT, resolve_effect::resolve)
+        .serve(&operations::APPROVE_CALL, approvals::approve)
+        .serve(&operations::DENY_CALL, approvals::deny)
         .serve(&operations::RERUN_TURN, rerun_turn::rerun_turn)
         .serve(&operations::GIVE_FEEDBACK, give_feedback::give_feedback)
         .serve(&operations::FORK_SESSION, fork_session::fork)

@@ -4,6 +4,7 @@
 
 mod ag_ui;
 mod app;
+mod approvals;
 mod documents;
 mod effects;
 mod exports;
@@ -45,6 +46,8 @@ fn routes() -> Router<app::App> {
         .serve(&operations::SEARCH_SESSIONS, sessions::search)
         .serve(&operations::READ_SESSION, sessions::session)
         .serve(&operations::LIST_UNKNOWN_EFFECTS, effects::list)
+        .serve(&operations::LIST_APPROVALS, approvals::list)
+        .serve(&operations::READ_APPROVAL, approvals::read)
         .serve(&operations::READ_BUDGET_USE, usage::budget_use)
         .serve(&operations::READ_USAGE, usage::report)
         .serve(&operations::EXPORT_SESSIONS, exports::all)

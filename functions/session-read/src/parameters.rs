@@ -99,6 +99,23 @@ pub(crate) struct PayloadQuery {
     pub(crate) round: Option<u32>,
 }
 
+/// The parameters of a list of approvals.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ApprovalsQuery {
+    pub(crate) scope: ApprovalScope,
+    pub(crate) page: Page,
+}
+
+/// The approvals of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ApprovalScope {
+    /// Those that the caller may answer.
+    Mine,
+    /// Those of the org.
+    All,
+}
+
 /// A page of a list.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]

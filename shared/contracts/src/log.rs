@@ -16,6 +16,7 @@ macro_rules! messages {
 }
 
 messages! {
+    APPROVAL_EXPIRED = "approval expired";
     AUDIT = "audit";
     BREAKER_CLOSED = "circuit breaker closed";
     BREAKER_OPENED = "circuit breaker opened";
@@ -102,6 +103,7 @@ messages! {
     TOOL_OMITTED = "tool omitted from the turn";
     TOOL_RESULT_UNREADABLE = "tool result unreadable";
     TRACES_UNAVAILABLE = "trace exporter unavailable";
+    TURN_NOT_CONTINUED = "turn not continued after an approval";
     TRACE_EXPORT_FAILED = "trace export failed";
     TURN = "turn";
     TURN_MESSAGE_HANDLED = "turn message handled";

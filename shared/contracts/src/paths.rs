@@ -53,6 +53,14 @@ pub const KNOWLEDGE: &str = operations::LIST_KNOWLEDGE.path;
 pub const ORG_SETTINGS: &str = operations::READ_ORG_SETTINGS.path;
 /// The calls of an org with an unknown outcome, for operators.
 pub const EFFECTS: &str = operations::LIST_UNKNOWN_EFFECTS.path;
+/// The approvals that wait for an answer.
+pub const APPROVALS: &str = operations::LIST_APPROVALS.path;
+/// One approval.
+pub const APPROVAL: ApprovalPath = ApprovalPath(operations::READ_APPROVAL.path);
+/// Approves a call.
+pub const APPROVE: ApprovalPath = ApprovalPath(operations::APPROVE_CALL.path);
+/// Denies a call.
+pub const DENY: ApprovalPath = ApprovalPath(operations::DENY_CALL.path);
 /// One session.
 pub const SESSION: SessionPath = SessionPath(operations::READ_SESSION.path);
 /// Restores a deleted session.
@@ -135,6 +143,18 @@ pub fn connection_refresh(id: &str) -> String {
 
 /// The prefix of the paths of the OpenAI-compatible API.
 pub const OPENAI_PREFIX: &str = "/v1/";
+
+/// A path of an approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ApprovalPath(&'static str);
+
+impl ApprovalPath {
+    /// Returns the path for an approval.
+    #[must_use]
+    pub fn fill(self, id: &str) -> String {
+        fill_template(self.0, &[("{ApprovalId}", id)])
+    }
+}
 
 /// A path below a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

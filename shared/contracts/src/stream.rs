@@ -161,6 +161,8 @@ pub enum Phase {
     Tool,
     /// Waiting for the results of client tools.
     WaitingForTools,
+    /// Waiting for a person to approve a call of a tool.
+    WaitingForApproval,
 }
 
 impl Status {

@@ -104,7 +104,7 @@ impl Status {
     #[must_use]
     pub fn of_turn(reason: StatusReason) -> Self {
         match reason {
-            StatusReason::Running => Self::InProgress,
+            StatusReason::Running | StatusReason::WaitingForApproval => Self::InProgress,
             StatusReason::WaitingForTools | StatusReason::Completed => Self::Completed,
             StatusReason::Cancelled => Self::Cancelled,
             _ => Self::Failed,

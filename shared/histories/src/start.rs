@@ -408,7 +408,9 @@ impl<T: Turns> Beginning<'_, T> {
             let head = self.turns.head(&TurnRound::first(session.clone(), last.clone())).await?;
             let rests = |head: &TurnHead| match head.status {
                 StatusReason::Running => false,
-                StatusReason::WaitingForTools => self.next.superseded.as_ref() == Some(&last),
+                StatusReason::WaitingForTools | StatusReason::WaitingForApproval => {
+                    self.next.superseded.as_ref() == Some(&last)
+                }
                 _ => true,
             };
             if !head.is_some_and(|head| rests(&head) && !head.is_deleted && !head.is_unstored) {

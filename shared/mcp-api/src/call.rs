@@ -209,6 +209,7 @@ fn phase(status: &Status) -> String {
         Phase::Retrying => "Calling the model again",
         Phase::Tool => "Running a tool",
         Phase::WaitingForTools => "Waiting for client tools",
+        Phase::WaitingForApproval => "Waiting for an approval",
     };
     status.tool_name.as_ref().map_or_else(|| name.to_owned(), |tool| format!("{name}: {tool}"))
 }

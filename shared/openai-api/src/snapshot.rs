@@ -30,8 +30,14 @@ pub fn frame(id: ResponseId, snapshot: &TurnSnapshot) -> Frame {
 #[must_use]
 pub fn outcome(round: u32, snapshot: &TurnSnapshot) -> Option<Option<Outcome>> {
     let waits = snapshot.head.status == StatusReason::WaitingForTools;
+    // A turn that waits for an approval goes on without its client, under the same response.
+    let round = match round < snapshot.head.round && snapshot.suspension(round).is_none() {
+        true => snapshot.head.round,
+        false => round,
+    };
     match round.cmp(&snapshot.head.round) {
         std::cmp::Ordering::Greater => None,
+        std::cmp::Ordering::Equal if snapshot.head.status == StatusReason::WaitingForApproval => Some(None),
         std::cmp::Ordering::Equal if !waits => {
             let outcome = snapshot.response.as_ref().map(|response| Outcome::from_body(&response.to_bytes()));
             Some(outcome.map(|outcome| with_partial_answer(outcome, snapshot)))

@@ -5,6 +5,7 @@
 //! the content of turns.
 
 pub mod ancestry;
+pub mod approval;
 pub mod budget;
 pub mod caller;
 pub mod chain;

@@ -22,6 +22,12 @@ pub fn payload(key: &TurnKey, path: TurnPath) -> String {
     relative(&path.fill(&key.session.session, &key.turn))
 }
 
+/// Returns the link to an approval.
+#[must_use]
+pub fn approval(id: &str) -> String {
+    relative(&paths::APPROVAL.fill(id))
+}
+
 /// Strips the leading slash, which would resolve to the host's root and drop the stage.
 fn relative(path: &str) -> String {
     path.trim_start_matches('/').to_owned()

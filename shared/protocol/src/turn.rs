@@ -86,12 +86,14 @@ pub enum State {
         /// The work since the start or the last tool results.
         stage: Stage,
     },
-    /// The client runs tools. The owner's outcome object holds the calls.
+    /// The client runs tools, or people have to approve calls. The owner's outcome object holds the calls.
     AwaitingTools {
         /// The number of this suspension, from 1.
         round: u32,
         /// The time at which the turn fails without results.
         deadline: Timestamp,
+        /// True if no client has calls to run: people have to approve calls of the service.
+        is_for_approval: bool,
     },
     /// The outcome is decided irrevocably, but the session does not show it yet.
     Settled(Settlement),

@@ -37,6 +37,23 @@ pub struct KnowledgePath {
     pub id: String,
 }
 
+/// `{ApprovalId}`, as text.
+#[derive(Debug, Deserialize)]
+pub struct ApprovalPath {
+    /// The id of the approval, not validated.
+    #[serde(rename = "ApprovalId")]
+    pub id: String,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for ApprovalPath {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
+        let path = Path::<Self>::from_request_parts(parts, state).await;
+        path.map(|Path(ids)| ids).map_err(|_| Reply::error(ErrorCode::ApprovalNotFound.into()))
+    }
+}
+
 #[derive(Deserialize)]
 struct PathIds {
     #[serde(rename = "SessionId")]

@@ -24,6 +24,8 @@ pub enum Effect {
     ReadIntent,
     WriteIntent,
     ReadUnknown,
+    ReadApprovals,
+    WriteApproval,
     WriteUnknown,
     Due,
     PutPayload,

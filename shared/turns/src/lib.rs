@@ -4,6 +4,7 @@
 //! answer while it is written. [`view`] maps state to the API's read models. Deliberately absent: AWS, HTTP, the
 //! provider's wire format, and any clock or randomness that doesn't come through a port.
 
+mod approval_view;
 pub mod checkpoint;
 pub mod document_view;
 pub mod flow;

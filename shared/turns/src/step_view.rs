@@ -247,6 +247,7 @@ mod tests {
             connection: None,
             execution_ms: None,
             files: CallFiles::default(),
+            approval: None,
         };
         Round { calls: vec![call], ..Round::default() }
     }

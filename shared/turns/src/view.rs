@@ -279,6 +279,7 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
         status_reason: reason_with_report(turn, report),
         error_code: error_code(turn, report),
         status_time_stamp: turn.settlement().map_or(turn.created, |settlement| settlement.at),
+        waiting: None,
         cancelled_by_user_id: turn.ended_by.clone(),
         openai_response_received_date: report.received_at,
         openai_chain_expires_date: report.chain_expires,
@@ -328,6 +329,7 @@ fn reason_with_report(turn: &Turn, report: &Report) -> StatusReason {
 pub(crate) fn reason(turn: &Turn) -> StatusReason {
     match &turn.state {
         State::Running { .. } => StatusReason::Running,
+        State::AwaitingTools { is_for_approval: true, .. } => StatusReason::WaitingForApproval,
         State::AwaitingTools { .. } => StatusReason::WaitingForTools,
         State::Settled(settlement) | State::Finalized(settlement) => match &settlement.verdict {
             Verdict::Completed { .. } => StatusReason::Completed,

@@ -160,6 +160,20 @@ impl AttemptState {
         self.rounds.count.saturating_add(u32::from(self.history.compaction_attempted))
     }
 
+    /// Returns the number of recovery points whose calls of the service have results.
+    #[must_use]
+    pub fn finished_recovery_points(&self) -> u32 {
+        let open = self.rounds.count.saturating_sub(self.rounds.finished());
+        self.recovery_points().saturating_sub(open)
+    }
+
+    /// Continues after the approvals of the held calls were answered. The fingerprint identifies the resumption.
+    #[must_use]
+    pub fn with_answered_approvals(mut self, fingerprint: Fingerprint) -> Self {
+        self.rounds.accepted_results.push(fingerprint);
+        self
+    }
+
     /// Adds the client's results, which match the pending calls one by one and have this fingerprint, with the user's text
     /// that came with them.
     #[must_use]
@@ -169,7 +183,9 @@ impl AttemptState {
             last.instruction.clone_from(&continuation.message);
         }
         let mut results = continuation.tool_results.iter();
-        for call in self.rounds.calls_mut().iter_mut().filter(|call| call.outcome.is_none()) {
+        for call in
+            self.rounds.calls_mut().iter_mut().filter(|call| call.outcome.is_none() && !call.is_held())
+        {
             if let Some(result) = results.next() {
                 call.outcome = Some(result.outcome.clone());
                 call.execution_ms = Some(result.execution_ms);

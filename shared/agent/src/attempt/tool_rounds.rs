@@ -59,7 +59,18 @@ impl ToolRounds {
 
     /// Returns the calls that the client has to run, in the model's order.
     pub fn pending_calls(&self) -> impl Iterator<Item = &ToolCallRecord> {
-        self.calls().iter().filter(|call| call.outcome.is_none())
+        self.calls().iter().filter(|call| call.outcome.is_none() && !call.is_held())
+    }
+
+    /// Returns the calls of the service that a round holds back until its approvals are answered.
+    pub fn held_calls(&self) -> impl Iterator<Item = &ToolCallRecord> {
+        self.calls().iter().filter(|call| call.is_held())
+    }
+
+    /// Returns the number of rounds whose calls of the service have results.
+    #[must_use]
+    pub fn finished(&self) -> u32 {
+        self.count.saturating_sub(u32::from(self.held_calls().next().is_some()))
     }
 
     /// True if a reply that called tools starts with this text.

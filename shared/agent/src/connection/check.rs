@@ -39,6 +39,9 @@ pub(crate) fn check(connection: &Connection, at: &str, faults: &mut FaultCollect
         for fault in tool::schema_faults(&tool.parameters, false) {
             faults.add(format!("{at}.Parameters"), fault);
         }
+        if let Some(approval) = &tool.approval {
+            approval.check_rules(&format!("{at}.Approval"), faults);
+        }
         match protocol {
             Protocol::Http | Protocol::Openapi => check_http(*protocol, tool, &at, faults),
             Protocol::Mcp => check_mcp(tool, &at, faults),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     members::{Count, Fits, Strings, Typed, deprecation, line, table, text, words},
-    tool::remote::EffectClass,
+    tool::{approval::ApprovalPolicy, remote::EffectClass},
 };
 
 /// The maximum length of `Name`.
@@ -164,6 +164,9 @@ table! {
         /// The most calls in a turn.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub max_calls_per_turn: Option<u32> = MAX_CALLS,
+        /// The calls that a person has to approve. Absent: none.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub approval: Option<ApprovalPolicy>,
         /// The hash of the server's tool that an operator accepted. While the server has another one, nothing is sent.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub hash: Option<String> = HASH,

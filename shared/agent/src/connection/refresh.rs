@@ -127,6 +127,7 @@ impl OfferedTool {
             remote_name: None,
             price: None,
             max_calls_per_turn: None,
+            approval: None,
             hash: None,
         };
         Self { tool, hints }
@@ -165,6 +166,7 @@ pub fn compare(connection: &Connection, offer: Offer, others: &HashSet<String>) 
                 offered.lookup_path.clone_from(&tool.lookup_path);
                 offered.price.clone_from(&tool.price);
                 offered.max_calls_per_turn = tool.max_calls_per_turn;
+                offered.approval.clone_from(&tool.approval);
             }
             None => {
                 offered.name = free_name(connection, &server_name, &names);

@@ -84,6 +84,7 @@ impl Connection {
             terms: CallTerms {
                 price: tool.price.clone().map(|CallPrice { amount, currency }| Cost { amount, currency }),
                 max_calls_per_turn: tool.max_calls_per_turn,
+                approval: tool.approval.clone(),
             },
             // A target holds only strings, numbers and lists, so it is always a value.
             target: serde_json::to_value(target).unwrap_or_default(),

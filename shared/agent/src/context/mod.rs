@@ -36,7 +36,9 @@ pub use document::Document;
 pub use fallback::Fallback;
 pub use id::{ContextId, ContextKind};
 pub use resolved::{ResolvedContext, deprecation_warning};
-pub use restriction::{Restriction, check_disabled, check_files, check_model, check_route, named_price};
+pub use restriction::{
+    Restriction, check_disabled, check_files, check_model, check_route, named_price, require_approval,
+};
 pub use rollout::Rollout;
 pub use rules::{DOCUMENT, Rules};
 pub use schema::schema;

@@ -11,7 +11,11 @@ use contracts::{
 use super::ResolvedContext;
 use crate::{
     model::{providers::Providers, route::Route},
-    tool::{AGENT_CHANGE_MODE, ExecutedBy},
+    tool::{
+        AGENT_CHANGE_MODE, ExecutedBy,
+        approval::{ApprovalMode, ApprovalPolicy},
+        remote::RemoteTool,
+    },
 };
 
 /// A restriction that refuses a turn.
@@ -202,6 +206,7 @@ impl ResolvedContext {
         self.client_tools
             .retain(|tool| tool.executed_by == ExecutedBy::Client || allows_tool(tools, &tool.name));
         self.remote_tools.retain(|tool| allows_remote(tools, &tool.connection, tool.tool_name()));
+        self.remote_tools.iter_mut().for_each(|tool| require_approval(settings, tool));
         self.allowed_tools = tools.cloned();
         self
     }
@@ -226,6 +231,23 @@ impl ResolvedContext {
 /// True if a list of a policy allows a tool of a connection, by the connection's id or by the tool's full name.
 fn allows_remote(allowed: Option<&Vec<String>>, connection: &str, tool: &str) -> bool {
     includes(allowed, connection) || includes(allowed, &format!("{connection}.{tool}"))
+}
+
+/// Has a person approve every call of the tool if the org's policy says so. What the connection says of the answer holds;
+/// that nobody is asked doesn't.
+pub fn require_approval(settings: &OrgSettings, tool: &mut RemoteTool) {
+    if requires_approval(settings.policy.require_approval.as_ref(), tool) {
+        let own = tool.terms.approval.take().filter(|own| own.policy != ApprovalMode::Never);
+        let own = own.unwrap_or_else(ApprovalPolicy::always);
+        tool.terms.approval = Some(ApprovalPolicy { policy: ApprovalMode::Always, when: Vec::new(), ..own });
+    }
+}
+
+/// True if a person has to approve every call of the tool.
+fn requires_approval(asked: Option<&Vec<String>>, tool: &RemoteTool) -> bool {
+    let name = format!("{}.{}", tool.connection, tool.tool_name());
+    let is_asked = |asked: &String| asked == "*" || *asked == tool.connection || *asked == name;
+    asked.is_some_and(|list| list.iter().any(is_asked))
 }
 
 fn allows_tool(allowed: Option<&Vec<String>>, name: &str) -> bool {

@@ -15,7 +15,10 @@ use crate::{
         model_settings::{Guardrail, TextFormat},
         price::Prices,
     },
-    tool::Definition,
+    tool::{
+        Definition,
+        approval::{ApprovalCondition, ApprovalPolicy},
+    },
 };
 
 /// Returns the schema, in draft 2020-12.
@@ -40,6 +43,8 @@ pub fn schema() -> Value {
         named::<Authentication>(),
         named::<ConnectionTool>(),
         named::<CallPrice>(),
+        named::<ApprovalPolicy>(),
+        named::<ApprovalCondition>(),
     ];
     let all: Map<String, Value> =
         kinds.into_iter().chain(others).map(|(name, schema)| (name.to_owned(), schema)).collect();

@@ -171,6 +171,18 @@ impl Outcome {
         }
     }
 
+    /// Creates the outcome of a suspension until people have answered the approvals of its calls. Clients get this error
+    /// meanwhile.
+    #[must_use]
+    pub fn held(waiting: Error, report: Report, recovery_point: RecoveryPoint) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            response: Response::error(waiting),
+            report,
+            ending: Ending::Suspended { recovery_point: Box::new(recovery_point) },
+        }
+    }
+
     /// Returns the verdict that settles a turn with this outcome. `None` for a suspension.
     #[must_use]
     pub fn verdict(&self, writer: AttemptId) -> Option<Verdict> {

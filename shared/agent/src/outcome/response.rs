@@ -66,6 +66,13 @@ impl Response {
         self.body.get().as_bytes().to_vec()
     }
 
+    /// Creates a response with another result than a turn's.
+    #[must_use]
+    pub fn of<T: Serialize + Clone>(result: &T) -> Self {
+        let body = serde_json::value::to_raw_value(&InvokeResult::ok(result.clone())).unwrap_or_default();
+        Self { body, error_code: None, retry_after_seconds: None, segment: None }
+    }
+
     /// Creates an error response.
     #[must_use]
     pub fn error(error: Error) -> Self {

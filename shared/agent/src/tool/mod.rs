@@ -4,6 +4,8 @@
 //! runs each of a reply's calls, and [`run_calls`] runs the server's share. The loop that calls the model again and
 //! the stores for effects belong to the turn flow.
 
+pub mod approval;
+mod approved_call;
 mod arguments;
 mod built_in;
 mod check;
@@ -29,6 +31,7 @@ mod server_tool;
 pub mod stored_result;
 pub mod timer;
 
+pub use approved_call::canonical;
 pub use arguments::parse_arguments;
 pub use built_in::{AGENT_CHANGE_MODE, FIND_TOOLS, READ_RESULT, SEARCH_CONTEXT, built_in};
 pub use check::{DefinitionFault, check, schema_faults};

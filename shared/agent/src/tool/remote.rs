@@ -9,7 +9,7 @@ use protocol::{cost::Cost, id::TurnKey};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Definition, Effect, PublishFile, ToolError, ToolSuccess};
+use super::{Definition, Effect, PublishFile, ToolError, ToolSuccess, approval::ApprovalPolicy};
 
 /// A remote tool as a turn stores it. A later change of its connection doesn't alter it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,15 +24,15 @@ pub struct RemoteTool {
     /// The operator's word on repeated calls.
     #[serde(default)]
     pub class: EffectClass,
-    /// The price and the limit of its calls.
+    /// The price, the limit and the approval of its calls.
     #[serde(skip_serializing_if = "CallTerms::is_empty", default)]
     pub terms: CallTerms,
     /// The operation behind it, in the form of the connection's kind. Only the implementor of [`RemoteTools`] reads it.
     pub target: Value,
 }
 
-/// The price and the limit of a tool's calls.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The price, the limit and the approval of a tool's calls.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CallTerms {
     /// The price of a call.
@@ -41,6 +41,9 @@ pub struct CallTerms {
     /// The most calls in a turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_calls_per_turn: Option<u32>,
+    /// The calls that a person has to approve.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalPolicy>,
 }
 
 impl CallTerms {

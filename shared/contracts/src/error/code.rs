@@ -126,6 +126,10 @@ codes! {
     ConnectionNotFound = 404, Never;
     /// There is no call with this id and an unknown outcome in the turn; it may have been resolved.
     EffectNotFound = 404, Never;
+    /// There is no such approval, for this caller.
+    ApprovalNotFound = 404, Never;
+    /// The caller may not answer this approval.
+    ApprovalNotAllowed = 403, Never;
     /// There is no such version of the context, or it is a deletion.
     ContextVersionNotFound = 404, Never;
     /// There is no such document, for this caller.
@@ -167,6 +171,16 @@ codes! {
     TurnNotAwaitingTools = 409, Never;
     /// The tool results differ from the calls in count, ids or order.
     ToolResultsMismatch = 409, Never;
+    /// The approval has an answer, which never changes.
+    ApprovalAnswered = 409, Never;
+    /// Nobody answered the approval in time.
+    ApprovalExpired = 409, Never;
+    /// The turn doesn't wait for the approval any more: it ended, or another turn superseded it.
+    ApprovalClosed = 409, Never;
+    /// The hash is that of another call; read the approval again.
+    ApprovalMismatch = 409, Never;
+    /// The tool's policy doesn't allow an approval to change the arguments.
+    ApprovalEditNotAllowed = 409, Never;
     /// The turn was cancelled.
     TurnCancelled = 409, NewTurn;
     /// A newer turn of the session superseded this one.

@@ -89,6 +89,20 @@ pub(super) const CONNECTION: &[ErrorCode] = &[ConnectionNotFound];
 /// Errors of resolving a call whose outcome is unknown.
 pub(super) const EFFECT: &[ErrorCode] = &[EffectNotFound];
 
+/// Errors of reading an approval.
+pub(super) const APPROVAL: &[ErrorCode] = &[ApprovalNotFound];
+
+/// Errors of answering an approval.
+pub(super) const ANSWER: &[ErrorCode] = &[
+    ApprovalNotAllowed,
+    ApprovalAnswered,
+    ApprovalExpired,
+    ApprovalClosed,
+    ApprovalMismatch,
+    ApprovalEditNotAllowed,
+    TurnInProgress,
+];
+
 /// Errors of reading a document for agents.
 pub(super) const KNOWLEDGE: &[ErrorCode] = &[KnowledgeNotFound];
 

@@ -13,6 +13,7 @@
 //! assert_eq!(find("GET", READ_TURN.path).map(|operation| operation.id), Some("readTurn"));
 //! ```
 
+mod approvals;
 pub mod contexts;
 mod effects;
 mod error_groups;
@@ -25,6 +26,7 @@ mod sessions;
 mod turns;
 mod usage;
 
+pub use approvals::*;
 pub use contexts::{REFRESH_CONNECTION, SET_CONNECTION_SECRET, TRY_TOOL};
 pub use effects::*;
 pub use error_groups::GATEWAY;
@@ -54,6 +56,7 @@ pub const TAGS: &[(&str, &str)] = &[
         "Agents",
         "Read, write and roll back agents, conversation contexts, modes and connections. For operators and agent editors.",
     ),
+    ("Approvals", "Approve or deny calls of tools that wait for a person."),
     ("Knowledge", "Give documents to the agents of an org. For operators and agent editors."),
     ("Payloads", "Read the full requests, answers and files of turns."),
     ("Usage", "Report what turns consumed, and limit it."),
@@ -69,6 +72,7 @@ pub fn all() -> impl Iterator<Item = &'static Operation> {
         payloads::OPERATIONS,
         usage::OPERATIONS,
         effects::OPERATIONS,
+        approvals::OPERATIONS,
         contexts::OPERATIONS,
     ];
     tables

@@ -104,6 +104,16 @@ impl Parameter {
     );
     pub const KNOWLEDGE: Self =
         Self::path("KnowledgeId", text(64), "Id of the document, as its upload returned it.");
+    pub const APPROVAL: Self = Self::path(
+        "ApprovalId",
+        Value::Text(None, Some(32), Some("^[0-9a-f]{32}$")),
+        "Id of the approval, as the list and the waiting turn have it.",
+    );
+    pub const APPROVAL_SCOPE: Self = Self::query(
+        "scope",
+        Value::Words(|| vec!["mine", "all"], Some("mine")),
+        "`mine` for the approvals that the caller may answer, `all` for those of the org. `all` is for operators.",
+    );
     pub const VERSION: Self = Self::path("Version", VERSION_NUMBER, "Number of the version, from 1.");
 
     pub const QUERY: Self = Self {

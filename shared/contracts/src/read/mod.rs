@@ -3,6 +3,7 @@
 //! These types hold data only. The code that fills them decides what the caller may see. An absent value is an
 //! absent member, never null. Deliberately absent: server state (phase, owner, lease), except in [`TurnRecords`].
 
+mod approval;
 mod connection;
 mod context;
 mod cost;
@@ -25,6 +26,7 @@ mod usage_report;
 use serde::{Deserialize, Serialize};
 
 // Whole modules, so that a new type needs no line here.
+pub use approval::*;
 pub use connection::*;
 pub use context::*;
 pub use cost::*;

@@ -60,6 +60,8 @@ pub enum StatusReason {
     Running,
     /// The turn waits for the results of client tools.
     WaitingForTools,
+    /// The turn waits for a person to approve a call of a tool.
+    WaitingForApproval,
     /// The turn has its answer.
     Completed,
     /// The turn ended with an error. See `ErrorCode`.

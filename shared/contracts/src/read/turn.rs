@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cost, EntityHeader, Score, StatusReason, TurnStatus, status};
+use super::{Cost, EntityHeader, Score, StatusReason, TurnStatus, Waiting, status};
 use crate::{
     error::ErrorCode,
     hash::ContentHash,
@@ -35,6 +35,9 @@ pub struct AgentSessionTurn {
     /// Error code of a failed turn. Absent otherwise, and in records of earlier versions.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error_code: Option<ErrorCode>,
+    /// What the turn waits for, while it waits for people to approve its calls. Absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub waiting: Option<Waiting>,
     /// Time of the latest status change.
     pub status_time_stamp: Timestamp,
     /// User who cancelled the turn, or who deleted its session while the turn was open. Absent otherwise.

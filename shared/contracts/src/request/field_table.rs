@@ -40,6 +40,10 @@ pub(crate) enum Scenario {
     ConnectionRefresh,
     /// The resolution of a call whose outcome is unknown.
     EffectResolution,
+    /// The approval of a call.
+    Approval,
+    /// The denial of a call.
+    Denial,
     /// An upload of a document.
     Knowledge,
 }
@@ -58,6 +62,8 @@ impl Scenario {
             Self::ToolTrial => "a call of a tool",
             Self::ConnectionRefresh => "a comparison with a server",
             Self::EffectResolution => "a resolution",
+            Self::Approval => "an approval",
+            Self::Denial => "a denial",
             Self::Knowledge => "an upload",
         }
     }
@@ -191,6 +197,8 @@ impl<D> Field<D> {
             | Scenario::ToolTrial
             | Scenario::ConnectionRefresh
             | Scenario::EffectResolution
+            | Scenario::Approval
+            | Scenario::Denial
             | Scenario::Knowledge => self.user_turn,
             Scenario::ToolContinuation => self.tool_continuation,
         }

@@ -10,6 +10,7 @@
 //!
 //! Deliberately absent: the caller, the state of turns, and anything about models.
 
+mod approval;
 mod artifact;
 pub(crate) mod base64;
 pub(crate) mod body;
@@ -44,6 +45,7 @@ mod uniqueness;
 pub(crate) mod value;
 pub(crate) mod violations;
 
+pub use approval::{ApproveRequest, DenyRequest};
 pub use artifact::{Artifact, Contents, Origin};
 pub use body::JsonRequest;
 pub use budgets::{Budget, BudgetAction, BudgetScope, BudgetUnit, BudgetUnpriced, BudgetWindow, Budgets};

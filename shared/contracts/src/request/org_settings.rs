@@ -130,6 +130,10 @@ table! {
         /// Names of the server's tools and types of hosted tools. `agent_change_mode` is always allowed.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         optional "Tools" tools: Option<Vec<String>> = NAMES,
+        /// Tools of connections whose calls a person has to approve, such as `shop.refund`, or `shop` for all of a
+        /// connection, or `*` for all. No connection can loosen it.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        optional "RequireApproval" require_approval: Option<Vec<String>> = NAMES,
         /// The largest file or image of a request, in bytes.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         optional "MaxFileBytes" max_file_bytes: Option<u64> = number(MAX_FILE_BYTES),
@@ -261,7 +265,7 @@ mod tests {
 
     #[test]
     fn settings_round_trip_and_absent_lists_differ_from_empty_ones() {
-        let full = r#"{"Org":"acme","ETag":"t","SessionVisibility":"participants","RetentionDays":7,"Titles":{"Model":"mini","Provider":"cheap"},"Policy":{"Models":[],"Providers":["bedrock"],"Tools":["publish_file"],"MaxFileBytes":9},"Disabled":{"Org":true,"Users":["eve"],"Agents":["support"],"Models":["m"]},"StrictRequests":true,"MandatoryStorage":true}"#;
+        let full = r#"{"Org":"acme","ETag":"t","SessionVisibility":"participants","RetentionDays":7,"Titles":{"Model":"mini","Provider":"cheap"},"Policy":{"Models":[],"Providers":["bedrock"],"Tools":["publish_file"],"RequireApproval":["shop"],"MaxFileBytes":9},"Disabled":{"Org":true,"Users":["eve"],"Agents":["support"],"Models":["m"]},"StrictRequests":true,"MandatoryStorage":true}"#;
         let settings = OrgSettings::parse(full.as_bytes()).unwrap();
         assert_eq!(serde_json::to_string(&settings).unwrap(), full);
         assert_eq!(settings.policy.models, Some(Vec::new()));

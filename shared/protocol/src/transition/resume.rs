@@ -1,4 +1,4 @@
-//! Resume: the client sent the results that a suspended turn waits for.
+//! Resume: the client sent the results that a suspended turn waits for, or the last approval was answered.
 
 use contracts::{Fingerprint, Timestamp};
 
@@ -32,7 +32,7 @@ pub fn resume(
     now: Timestamp,
     timing: &Timing,
 ) -> Result<TurnChange, ResumeError> {
-    let State::AwaitingTools { round, deadline } = turn.state else {
+    let State::AwaitingTools { round, deadline, .. } = turn.state else {
         return Err(IllegalTransition { from: turn.state.phase() }.into());
     };
     if deadline <= now {

@@ -1,4 +1,4 @@
-//! Suspend: the model called client tools, so the turn waits for their results.
+//! Suspend: the model called client tools, so the turn waits for their results; or a call has to be approved first.
 
 use contracts::Timestamp;
 
@@ -28,8 +28,24 @@ pub fn suspend(
         suspended_by: Some(writer),
         spent: None,
         due: Some(deadline),
-        state: State::AwaitingTools { round, deadline },
+        state: State::AwaitingTools { round, deadline, is_for_approval: false },
         ..turn.clone()
     };
     Ok(TurnChange { condition: Condition::same_owner(turn), after })
+}
+
+/// Suspends a running turn as [`suspend`] does, until people have answered the approvals of its calls.
+///
+/// # Errors
+/// Returns an error if the turn does not run.
+pub fn suspend_for_approval(
+    turn: &Turn,
+    writer: crate::id::AttemptId,
+    deadline: Timestamp,
+) -> Result<TurnChange, IllegalTransition> {
+    let mut change = suspend(turn, writer, deadline)?;
+    if let State::AwaitingTools { is_for_approval, .. } = &mut change.after.state {
+        *is_for_approval = true;
+    }
+    Ok(change)
 }

@@ -3,6 +3,7 @@
 //! Every item has `V`, the schema version that it was written with. Updates set attributes one by one, so they
 //! preserve attributes that this version doesn't know.
 
+pub(crate) mod approval;
 pub(crate) mod checkpoint;
 pub(crate) mod detail;
 pub(crate) mod document;

@@ -132,7 +132,7 @@ fn states() -> Vec<State> {
             lease_ends: now,
             stage: Stage { round: 2, attempts: vec![attempt("a"), attempt("b")] },
         },
-        State::AwaitingTools { round: 1, deadline: now },
+        State::AwaitingTools { round: 1, deadline: now, is_for_approval: true },
         State::Settled(settled(Verdict::Completed { writer: attempt("a") })),
         State::Settled(settled(Verdict::Failed { writer: attempt("b") })),
         State::Finalized(settled(Verdict::Ended(EndReason::Superseded))),

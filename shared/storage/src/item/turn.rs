@@ -24,6 +24,7 @@ use crate::key;
 pub(crate) const OPTIONAL: &[&str] = &[
     "GSI1PK",
     "GSI1SK",
+    "ForApproval",
     "Due",
     "LeaseEnds",
     "Round",
@@ -115,6 +116,8 @@ pub(crate) struct TurnItem {
     spent_final: bool,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     meters: Vec<MeterRef>,
+    #[serde(rename = "ForApproval", skip_serializing_if = "std::ops::Not::not", default)]
+    for_approval: bool,
     #[serde(rename = "Imported", skip_serializing_if = "std::ops::Not::not", default)]
     is_imported: bool,
     #[serde(rename = "Unstored", skip_serializing_if = "std::ops::Not::not", default)]
@@ -197,6 +200,7 @@ impl From<&Turn> for TurnItem {
             spent: turn.spent.clone(),
             spent_final: turn.spent.as_ref().is_some_and(|spent| spent.is_final),
             meters: turn.meters.clone(),
+            for_approval: false,
             is_imported: turn.is_imported,
             is_unstored: turn.is_unstored,
         };
@@ -206,8 +210,9 @@ impl From<&Turn> for TurnItem {
                 item.round = Some(stage.round);
                 item.attempts = Some(stage.attempts.clone());
             }
-            State::AwaitingTools { round, deadline } => {
+            State::AwaitingTools { round, deadline, is_for_approval } => {
                 item.round = Some(*round);
+                item.for_approval = *is_for_approval;
                 item.deadline = Some(*deadline);
             }
             State::Settled(settlement) | State::Finalized(settlement) => item.set_settlement(settlement),
@@ -258,6 +263,7 @@ impl TurnItem {
             Phase::AwaitingTools => State::AwaitingTools {
                 round: round()?,
                 deadline: self.deadline.ok_or(Unreadable::Lacks("Deadline"))?,
+                is_for_approval: self.for_approval,
             },
             Phase::Settled => State::Settled(self.settlement()?),
             Phase::Finalized => State::Finalized(self.settlement()?),

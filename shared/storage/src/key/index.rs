@@ -4,7 +4,11 @@ use contracts::{
     Fingerprint, Timestamp,
     id::{OrgId, UserId},
 };
-use protocol::id::{SessionKey, TurnKey};
+use protocol::{
+    approval::ApprovalId,
+    id::{SessionKey, TurnKey},
+};
+use turns::ports::Audience;
 
 use super::part::{encode_part, partition};
 
@@ -98,6 +102,30 @@ pub fn unknown_index(org: &OrgId) -> String {
 #[must_use]
 pub fn unknown_at(at: Timestamp, session: &SessionKey, hash: &Fingerprint) -> String {
     format!("{at}#{}#{hash}", encode_part(session.session.as_str()))
+}
+
+/// GSI1 partition key: one approval of an org, by its id.
+#[must_use]
+pub fn approval_index(org: &OrgId, id: &ApprovalId) -> String {
+    format!("APPROVAL#{}#{}", encode_part(org.as_str()), id.as_str())
+}
+
+/// GSI1 partition key: the approvals of an org that an audience may answer.
+#[must_use]
+pub fn approvals_index(org: &OrgId, audience: &Audience) -> String {
+    let org = encode_part(org.as_str());
+    match audience {
+        Audience::All => format!("APPROVALS#{org}#ALL"),
+        Audience::Operators => format!("APPROVALS#{org}#OPERATORS"),
+        Audience::AgentEditors => format!("APPROVALS#{org}#EDITORS"),
+        Audience::User(user) => format!("APPROVALS#{org}#U#{}", encode_part(user.as_str())),
+    }
+}
+
+/// GSI1 sort key: an approval by its expiry.
+#[must_use]
+pub fn approval_at(expires: Timestamp, id: &ApprovalId) -> String {
+    format!("{expires}#{}", id.as_str())
 }
 
 /// The shard of a session's purge record. Any fixed function of the session will do.

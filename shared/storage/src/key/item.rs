@@ -7,6 +7,7 @@ use contracts::{
     stream::EventId,
 };
 use protocol::{
+    approval::ApprovalId,
     budget::MeterKey,
     detail::ModeChangePosition,
     id::{SessionKey, TurnKey},
@@ -66,6 +67,16 @@ pub enum Item<'a> {
     /// Key: `O#{org}#S#{session}` / `UNKNOWN#{hash of the call}`
     /// GSI1: `UNKNOWN#{org}` / `{time}#{session}#{hash of the call}`
     UnknownEffect(&'a SessionKey, &'a Fingerprint),
+    /// An approval of a call. Its answer is written once.
+    ///
+    /// Key: `O#{org}#S#{session}` / `APPROVAL#{turn}#{id}`
+    /// GSI1: `APPROVAL#{org}#{id}` / `{expiry}`
+    Approval(&'a TurnKey, &'a ApprovalId),
+    /// An approval in the list of those who may answer. Leaves the list with the answer.
+    ///
+    /// Key: `O#{org}#S#{session}` / `APPROVAL#{turn}#{id}#{n}`
+    /// GSI1: `APPROVALS#{org}#{audience}` / `{expiry}#{id}`
+    ListedApproval(&'a TurnKey, &'a ApprovalId, usize),
     /// The purge record of a deleted session.
     ///
     /// Key: `O#{org}#S#{session}` / `PURGE`
@@ -141,6 +152,8 @@ impl Item<'_> {
             | Self::Result(turn)
             | Self::Feedback(turn, _)
             | Self::Intent(turn, _)
+            | Self::Approval(turn, _)
+            | Self::ListedApproval(turn, _, _)
             | Self::Checkpoint(turn, _) => partition(&turn.session),
             Self::Document(org, _) | Self::Knowledge(org, _) => org_index(org),
             Self::ClientOrg(_) => CLIENTS_PARTITION.to_owned(),
@@ -189,6 +202,8 @@ impl Item<'_> {
                 format!("STREAM#{}#{:016}", encode_part(turn.turn.as_str()), end.get())
             }
             Self::Intent(turn, round) => format!("{}{round:010}", intent_prefix(turn)),
+            Self::Approval(turn, id) => format!("{}{}", approval_prefix(turn), id.as_str()),
+            Self::ListedApproval(turn, id, n) => format!("{}{}#{n:02}", approval_prefix(turn), id.as_str()),
             Self::UnknownEffect(_, hash) => format!("UNKNOWN#{hash}"),
             // Hashed, because the ids together may be longer than a key. The shard keeps the sessions of a busy user
             // from writing the same item.
@@ -229,6 +244,18 @@ pub(crate) fn intent_prefix(turn: &TurnKey) -> String {
     format!("EFFECTS#{}#", encode_part(turn.turn.as_str()))
 }
 
+/// The prefix of the sort keys of a turn's approvals.
+pub(crate) fn approval_prefix(turn: &TurnKey) -> String {
+    format!("APPROVAL#{}#", encode_part(turn.turn.as_str()))
+}
+
+/// Parses the sort key of an approval, or of its place in a list.
+pub(crate) fn parse_approval(sk: &str) -> Option<(TurnId, ApprovalId)> {
+    let (turn, rest) = sk.strip_prefix("APPROVAL#")?.split_once('#')?;
+    let id = rest.split('#').next()?;
+    Some((TurnId::new(decode_part(turn)?).ok()?, ApprovalId::parse(id)?))
+}
+
 /// The partition key of an org's usage on a day.
 pub(crate) fn usage_partition(org: &OrgId, day: Day) -> String {
     format!("{}#USAGE#{day}", org_index(org))
@@ -265,6 +292,7 @@ pub fn kind_of_item(sk: &str) -> &'static str {
         Some(("FEEDBACK", _)) => "feedback",
         Some(("EFFECTS", _)) => "intents",
         Some(("UNKNOWN", _)) => "unknown_effects",
+        Some(("APPROVAL", _)) => "approvals",
         _ => "other",
     }
 }

@@ -22,13 +22,14 @@ mod part;
 mod tests;
 
 pub use index::{
-    activity, activity_from, activity_to, list_shard, open_index, org_index, org_shard, org_shards,
-    purge_due, purge_index, purge_shard, shard, turn_due, unknown_at, unknown_index, user_index,
+    activity, activity_from, activity_to, approval_at, approval_index, approvals_index, list_shard,
+    open_index, org_index, org_shard, org_shards, purge_due, purge_index, purge_shard, shard, turn_due,
+    unknown_at, unknown_index, user_index,
 };
 pub(crate) use item::{
     CLIENTS_PARTITION, KNOWLEDGE_PREFIX, MODE_PREFIX, TurnItemKind, USAGE_KEYS_PARTITION, USER_PREFIX,
-    context_prefix, feedback_prefix, intent_prefix, parse_intent, parse_turn_item, turn_range_after,
-    turn_ranges, usage_partition, usage_prefix,
+    approval_prefix, context_prefix, feedback_prefix, intent_prefix, parse_approval, parse_intent,
+    parse_turn_item, turn_range_after, turn_ranges, usage_partition, usage_prefix,
 };
 pub use item::{Item, kind_of_item, parse_session, parse_turn, parse_user};
 pub use object::{

@@ -178,8 +178,17 @@ impl Table {
     fn running(&self, turn: &TurnKey, attempt: &AttemptId) -> Result<TransactWriteItem, Source> {
         let condition =
             Condition::Unchanged { phase: Phase::Running, attempt: attempt.clone(), lease_ends: None };
-        let Some(owned) = Expression::default().with_condition(&condition) else {
-            return Err("a running head has a condition".into());
+        self.head_check(turn, &condition)
+    }
+
+    /// Returns the check of a condition on the head of a turn that exists.
+    pub(super) fn head_check(
+        &self,
+        turn: &TurnKey,
+        condition: &Condition,
+    ) -> Result<TransactWriteItem, Source> {
+        let Some(owned) = Expression::default().with_condition(condition) else {
+            return Err("a stored head has a condition".into());
         };
         let check = self
             .check(primary(&Item::Turn(turn)))

@@ -1,5 +1,6 @@
 //! Sessions and turns on one DynamoDB table.
 
+mod approvals;
 mod archive;
 mod checkpoints;
 mod client_orgs;

@@ -8,6 +8,7 @@ use contracts::{
     id::{OrgId, UserId},
 };
 use protocol::{
+    approval::{Approval, ApprovalId},
     change::{Commit, TurnChange},
     detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail},
     effect::{Intent, UnknownEffect},
@@ -20,8 +21,8 @@ use protocol::{
 };
 use turns::checkpoint::{Checkpoint, LastCheckpoint};
 use turns::ports::{
-    ArchiveItem, DocumentChange, DocumentId, FoundRecord, FoundTurn, ListError, Order, Page, Reads, Record,
-    Store, TimeRange, Unavailable, WriteError,
+    ArchiveItem, Audience, DocumentChange, DocumentId, FoundRecord, FoundTurn, ListError, Order, Page, Reads,
+    Record, Store, TimeRange, Unavailable, WriteError,
 };
 
 use super::{RESOURCE, Table};
@@ -206,6 +207,25 @@ impl Reads for Table {
     ) -> Result<Page<UnknownEffect>, Unavailable> {
         self.list_unknown(org, limit, after).await
     }
+
+    async fn approvals(&self, turn: &TurnKey) -> Result<Vec<Approval>, Unavailable> {
+        self.read_approvals(turn).await
+    }
+
+    async fn approval(&self, org: &OrgId, id: &ApprovalId) -> Result<Option<Approval>, Unavailable> {
+        self.find_approval(org, id).await
+    }
+
+    async fn open_approvals(
+        &self,
+        org: &OrgId,
+        audience: &Audience,
+        now: Timestamp,
+        limit: usize,
+        after: Option<String>,
+    ) -> Result<Page<(String, Approval)>, Unavailable> {
+        self.list_approvals(org, audience, now, limit, after).await
+    }
 }
 
 impl Store for Table {
@@ -232,6 +252,14 @@ impl Store for Table {
 
     async fn remove_unknown_effect(&self, effect: &UnknownEffect) -> Result<(), WriteError> {
         self.resolve_unknown(effect).await
+    }
+
+    async fn put_approval(&self, approval: &Approval) -> Result<(), WriteError> {
+        self.write_approval(approval).await
+    }
+
+    async fn answer_approval(&self, approval: &Approval, attempt: &AttemptId) -> Result<(), WriteError> {
+        self.write_answer(approval, attempt).await
     }
 
     async fn change_document(

@@ -9,6 +9,7 @@ use contracts::{
 };
 use futures::future::{try_join, try_join_all, try_join3};
 use protocol::{
+    approval::{Approval, ApprovalId},
     budget::{self, MeterChange, MeterKey, MeterReading},
     change::{Commit, TurnChange},
     detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail},
@@ -23,9 +24,9 @@ use protocol::{
 };
 use turns::checkpoint::{Checkpoint, LastCheckpoint};
 use turns::ports::{
-    ArchiveItem, DocumentChange, DocumentHead, DocumentId, Documents, FoundRecord, FoundTurn, ListError,
-    Meter, MeterReads, Order, OrgModes, Page, Reads, Record, Store, StoredVersion, TimeRange, Unavailable,
-    WriteError,
+    ArchiveItem, Audience, DocumentChange, DocumentHead, DocumentId, Documents, FoundRecord, FoundTurn,
+    ListError, Meter, MeterReads, Order, OrgModes, Page, Reads, Record, Store, StoredVersion, TimeRange,
+    Unavailable, WriteError,
 };
 
 use super::{Faulty, reads, writes};
@@ -67,6 +68,10 @@ impl Reads for Faulty<Table> {
             -> Vec<UnknownEffect>;
         ReadUnknown: unknown_effects_of_org(org: &OrgId, limit: usize, after: Option<String>)
             -> Page<UnknownEffect>;
+        ReadApprovals: approvals(turn: &TurnKey) -> Vec<Approval>;
+        ReadApprovals: approval(org: &OrgId, id: &ApprovalId) -> Option<Approval>;
+        ReadApprovals: open_approvals(org: &OrgId, audience: &Audience, now: Timestamp, limit: usize, after: Option<String>)
+            -> Page<(String, Approval)>;
         ReadRecords: record(key: &TurnKey) -> Option<Record>;
         ReadRecords: records(session: &SessionKey, after: Option<u64>, order: Order, limit: usize)
             -> Vec<Record>;
@@ -119,6 +124,7 @@ impl Store for Faulty<Table> {
         PutFeedback: put_feedback(feedback: Feedback) -> Option<Feedback>, WriteError;
         PutCheckpoint: put_checkpoint(checkpoint: Checkpoint) -> (), Unavailable;
         WritePurge: write_purge(purge: Purge) -> (), WriteError;
+        WriteApproval: put_approval(approval: Approval) -> (), WriteError;
         WriteUnknown: remove_unknown_effect(effect: UnknownEffect) -> (), WriteError;
         RemoveItems: remove_items(session: SessionKey, items: [PurgeEntry]) -> (), Unavailable;
     }
@@ -126,6 +132,12 @@ impl Store for Faulty<Table> {
     reads! {
         ListItems: items(session: &SessionKey) -> Vec<PurgeEntry>;
         Due: due_purges(shard: u8, now: Timestamp, after: Option<String>) -> Page<SessionKey>;
+    }
+
+    async fn answer_approval(&self, approval: &Approval, attempt: &AttemptId) -> Result<(), WriteError> {
+        let (inner, approval, attempt) = (self.inner.clone(), approval.clone(), attempt.clone());
+        let answer = async move { inner.answer_approval(&approval, &attempt).await };
+        self.write(Effect::WriteApproval, answer).await
     }
 
     async fn put_intent(&self, intent: &Intent) -> Result<(), WriteError> {

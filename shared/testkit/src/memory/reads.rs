@@ -8,6 +8,7 @@ use contracts::{
 };
 use futures::future::{try_join, try_join_all, try_join3};
 use protocol::{
+    approval::{Approval, ApprovalId},
     detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail},
     effect::{Intent, UnknownEffect},
     id::{SessionKey, TurnKey},
@@ -18,7 +19,7 @@ use protocol::{
 };
 use turns::checkpoint::{Checkpoint, LastCheckpoint};
 use turns::ports::{
-    CHECKPOINT_PAGE_SIZE, FoundRecord, FoundTurn, ListError, Order, Page, Reads, Record, TimeRange,
+    Audience, CHECKPOINT_PAGE_SIZE, FoundRecord, FoundTurn, ListError, Order, Page, Reads, Record, TimeRange,
     Unavailable,
 };
 
@@ -207,6 +208,46 @@ impl Reads for Table {
         let contents = self.contents();
         let find = |hash: &Fingerprint| contents.unknown_effects.get(&(session.clone(), *hash)).cloned();
         Ok(hashes.iter().filter_map(find).collect())
+    }
+
+    async fn approvals(&self, turn: &TurnKey) -> Result<Vec<Approval>, Unavailable> {
+        let contents = self.contents();
+        Ok(contents.approvals.values().filter(|approval| approval.turn == *turn).cloned().collect())
+    }
+
+    async fn approval(&self, org: &OrgId, id: &ApprovalId) -> Result<Option<Approval>, Unavailable> {
+        let contents = self.contents();
+        let is_it = |found: &&Approval| found.turn.session.org == *org && found.id == *id;
+        Ok(contents.approvals.values().find(is_it).cloned())
+    }
+
+    async fn open_approvals(
+        &self,
+        org: &OrgId,
+        audience: &Audience,
+        now: Timestamp,
+        limit: usize,
+        after: Option<String>,
+    ) -> Result<Page<(String, Approval)>, Unavailable> {
+        let contents = self.contents();
+        let is_open = |approval: &&Approval| {
+            approval.turn.session.org == *org
+                && approval.answer.is_none()
+                && approval.expires > now
+                && Audience::of(approval).contains(audience)
+        };
+        let mut places: Vec<(String, Approval)> = contents
+            .approvals
+            .values()
+            .filter(is_open)
+            .map(|approval| (format!("{}#{}", approval.expires, approval.id.as_str()), approval.clone()))
+            .filter(|(place, _)| after.as_ref().is_none_or(|after| place > after))
+            .collect();
+        places.sort_by(|one, other| one.0.cmp(&other.0));
+        let next = (places.len() > limit).then(|| places.get(limit.saturating_sub(1))).flatten();
+        let next = next.map(|(place, _)| place.clone());
+        places.truncate(limit);
+        Ok(Page { items: places, next })
     }
 
     async fn unknown_effects_of_org(

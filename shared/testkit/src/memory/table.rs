@@ -11,6 +11,7 @@ use contracts::{
     id::{OrgId, UserId},
 };
 use protocol::{
+    approval::{Approval, ApprovalId},
     budget::{self, Entry, MeterKey},
     change::{Commit, TurnChange},
     detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail, ResultDetail},
@@ -52,6 +53,7 @@ pub struct Contents {
     pub usage: BTreeMap<UsageKey, UsageAmounts>,
     pub intents: BTreeMap<(TurnKey, u32), Intent>,
     pub unknown_effects: BTreeMap<(SessionKey, Fingerprint), UnknownEffect>,
+    pub approvals: BTreeMap<(TurnKey, ApprovalId), Approval>,
     /// The meters, with their entries.
     pub meters: BTreeMap<MeterKey, (budget::Meter, BTreeMap<TurnKey, Entry>)>,
 }
@@ -216,6 +218,27 @@ impl Store for Table {
         Ok(())
     }
 
+    async fn put_approval(&self, approval: &Approval) -> Result<(), WriteError> {
+        let key = (approval.turn.clone(), approval.id.clone());
+        self.contents().approvals.entry(key).or_insert_with(|| approval.clone());
+        Ok(())
+    }
+
+    async fn answer_approval(&self, approval: &Approval, attempt: &AttemptId) -> Result<(), WriteError> {
+        let mut contents = self.contents();
+        let head = contents.heads.get(&approval.turn);
+        let waits = |head: &Turn| head.state.phase() == Phase::AwaitingTools && head.attempt == *attempt;
+        let is_waiting = head.is_some_and(waits);
+        let key = (approval.turn.clone(), approval.id.clone());
+        match contents.approvals.get_mut(&key).filter(|stored| is_waiting && stored.answer.is_none()) {
+            Some(stored) => {
+                *stored = approval.clone();
+                Ok(())
+            }
+            None => Err(WriteError::ConditionFailed),
+        }
+    }
+
     async fn change_document(
         &self,
         org: &OrgId,
@@ -309,6 +332,8 @@ impl Store for Table {
         });
         let intent = |(key, round): &(TurnKey, u32)| format!("EFFECTS#{}#{round}", key.turn);
         contents.intents.retain(|key, _| other(&key.0) || !is_removed(intent(key)));
+        let approval = |(key, id): &(TurnKey, ApprovalId)| format!("APPROVAL#{}#{}", key.turn, id.as_str());
+        contents.approvals.retain(|key, _| other(&key.0) || !is_removed(approval(key)));
         contents
             .unknown_effects
             .retain(|(key, hash), _| key != session || !is_removed(format!("UNKNOWN#{hash}")));
@@ -357,6 +382,10 @@ impl Contents {
         );
         let intents = self.intents.keys().filter(|(key, _)| of(key));
         entries.extend(intents.map(|(key, round)| (format!("EFFECTS#{}#{round}", key.turn), "intents")));
+        let approvals = self.approvals.keys().filter(|(key, _)| of(key));
+        entries.extend(
+            approvals.map(|(key, id)| (format!("APPROVAL#{}#{}", key.turn, id.as_str()), "approvals")),
+        );
         let unknown = self.unknown_effects.keys().filter(|(key, _)| key == session);
         entries.extend(unknown.map(|(_, hash)| (format!("UNKNOWN#{hash}"), "unknown_effects")));
         entries

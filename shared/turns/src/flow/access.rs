@@ -7,6 +7,7 @@ use contracts::{
 };
 use protocol::{
     Caller,
+    approval::{Approval, Decision},
     effect::UnknownEffect,
     id::{SessionKey, TurnKey},
     session::{Session, SessionRole},
@@ -206,6 +207,29 @@ pub(crate) fn audit_resolution(caller: &Caller, effect: &UnknownEffect, resoluti
         effect_key = effect.call.key.as_str(),
         finding = resolution.outcome.name(),
         note = resolution.note.as_deref(),
+        "{}",
+        contracts::log::AUDIT
+    );
+}
+
+/// Logs the answer of an approval. The arguments and the reason are in the table alone.
+pub(crate) fn audit_approval(caller: &Caller, approval: &Approval) {
+    let Some(answer) = &approval.answer else { return };
+    let (action, is_edited) = match &answer.decision {
+        Decision::Approved { arguments } => ("approval_approve", arguments.is_some()),
+        Decision::Denied { .. } => ("approval_deny", false),
+    };
+    tracing::info!(
+        action,
+        operator = caller.operator,
+        approval = approval.id.as_str(),
+        session = approval.turn.session.session.as_str(),
+        turn = approval.turn.turn.as_str(),
+        connection = approval.call.connection.as_str(),
+        tool = approval.call.tool.as_str(),
+        call_hash = %approval.call.hash(),
+        asked_by = approval.asker.as_str(),
+        is_edited,
         "{}",
         contracts::log::AUDIT
     );

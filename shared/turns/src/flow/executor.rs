@@ -3,14 +3,20 @@
 use agent::outcome::Response;
 use contracts::{
     ToolContinuation,
+    error::causes,
     id::{SessionId, TurnId},
     request::{RerunRequest, UserTurn},
 };
-use protocol::{Caller, id::SessionKey, transition::begin::Submission};
+use protocol::{
+    Caller,
+    id::{SessionKey, TurnKey},
+    transition::begin::Submission,
+};
 
 use crate::{
+    approval_view,
     flow::{
-        invocation::Invocation,
+        invocation::{Invocation, RequestScope},
         retrieval::Question,
         run::{
             agent_loop::AttemptStart,
@@ -18,14 +24,15 @@ use crate::{
             models::{CapabilityCache, Models},
         },
         start::{
+            approvals::{self, GivenAnswer},
             rerun::{self, RerunSource},
             resumption::Resumption,
-            turn_start::{Claim, StartConditions, TurnStart, submission},
+            turn_start::{Claim, StartConditions, TurnStart, load_catalog, submission},
         },
     },
-    ports::{AgentDeps, Host, Timer},
+    ports::{AgentDeps, Host, Reads, Timer},
     refusal::Refusal,
-    stream::Writer,
+    stream::{self, Writer},
 };
 
 /// Runs user turns, and resumes turns that await tool results.
@@ -126,6 +133,41 @@ impl<D: AgentDeps> Executor<D> {
         let (deps, scope) = (&self.deps, invocation.scope(self.deps.host()));
         let claim = Resumption { deps, caller, request, scope: &scope, stream }.claim().await?;
         self.respond(claim, None, stream).await
+    }
+
+    /// Answers an approval. The answer that is the turn's last continues it, as its asker's, whoever answers.
+    ///
+    /// # Errors
+    /// If there is no such approval, or its rules don't allow this answer.
+    pub async fn answer_approval(
+        &self,
+        caller: &Caller,
+        id: &str,
+        given: &GivenAnswer,
+        invocation: &Invocation,
+    ) -> Result<Response, Refusal> {
+        let (deps, scope) = (&self.deps, invocation.scope(self.deps.host()));
+        let answered = approvals::answer(deps, caller, id, given).await?;
+        // Boxed: the work is large, and it is not this request's to fail.
+        if let Err(error) = Box::pin(self.continue_answered(&answered.turn, &scope)).await {
+            let turn = answered.turn.turn.as_str();
+            tracing::warn!(turn, error = %causes(&error), "{}", contracts::log::TURN_NOT_CONTINUED);
+        }
+        let status = approval_view::status(&answered, None, deps.host().now());
+        Ok(Response::of(&approval_view::view(&answered, status, caller)))
+    }
+
+    /// Works on a turn whose approvals are answered, until it has ended or waits again.
+    async fn continue_answered(&self, key: &TurnKey, scope: &RequestScope) -> Result<(), Refusal> {
+        let deps = &self.deps;
+        let Some(turn) = deps.store().turn(key).await? else { return Ok(()) };
+        let catalog = load_catalog(deps, &key.session.org).await?;
+        let continued = approvals::continue_answered(deps, &turn, scope, &catalog).await?;
+        let Some((owned, step)) = continued else { return Ok(()) };
+        // Those who follow the turn get its text from the checkpoints.
+        let (writer, _feed) = stream::open(turn.streamed, None);
+        self.respond(Claim::owned(owned, step), None, &writer).await?;
+        Ok(())
     }
 
     /// Starts a user turn and works on it.

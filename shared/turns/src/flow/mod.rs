@@ -30,6 +30,7 @@ mod stored_request;
 mod write;
 
 pub use access::{context_id, require_context_editor, require_operator};
+pub use admin::approvals::{list_approvals, read_approval};
 pub use admin::connections::{set_connection_secret, try_tool};
 pub use admin::documents::{
     NewDocument, Precondition, delete_context, import_context, put_document, remove_context, roll_back,
@@ -60,5 +61,6 @@ pub use read::session_reader::{SessionReader, WithWarnings};
 pub use read::sessions::TurnsPage;
 pub use read::turn_snapshot::{DerivedSession, DerivedTurn, Suspension, TurnHead, TurnSnapshot};
 pub use read::usage::UsageQuery;
+pub use start::approvals::GivenAnswer;
 pub use start::prompt_tokens::prompt_tokens;
 pub use start::turn_start::{RateLimitCell, StartConditions};

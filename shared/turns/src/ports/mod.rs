@@ -30,5 +30,5 @@ pub use external::{
 pub use meter::{Meter, MeterReads};
 pub use payloads::{ArchivedObject, Link, Object, PURGE_VERSION_PAGE_SIZE, PayloadReads, Payloads};
 pub use records::{FoundRecord, FoundTurn, Order, Page, Record, TimeRange};
-pub use store::{CHECKPOINT_PAGE_SIZE, DUE_SHARDS, PURGE_ITEM_PAGE_SIZE, Reads, Store};
+pub use store::{Audience, CHECKPOINT_PAGE_SIZE, DUE_SHARDS, PURGE_ITEM_PAGE_SIZE, Reads, Store};
 pub use usage_keys::{InvalidUsageKey, UsageKey, UsageKeyHolder};

@@ -7,6 +7,7 @@ use contracts::{
     id::{OrgId, UserId},
 };
 use protocol::{
+    approval::{Approval, ApprovalId, ApproverRole},
     change::{Commit, TurnChange},
     detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail},
     effect::{Intent, UnknownEffect},
@@ -35,6 +36,35 @@ pub const PURGE_ITEM_PAGE_SIZE: usize = 25;
 
 /// The number of shards of [`Store::due`].
 pub const DUE_SHARDS: u8 = 16;
+
+/// The people in whose list of approvals one is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Audience {
+    /// Operators who look at all of the org.
+    All,
+    /// Operators who may answer.
+    Operators,
+    /// Agent editors who may answer.
+    AgentEditors,
+    /// One user.
+    User(UserId),
+}
+
+impl Audience {
+    /// Returns those in whose lists an approval is.
+    #[must_use]
+    pub fn of(approval: &Approval) -> BTreeSet<Self> {
+        let rules = &approval.rules;
+        let roles = rules.roles.iter().filter_map(|role| match role {
+            ApproverRole::Asker if rules.four_eyes => None,
+            ApproverRole::Asker => Some(Self::User(approval.asker.clone())),
+            ApproverRole::Operator => Some(Self::Operators),
+            ApproverRole::AgentEditor => Some(Self::AgentEditors),
+        });
+        let users = rules.users.iter().filter(|user| !(rules.four_eyes && **user == approval.asker));
+        roles.chain(users.cloned().map(Self::User)).chain([Self::All]).collect()
+    }
+}
 
 /// Reads the table.
 pub trait Reads: Documents {
@@ -145,6 +175,24 @@ pub trait Reads: Documents {
         limit: usize,
         after: Option<String>,
     ) -> impl Future<Output = Result<Page<UnknownEffect>, Unavailable>> + Send;
+    /// Returns the approvals of a turn's calls. Reads consistently.
+    fn approvals(&self, turn: &TurnKey) -> impl Future<Output = Result<Vec<Approval>, Unavailable>> + Send;
+    /// Returns an approval of an org. It may be a moment until a new one is found.
+    fn approval(
+        &self,
+        org: &OrgId,
+        id: &ApprovalId,
+    ) -> impl Future<Output = Result<Option<Approval>, Unavailable>> + Send;
+    /// Returns approvals without an answer that expire after `now`, for one audience, those that expire first at the start:
+    /// at most `limit`, after a place. The list may be slightly stale, and includes those of turns that don't wait any more.
+    fn open_approvals(
+        &self,
+        org: &OrgId,
+        audience: &Audience,
+        now: Timestamp,
+        limit: usize,
+        after: Option<String>,
+    ) -> impl Future<Output = Result<Page<(String, Approval)>, Unavailable>> + Send;
     /// Returns sessions of an org, or those in which a user takes part, with activity in a time range. Newest
     /// activity comes first.
     fn sessions(
@@ -178,6 +226,14 @@ pub trait Store: Reads + Meter {
     fn remove_unknown_effect(
         &self,
         effect: &UnknownEffect,
+    ) -> impl Future<Output = Result<(), WriteError>> + Send;
+    /// Stores an approval without an answer, unless it is stored already.
+    fn put_approval(&self, approval: &Approval) -> impl Future<Output = Result<(), WriteError>> + Send;
+    /// Stores the answer of an approval that has none, if the turn still waits with this attempt's calls.
+    fn answer_approval(
+        &self,
+        approval: &Approval,
+        attempt: &AttemptId,
     ) -> impl Future<Output = Result<(), WriteError>> + Send;
     /// Changes a document under its conditions. Turns see the change as late as [`Documents::live_document`] says.
     fn change_document(

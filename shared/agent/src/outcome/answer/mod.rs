@@ -10,14 +10,15 @@ pub use files::{
     tool_result_payload,
 };
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use contracts::{
-    AgentExecuteResponse, Error, FileAddress, NonEmpty, Timestamp,
+    AgentExecuteResponse, Error, ErrorCode, FileAddress, NonEmpty, Timestamp,
     response::{ClientToolContinuation, FileRef, Final, Metadata, ToolCall},
 };
 use protocol::{
-    chain::HistoryOwner, detail::Report, id::TurnKey, stream_position::Segment, timing::Timing, turn::Turn,
+    chain::HistoryOwner, detail::Report, id::TurnKey, link, stream_position::Segment, timing::Timing,
+    turn::Turn,
 };
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
@@ -29,7 +30,7 @@ use crate::{
     text::excerpt::excerpt_of,
     tool::{
         self,
-        rounds::{MAX_INLINE_VALUE_BYTES, ModelCallInfo},
+        rounds::{MAX_INLINE_VALUE_BYTES, ModelCallInfo, ToolCallRecord},
     },
 };
 use files::{file_ref, long_value};
@@ -177,7 +178,16 @@ pub fn suspended(
             .filter(|text| !text.is_empty())
             .map_or_else(|| "{}".to_owned(), |_| call.arguments.clone()),
     });
-    let Ok(tool_calls) = NonEmpty::new(calls.collect()) else {
+    let calls: Vec<ToolCall> = calls.collect();
+    let held = state.rounds.held_calls().find(|call| call.approval.is_some()).map(waiting_for_approval);
+    if let Some(waiting) = held
+        && calls.is_empty()
+    {
+        let report = report(&state, &spec, received);
+        let outcome = Outcome::held(waiting, report, RecoveryPoint { spec, state });
+        return Answer { outcome, files: embedded(&turn.key, filtered.blobs), optional_files: Vec::new() };
+    }
+    let Ok(tool_calls) = NonEmpty::new(calls) else {
         return failed(client_error(&model::Error::Malformed, None), state, &spec, received);
     };
     let continuation = ClientToolContinuation {
@@ -189,6 +199,21 @@ pub fn suspended(
     let report = report(&state, &spec, received);
     let outcome = Outcome::suspended(response, report, RecoveryPoint { spec, state });
     Answer { outcome, files: embedded(&turn.key, filtered.blobs), optional_files: Vec::new() }
+}
+
+/// The time after which a client asks again for a turn that waits for an approval.
+const APPROVAL_RETRY: Duration = Duration::from_secs(30);
+
+/// Returns the error of a turn that waits for an approval: to clients it is in progress.
+fn waiting_for_approval(call: &ToolCallRecord) -> Error {
+    let id = call.approval.as_ref().map(|approval| approval.id.as_str()).unwrap_or_default();
+    let message = format!(
+        "The turn waits until a person approves or denies its call of {}: {}. Send the same request again after the time \
+         in Retry-After.",
+        call.name,
+        link::approval(id)
+    );
+    Error::new(ErrorCode::TurnInProgress, message).with_details(id).with_retry_after(APPROVAL_RETRY)
 }
 
 /// Returns the outcome of a failure.

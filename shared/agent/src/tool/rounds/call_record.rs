@@ -7,7 +7,7 @@ use super::long_value::long_value_address;
 use crate::{
     model::{FunctionCall, ToolOutput},
     text::truncate,
-    tool::remote::RemoteTool,
+    tool::{approval::CallApproval, remote::RemoteTool},
 };
 
 /// A tool call and its result.
@@ -38,6 +38,9 @@ pub struct ToolCallRecord {
     /// The files with the complete values if they are truncated here.
     #[serde(skip_serializing_if = "CallFiles::is_empty", default)]
     pub files: CallFiles,
+    /// The approval that the call needs. Without an outcome, it waits for it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub approval: Option<Box<CallApproval>>,
 }
 
 /// A version of a connection that a call was made over.
@@ -98,7 +101,14 @@ impl ToolCallRecord {
             connection: None,
             execution_ms: None,
             files: CallFiles::default(),
+            approval: None,
         }
+    }
+
+    /// True if the service runs the call and hasn't yet: the round waits for approvals.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.outcome.is_none() && self.ran_by == Some(RanBy::Server)
     }
 
     /// Returns the call with its result for the provider that made it, or `None` while the result is pending.
@@ -135,6 +145,7 @@ impl ToolCallRecord {
             connection: self.connection.clone(),
             execution_ms: self.execution_ms,
             files: self.long_value_files(),
+            approval: None,
         }
     }
 

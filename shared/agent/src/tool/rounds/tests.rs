@@ -21,6 +21,7 @@ fn called(id: &str, result: &str) -> ToolCallRecord {
         connection: None,
         execution_ms: None,
         files: CallFiles::default(),
+        approval: None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Changes at a user's request: sessions and documents; cancel, edit, fork, import, feedback, purge and indexing.
 
+pub(super) mod approvals;
 pub(super) mod connections;
 mod document_check;
 pub(super) mod documents;

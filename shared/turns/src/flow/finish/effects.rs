@@ -46,7 +46,7 @@ pub(crate) async fn continue_from(
     };
     // A step of an earlier attempt may have been written since the fence, and doesn't know of the intent.
     let latest = steps::latest_of(payloads, turn, attempts).await?;
-    if latest.as_ref().is_some_and(|latest| latest.step.state.rounds.count >= intent.round) {
+    if latest.as_ref().is_some_and(|latest| latest.step.state.rounds.finished() >= intent.round) {
         return Ok((latest, None));
     }
     let step = round_of(payloads, &intent).await?;

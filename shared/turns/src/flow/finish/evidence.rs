@@ -51,7 +51,7 @@ impl TurnEvidence {
         }
         let (work, partial) =
             try_join(load_work(payloads, turn), partial::load_text(store, payloads, turn)).await?;
-        let rounds = work.as_ref().map_or(0, WorkRecord::rounds);
+        let rounds = work.as_ref().map_or(0, WorkRecord::finished_rounds);
         // Boxed: few turns were ended from outside while they ran.
         let open = Box::pin(effects::open_round(store, payloads, turn, rounds)).await?;
         let work = open.map(WorkRecord::from).or(work);
@@ -94,6 +94,17 @@ impl WorkRecord {
             Self::RecoveryPoint(step) => step.state.rounds.count,
             Self::Outcome(outcome) => match &outcome.ending {
                 Ending::Suspended { recovery_point } => recovery_point.state.rounds.count,
+                Ending::Completed { .. } | Ending::Failed { .. } => 0,
+            },
+        }
+    }
+
+    /// Returns the number of rounds whose calls of the service have results.
+    fn finished_rounds(&self) -> u32 {
+        match self {
+            Self::RecoveryPoint(step) => step.state.rounds.finished(),
+            Self::Outcome(outcome) => match &outcome.ending {
+                Ending::Suspended { recovery_point } => recovery_point.state.rounds.finished(),
                 Ending::Completed { .. } | Ending::Failed { .. } => 0,
             },
         }

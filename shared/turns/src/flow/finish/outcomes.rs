@@ -2,17 +2,29 @@
 
 use std::time::Duration;
 
-use agent::outcome::{Ending, Outcome, Response};
+use agent::{
+    attempt::RecoveryPoint,
+    outcome::{Ending, Outcome, Response},
+    tool::{approval::CallApproval, rounds::ToolCallRecord},
+};
 use bytes::Bytes;
 use protocol::{
+    approval::Approval,
     change::TurnChange,
     id::{AttemptId, TurnKey},
     payload::{Kind, Payload},
-    transition::{IllegalTransition, settle::settle, suspend::suspend},
+    transition::{
+        IllegalTransition,
+        settle::settle,
+        suspend::{suspend, suspend_for_approval},
+    },
     turn::{Stage, Turn, Verdict},
 };
 
-use crate::ports::{Deps, Host, MissingObject, PayloadReads, Payloads, Unavailable};
+use crate::{
+    flow::write,
+    ports::{Deps, Host, MissingObject, PayloadReads, Payloads, Store, Unavailable},
+};
 
 /// Stores an attempt's outcome object.
 pub(crate) async fn store(
@@ -90,6 +102,45 @@ async fn read(
     Outcome::from_json(&bytes).map(Some).map_err(|error| Unavailable::unreadable("the outcome object", error))
 }
 
+/// Stores the approvals that an outcome object asks for. The head that says that the turn waits for them is written after
+/// them (I10), and every writer stores the same.
+pub(crate) async fn ask_approvals(
+    deps: &impl Deps,
+    turn: &Turn,
+    outcome: &Outcome,
+) -> Result<(), Unavailable> {
+    let Ending::Suspended { recovery_point } = &outcome.ending else { return Ok(()) };
+    let rounds = &recovery_point.state.rounds;
+    for call in rounds.held_calls() {
+        let Some(approval) = approval_of(turn, rounds.count, call) else { continue };
+        write::decide(deps.host(), || async {
+            Ok::<_, Unavailable>(deps.store().put_approval(&approval).await.into())
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// Returns the approval that a call waits for.
+pub(crate) fn approval_of(turn: &Turn, round: u32, call: &ToolCallRecord) -> Option<Approval> {
+    let CallApproval { id, call: exact, rules, created, expires } = (**call.approval.as_ref()?).clone();
+    Some(Approval {
+        id,
+        turn: turn.key.clone(),
+        round,
+        call_id: call.call_id.clone(),
+        call: exact,
+        asker: turn.requested_by.clone(),
+        rules,
+        created,
+        expires,
+        answer: None,
+    })
+}
+
+/// The time for which a turn waits beyond its last approval, so that a repeated request still continues it.
+const APPROVAL_GRACE: Duration = Duration::from_secs(60 * 60);
+
 /// Returns the transition that an outcome object calls for: settle or suspend.
 pub(crate) fn transition_of(
     deps: &impl Deps,
@@ -98,12 +149,21 @@ pub(crate) fn transition_of(
     outcome: &Outcome,
 ) -> Result<TurnChange, IllegalTransition> {
     let (now, timing) = (deps.host().now(), deps.timing());
-    let seconds = match &outcome.ending {
-        Ending::Suspended { recovery_point } => recovery_point.spec.tools.deadline_seconds,
-        Ending::Completed { .. } | Ending::Failed { .. } => 0,
+    if let Some(verdict) = outcome.verdict(writer.clone()) {
+        return settle(turn, verdict, outcome.report.received_at.unwrap_or(now), now, timing);
+    }
+    let (seconds, expires) = match &outcome.ending {
+        Ending::Suspended { recovery_point } => {
+            let RecoveryPoint { spec, state } = &**recovery_point;
+            let approvals = state.rounds.held_calls().filter_map(|call| call.approval.as_ref());
+            let expires = approvals.map(|approval| approval.expires).max();
+            let is_client_done = state.rounds.pending_calls().next().is_none();
+            (spec.tools.deadline_seconds, expires.filter(|_| is_client_done))
+        }
+        Ending::Completed { .. } | Ending::Failed { .. } => (0, None),
     };
-    match outcome.verdict(writer.clone()) {
-        Some(verdict) => settle(turn, verdict, outcome.report.received_at.unwrap_or(now), now, timing),
+    match expires {
+        Some(expires) => suspend_for_approval(turn, writer, expires.after(APPROVAL_GRACE)),
         None => {
             let wait = Duration::from_secs(seconds).min(timing.max_tool_wait);
             suspend(turn, writer, now.after(wait))

@@ -93,7 +93,8 @@ async fn store_outcome(
     loop {
         let store = pin!(async {
             try_join_all(files.iter().map(|file| payloads.put_file(file))).await?;
-            outcomes::store(payloads, &owned.turn, outcome).await
+            outcomes::store(payloads, &owned.turn, outcome).await?;
+            outcomes::ask_approvals(deps, &owned.turn, outcome).await
         });
         let failed = match select(store, over).await {
             Either::Left((Ok(()), _)) => return Ok(()),

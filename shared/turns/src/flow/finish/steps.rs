@@ -44,7 +44,8 @@ pub(crate) async fn latest_of(
         Some(accepted) => with_results(payloads, turn, accepted).await?,
         None => None,
     };
-    let already_done = resumed.as_ref().map_or(0, |step| step.state.recovery_points());
+    // The step of a round whose calls waited for approvals is recorded once they have results.
+    let already_done = resumed.as_ref().map_or(0, |step| step.state.finished_recovery_points());
     let furthest = furthest_recorded(payloads, turn, attempts, already_done).await?;
     Ok(furthest.or(resumed.map(|step| LatestStep { recorded: None, step })))
 }
@@ -110,19 +111,29 @@ pub(super) async fn with_results(
     let results = tool_results(payloads, turn, &accepted.resumed_by);
     let (suspended, results) = try_join(suspended, results).await?;
     let filled = |step: RecoveryPoint| RecoveryPoint {
-        state: step.state.with_tool_results(&results, accepted.results),
+        state: match &results {
+            Some(results) => step.state.with_tool_results(results, accepted.results),
+            None => step.state.with_answered_approvals(accepted.results),
+        },
         ..step
     };
     Ok(suspended.into_recovery_point().map(filled))
 }
 
+/// The object in place of tool results if answers to approvals resumed a turn. The answers themselves are in the table.
+pub(crate) const APPROVALS_ANSWERED: &[u8] = br#"{"Approvals":"answered"}"#;
+
+/// Loads the tool results that resumed a turn. `None` if answers to approvals did.
 async fn tool_results(
     payloads: &impl PayloadReads,
     turn: &Turn,
     resumed_by: &AttemptId,
-) -> Result<ToolContinuation, Unavailable> {
+) -> Result<Option<ToolContinuation>, Unavailable> {
     let payload = Payload { turn: turn.key.clone(), kind: Kind::ToolResults(resumed_by.clone()) };
     let missing = |source| Unavailable { what: "the tool results", source };
     let stored = payloads.get(&payload).await?.ok_or_else(|| missing(MissingObject.into()))?;
-    ToolContinuation::from_canonical(&stored).map_err(|_| missing("they can't be read".into()))
+    if stored == APPROVALS_ANSWERED {
+        return Ok(None);
+    }
+    ToolContinuation::from_canonical(&stored).map(Some).map_err(|_| missing("they can't be read".into()))
 }

@@ -175,6 +175,8 @@ pub(crate) async fn salvage(deps: &impl Deps, dead: &Turn) -> Result<Option<Turn
         State::Running { stage, .. } => match outcomes::find(deps.payloads(), &taken.key, stage).await? {
             Some((writer, outcome)) => {
                 Box::pin(meter::hold(deps, &taken, &outcome.report, Amounts::default())).await;
+                // Boxed: few turns wait for approvals.
+                Box::pin(outcomes::ask_approvals(deps, &taken, &outcome)).await?;
                 outcomes::transition_of(deps, &taken, writer, &outcome)
             }
             None => {

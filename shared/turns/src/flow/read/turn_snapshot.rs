@@ -273,7 +273,9 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
 
 /// Returns a round as a suspension; none if the server ran all of its calls.
 fn suspension(round: &Round, waits: bool) -> Option<Suspension> {
-    let of_client = |ran_by: Option<RanBy>, is_open: bool| ran_by == Some(RanBy::Client) || is_open && waits;
+    let of_client = |ran_by: Option<RanBy>, is_open: bool| {
+        ran_by == Some(RanBy::Client) || is_open && waits && ran_by != Some(RanBy::Server)
+    };
     let calls = round.calls.iter().filter(|call| of_client(call.ran_by, call.outcome.is_none()));
     let (mut asked, mut results) = (Vec::new(), Vec::new());
     for call in calls {

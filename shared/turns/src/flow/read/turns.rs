@@ -9,9 +9,11 @@ use protocol::{
     Caller,
     id::{SessionKey, TurnKey},
     timing::Timing,
+    turn::State,
 };
 
 use crate::{
+    approval_view,
     checkpoint::CHECKPOINT_INTERVAL,
     flow::{
         finish::{
@@ -72,7 +74,13 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
 
     async fn turn_view(&self, caller: &Caller, record: &Record) -> Result<AgentSessionTurn, Refusal> {
         let report = evidence::load_report(&self.store, &self.payloads, record).await?;
-        Ok(view::turn(record, &report, caller.operator))
+        let waiting = match &record.turn.state {
+            State::AwaitingTools { .. } => Some(self.store.approvals(&record.turn.key).await?),
+            State::Running { .. } | State::Settled(_) | State::Finalized(_) => None,
+        };
+        let waiting = waiting.map(|approvals| approval_view::waiting(&approvals));
+        let waiting = waiting.filter(|waiting| !waiting.approvals.is_empty());
+        Ok(AgentSessionTurn { waiting, ..view::turn(record, &report, caller.operator) })
     }
 }
 

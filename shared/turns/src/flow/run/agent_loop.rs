@@ -114,7 +114,9 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
             stream,
             conversation: models.new_conversation(&owned.turn, &spec, &state, request.cloned()),
             // The step of an open round is recorded once its calls have results.
-            already_recorded: state.recovery_points().saturating_sub(u32::from(owned.open_round.is_some())),
+            already_recorded: state
+                .recovery_points()
+                .saturating_sub(u32::from(owned.open_round.is_some() || is_held(&state))),
             reserved: owned.reserved,
             last_call: Amounts::default(),
             raw_payloads: Vec::new(),
@@ -127,7 +129,15 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
     /// Runs until the turn has an outcome.
     pub(super) async fn run(mut self) -> Result<Answer, Interruption> {
         // The model isn't asked again for calls that may have been sent: it would make others.
-        if self.owned.open_round.is_some()
+        // Nor is it asked before the calls that waited for approvals have results.
+        let is_answered = is_held(&self.state);
+        if is_answered
+            && self.owned.open_round.is_none()
+            && let Some(exceeded) = Box::pin(self.check_budgets()).await?
+        {
+            return Ok(self.on_exceeded_budget(&exceeded).await);
+        }
+        if (self.owned.open_round.is_some() || is_answered)
             && let Break(answer) = Box::pin(self.run_round()).await?
         {
             return Ok(answer);
@@ -319,15 +329,17 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
         self.run_round().await
     }
 
-    /// Runs the server's tools of the last round. Suspends the turn if the client has calls to run.
+    /// Runs the server's tools of the last round. Suspends the turn if the client has calls to run, or people to approve.
     async fn run_round(&mut self) -> Result<ControlFlow<Answer>, Interruption> {
         let (turn, round) = (&self.owned.turn, self.state.rounds.count);
         tools::run(self.deps, self.owned, &self.spec, &mut self.state, self.stream).await?;
         self.long_values = long_values(turn, &self.state);
-        if self.state.rounds.pending_calls().next().is_none() {
-            return Ok(Continue(()));
-        }
-        self.stream.status(turn, round, Phase::WaitingForTools);
+        let phase = match self.state.rounds.pending_calls().next() {
+            Some(_) => Phase::WaitingForTools,
+            None if is_held(&self.state) => Phase::WaitingForApproval,
+            None => return Ok(Continue(())),
+        };
+        self.stream.status(turn, round, phase);
         let (state, spec) = (std::mem::take(&mut self.state), self.spec.clone());
         let mode = self.owned.catalog.display_name(state.effects.mode(turn));
         let written = state.rounds.last.as_ref().map(|round| round.message.text.clone()).unwrap_or_default();
@@ -342,6 +354,11 @@ impl<'a, D: AgentDeps> AgentLoop<'a, D> {
         files.append(&mut self.long_values);
         files
     }
+}
+
+/// True if the last round's calls of the service wait for approvals, or have just been answered.
+fn is_held(state: &AttemptState) -> bool {
+    state.rounds.held_calls().next().is_some()
 }
 
 /// Returns the number of the round that the next model call belongs to.

@@ -1,6 +1,7 @@
 //! Runs an attempt of a turn: model calls and tools, until there is an outcome.
 
 pub(super) mod agent_loop;
+mod approvals;
 pub(super) mod attempt;
 mod budget_check;
 mod compose;

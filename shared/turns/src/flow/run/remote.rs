@@ -35,11 +35,16 @@ use protocol::{
     payload::{Kind, Payload},
 };
 
+use serde_json::json;
+
 use crate::{
     flow::{
         finish::effects,
         owned_turn::OwnedTurn,
-        run::lease::{self, Interruption},
+        run::{
+            approvals::Verdicts,
+            lease::{self, Interruption},
+        },
         write::{self, Tried},
     },
     ports::{AgentDeps, Deps, Host, Payloads, Reads, Store, Timer, WriteError},
@@ -71,6 +76,10 @@ pub(super) struct RemoteRound<'a, D> {
     calls: &'a [FunctionCall],
     number: u32,
     limits: &'a Limits,
+    /// The calls that people don't allow, by their places, with the results for the model.
+    refused: BTreeMap<usize, String>,
+    /// The calls whose arguments people changed.
+    edited: BTreeMap<usize, String>,
     /// The calls with effects that this attempt may send. `None` if the round has none.
     intent: Option<Intent>,
     /// The results that are stored already, by the places of their calls.
@@ -92,7 +101,7 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
         (deps, owned, stream): (&'a D, &'a OwnedTurn, &'a Writer),
         (spec, state): (&TurnSpec, &AttemptState),
         (server_calls, calls): (&'a [FunctionCall], &[ValidRemoteCall<'_>]),
-        limits: &'a Limits,
+        (limits, Verdicts { refused, edited }): (&'a Limits, Verdicts),
     ) -> Result<Self, Interruption> {
         let number = state.rounds.count;
         let mut round = Self {
@@ -102,6 +111,8 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
             calls: server_calls,
             number,
             limits,
+            refused,
+            edited,
             intent: None,
             results: BTreeMap::new(),
             is_taken_over: false,
@@ -148,7 +159,7 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
     /// Returns a call as its intent has it. `None` for a call without effect.
     fn intended(&self, call: &ValidRemoteCall<'_>) -> Option<IntendedCall> {
         let ValidRemoteCall { at, tool, arguments } = call;
-        tool.class.has_intent().then(|| IntendedCall {
+        (tool.class.has_intent() && !self.refused.contains_key(at)).then(|| IntendedCall {
             index: u32::try_from(*at).unwrap_or(u32::MAX),
             tool: tool.definition.name.clone(),
             connection: tool.connection.clone(),
@@ -364,6 +375,9 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
 
 impl<D: AgentDeps> RemoteRunner for RemoteRound<'_, D> {
     async fn run(&self, call: ValidRemoteCall<'_>) -> Result<ToolSuccess, ToolError> {
+        if let Some(why) = self.refused.get(&call.at) {
+            return Err(ToolError::Refused(why.clone()));
+        }
         let started = self.deps.host().monotonic();
         let outcome = match call.tool.class.has_intent() {
             true => self.run_intended(&call).await,
@@ -384,6 +398,14 @@ impl<D: AgentDeps> RemoteRunner for RemoteRound<'_, D> {
                 RemoteOutcome::NotSent(INTERRUPTED.to_owned())
             })
             .into_result()
+            .map(|success| match self.edited.get(&call.at) {
+                // The model asked for something else.
+                Some(_) => ToolSuccess {
+                    result: json!({ "edited_arguments": call.arguments, "result": success.result }),
+                    ..success
+                },
+                None => success,
+            })
     }
 }
 

@@ -27,6 +27,7 @@ use crate::{
         owned_turn::OwnedTurn,
         retrieval::{self, RetrievalSkipped, embed, log_skipped, truncate},
         run::{
+            approvals::{self, Decided},
             lease::{self, Interruption, OwnershipLost},
             remote::RemoteRound,
         },
@@ -36,7 +37,8 @@ use crate::{
     stream::Writer,
 };
 
-/// Runs the server's tools, rejects calls that match no tool, and leaves the client's calls open.
+/// Runs the server's tools, rejects calls that match no tool, and leaves the client's calls open. If a call waits for an
+/// approval, the server's calls stay open too.
 ///
 /// Tools are limited to the time that the turn has left. Ownership is checked while they run, because their
 /// effects and the next model call require it.
@@ -52,9 +54,9 @@ pub(super) async fn run(
     let calls: Vec<FunctionCall> = state.rounds.calls().iter().map(ToolCallRecord::to_call).collect();
     let routes = tool::route_calls(&spec.tools.definitions, &calls, &limits);
     let is_server = |(call, routes)| (routes == &ExecutedBy::Server).then_some(call);
-    let server_calls: Vec<FunctionCall> = calls.iter().zip(&routes).filter_map(is_server).cloned().collect();
+    let mut server_calls: Vec<FunctionCall> =
+        calls.iter().zip(&routes).filter_map(is_server).cloned().collect();
     let facts = owned.catalog.facts(state.effects.mode(turn));
-    server_calls.iter().take(limits.calls).for_each(|call| stream.tool(turn, state.rounds.count, call));
     let used = state.totals.tools.clone();
     let offered = OfferedTools {
         registry: &config.tools,
@@ -63,9 +65,35 @@ pub(super) async fn run(
         used: &used,
     };
     let remote_calls = offered.remote_calls(&server_calls, &limits);
+    let is_server = |(place, routes): (usize, &ExecutedBy)| (*routes == ExecutedBy::Server).then_some(place);
+    let places: Vec<usize> = routes.iter().enumerate().filter_map(is_server).collect();
+    // Boxed: few calls need an approval.
+    let decided = Box::pin(approvals::decide(deps, owned, spec, state, (&places, &remote_calls)));
+    let verdicts = match decided.await? {
+        Decided::Waiting => {
+            record_sides(&routes, state);
+            return Ok(());
+        }
+        Decided::Run(verdicts) => verdicts,
+    };
+    for (at, arguments) in &verdicts.edited {
+        if let Some(call) = server_calls.get_mut(*at) {
+            call.arguments.clone_from(arguments);
+        }
+    }
+    let server_calls = server_calls;
+    let remote_calls = match verdicts.edited.is_empty() {
+        true => remote_calls,
+        false => offered.remote_calls(&server_calls, &limits),
+    };
+    server_calls.iter().take(limits.calls).for_each(|call| stream.tool(turn, state.rounds.count, call));
     // Boxed: few rounds have remote calls.
-    let remote =
-        RemoteRound::open((deps, owned, stream), (spec, &*state), (&server_calls, &remote_calls), &limits);
+    let remote = RemoteRound::open(
+        (deps, owned, stream),
+        (spec, &*state),
+        (&server_calls, &remote_calls),
+        (&limits, verdicts),
+    );
     let remote = Box::pin(remote).await?;
     let running = tool::run_calls(&offered, &server_calls, &facts, &limits, host, &remote);
     let ownership = async {
@@ -111,6 +139,16 @@ async fn apply_effects(
     Ok(finished)
 }
 
+/// Records who runs each call.
+fn record_sides(routes: &[ExecutedBy], state: &mut AttemptState) {
+    for (call, routes) in state.rounds.calls_mut().iter_mut().zip(routes) {
+        call.ran_by = Some(match routes {
+            ExecutedBy::Server => RanBy::Server,
+            ExecutedBy::Client => RanBy::Client,
+        });
+    }
+}
+
 /// Records who runs each call, over which connection, and the results of the server's.
 fn record(
     routes: &[ExecutedBy],
@@ -121,12 +159,7 @@ fn record(
     state.effects.tool_results.extend(finished.iter().map(ExecutedCall::result));
     let durations = finished.iter().map(|executed| executed.execution_ms);
     state.totals.server_tool_ms = durations.fold(state.totals.server_tool_ms, u64::saturating_add);
-    for (call, routes) in state.rounds.calls_mut().iter_mut().zip(routes) {
-        call.ran_by = Some(match routes {
-            ExecutedBy::Server => RanBy::Server,
-            ExecutedBy::Client => RanBy::Client,
-        });
-    }
+    record_sides(routes, state);
     let server_records =
         state.rounds.calls_mut().iter_mut().zip(routes).filter(|(_, runner)| **runner == ExecutedBy::Server);
     for ((call, _), executed) in server_records.zip(finished) {

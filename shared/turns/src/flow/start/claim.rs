@@ -7,6 +7,7 @@ use protocol::{
     payload::{Kind, Payload},
     session::{IdOrigin, Session},
     transition::begin::{self, Decision, Snapshot, Submission},
+    turn::State,
 };
 
 use crate::{
@@ -18,6 +19,7 @@ use crate::{
         },
         retrieval::while_embedding,
         start::{
+            approvals::continue_answered,
             takeover::{resolve_after_takeover, take_over},
             turn_start::{Admission, Claim, OrgRules, ReadStart, StartConditions, TurnStart},
         },
@@ -165,6 +167,18 @@ impl<D: AgentDeps> TurnStart<'_, D> {
             }
             // Another submission started the turn and stored its request.
             Decision::Replay(turn) => {
+                let waited = matches!(turn.state, State::AwaitingTools { is_for_approval: true, .. });
+                let continued = match waited {
+                    // Boxed: few turns wait for approvals.
+                    true => {
+                        let continued = continue_answered(deps, &turn, self.scope, &org.catalog);
+                        staged.discard_during(Box::pin(continued)).await?
+                    }
+                    false => None,
+                };
+                if let Some((owned, step)) = continued {
+                    return Ok(Tried::Done(Claim::owned(owned, step)));
+                }
                 let replayed = staged.discard_during(replay::replay(deps, &turn, stream)).await?;
                 return Ok(Tried::Done(Claim::Replayed(replayed)));
             }
@@ -224,10 +238,10 @@ impl<D: AgentDeps> TurnStart<'_, D> {
 pub(super) struct StagedRequest<'a, P> {
     payloads: &'a P,
     payload: Payload,
-    state: State,
+    state: Staging,
 }
 
-enum State {
+enum Staging {
     /// It becomes part of the transaction that starts the turn, so nothing is to remove.
     Inline(String),
     /// The result of storing its object.
@@ -242,8 +256,8 @@ impl<'a, P: Payloads> StagedRequest<'a, P> {
         let kind = Kind::Instruction(submission.stored_request());
         let payload = Payload { turn: submission.key.clone(), kind };
         let state = match RequestBody::new(request) {
-            RequestBody::Inline(json) => State::Inline(json),
-            RequestBody::Object(bytes) => State::Staged(payloads.put(&payload, bytes).await),
+            RequestBody::Inline(json) => Staging::Inline(json),
+            RequestBody::Object(bytes) => Staging::Staged(payloads.put(&payload, bytes).await),
         };
         Self { payloads, payload, state }
     }
@@ -254,12 +268,12 @@ impl<'a, P: Payloads> StagedRequest<'a, P> {
     /// # Errors
     /// If it couldn't be stored, or it was discarded.
     pub(super) fn commit(&mut self) -> Result<Option<String>, Unavailable> {
-        if let State::Inline(json) = &self.state {
+        if let Staging::Inline(json) = &self.state {
             return Ok(Some(json.clone()));
         }
-        match std::mem::replace(&mut self.state, State::Staged(Ok(()))) {
-            State::Staged(stored) => stored.map(|()| None),
-            State::Inline(_) | State::Released => {
+        match std::mem::replace(&mut self.state, Staging::Staged(Ok(()))) {
+            Staging::Staged(stored) => stored.map(|()| None),
+            Staging::Inline(_) | Staging::Released => {
                 Err(Unavailable { what: "the request", source: "it was removed".into() })
             }
         }
@@ -267,14 +281,14 @@ impl<'a, P: Payloads> StagedRequest<'a, P> {
 
     /// Releases the request to the turn that refers to it.
     pub(super) fn release(&mut self) {
-        if let State::Staged(_) = self.state {
-            self.state = State::Released;
+        if let Staging::Staged(_) = self.state {
+            self.state = Staging::Released;
         }
     }
 
     /// Removes the object, because no turn will refer to it.
     pub(super) async fn discard(&mut self) {
-        let is_stored = matches!(self.state, State::Staged(Ok(())));
+        let is_stored = matches!(self.state, Staging::Staged(Ok(())));
         self.release();
         if is_stored && let Err(error) = self.payloads.remove(&self.payload).await {
             tracing::warn!(error = %causes(&error), "{}", contracts::log::REQUEST_NOT_DISCARDED);

@@ -1,6 +1,7 @@
 //! Starts turns: a new one from a request, and a suspended one from its tool results.
 
 mod admission;
+pub(super) mod approvals;
 mod begin_turn;
 mod claim;
 mod connections;

@@ -75,6 +75,8 @@ pub(crate) async fn take_over(
         return Ok(Some((owned, step)));
     };
     Box::pin(meter::hold(deps, &owned.turn, &outcome.report, Amounts::default())).await;
+    // Boxed: few turns wait for approvals.
+    Box::pin(outcomes::ask_approvals(deps, &owned.turn, &outcome)).await?;
     // I4, I9: a durable answer is used, not paid for again.
     if let Ok(change) = outcomes::transition_of(deps, &owned.turn, writer, &outcome) {
         write::turn(deps, &change).await?;

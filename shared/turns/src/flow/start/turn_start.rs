@@ -117,7 +117,7 @@ pub(super) struct Admission {
 ///
 /// # Errors
 /// If the store can't be reached.
-pub(super) async fn load_catalog(deps: &impl AgentDeps, org: &OrgId) -> Result<Catalog, Unavailable> {
+pub(crate) async fn load_catalog(deps: &impl AgentDeps, org: &OrgId) -> Result<Catalog, Unavailable> {
     let own = deps.store().modes(org).await?;
     Ok(deps.config().catalog.with_modes(&own))
 }
@@ -132,7 +132,7 @@ pub(crate) enum Claim {
 
 impl Claim {
     /// Creates the claim of a turn that this call owns.
-    pub(super) fn owned(owned: OwnedTurn, step: RecoveryPoint) -> Self {
+    pub(crate) fn owned(owned: OwnedTurn, step: RecoveryPoint) -> Self {
         Self::Owned(Box::new(owned), Box::new(step))
     }
 }
