@@ -44,7 +44,7 @@ use clap::Parser;
 
 use cli::{Cli, Command, OpenapiVersion, Process};
 use contracts::paths::ORG_SETTINGS;
-use documents_cli::{AGENTS, CONVERSATIONS, MODES, run_connections, run_context, run_single};
+use documents_cli::{AGENTS, CONVERSATIONS, MODES, run_connections, run_context, run_single, run_webhooks};
 use failure::Failure;
 use output::print;
 
@@ -88,6 +88,7 @@ async fn run_command(command: Command) -> Result<ExitCode, Failure> {
         Command::Conversations { command } => print(&run_context(CONVERSATIONS, command).await?)?,
         Command::Modes { command } => print(&documents_cli::run(MODES, command).await?)?,
         Command::Connections { command } => print(&run_connections(command).await?)?,
+        Command::Webhooks { command } => print(&run_webhooks(command).await?)?,
         Command::OrgSettings { command } => print(&run_single(ORG_SETTINGS, command).await?)?,
         Command::Knowledge { command } => knowledge_cli::run(command).await?,
         Command::Sessions { command } => sessions_cli::run(command).await?,

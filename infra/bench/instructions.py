@@ -32,7 +32,8 @@ FUNCTIONS = ["execute", "tool-continuation", "session-read", "turn-finalizer", "
 # Settings with unreachable services, because a start calls none. AWS endpoints use TLS.
 SETTINGS = {
     "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none",
-    "FINALIZE_QUEUE_URL": "http://127.0.0.1:9/1/none", "PAGE_TOKEN_KEY": "none", "TOKEN_AUDIENCES": "none",
+    "FINALIZE_QUEUE_URL": "http://127.0.0.1:9/1/none", "WEBHOOK_QUEUE_URL": "http://127.0.0.1:9/1/none",
+    "PAGE_TOKEN_KEY": "none", "TOKEN_AUDIENCES": "none",
     "OIDC_ISSUER": "https://127.0.0.1:9", "TABLE_NAME": "none", "PAYLOAD_BUCKET": "none",
     "OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": "none",
 }

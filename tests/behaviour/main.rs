@@ -138,5 +138,7 @@ mod traces;
 mod turn_records;
 mod usage;
 mod verify;
+mod webhook_chaos;
+mod webhooks;
 mod wire_settings;
 mod wires;

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Permissions that no test can exercise: a statement or an action, and the reason.
-const UNSEEN: [(&str, &str); 11] = [
+const UNSEEN: [(&str, &str); 12] = [
     // Lambda does these on the function's behalf.
     ("execute", "WriteLogs"),
     ("tool-continuation", "WriteLogs"),
@@ -36,6 +36,7 @@ const UNSEEN: [(&str, &str); 11] = [
     ("execute", "ReadConnectionSecrets"),
     ("execute", "WriteConnectionSecrets"),
     ("tool-continuation", "ReadConnectionSecrets"),
+    ("turn-finalizer", "ReadWebhookSecrets"),
     ("knowledge-indexer", "ConsumeAnnouncements"),
 ];
 
@@ -169,6 +170,7 @@ async fn every_role_permission_is_used() {
     let informed = System::start().await;
     crate::knowledge::upload_and_delete(&informed).await;
     crate::connections::file_in_a_resumed_turn(&informed).await;
+    crate::webhooks::deliver_an_event(&informed).await;
     let sweep = Some(Duration::from_secs(1));
     let dying = System::with(Options { lease: Some(LEASE), sweep, ..options() }).await;
     crash_execute(&dying).await;

@@ -14,7 +14,7 @@ use crate::console_cli::Console;
 use crate::contexts_cli::TableContexts;
 use crate::crash_test::CrashTest;
 use crate::doctor::Doctor;
-use crate::documents_cli::{Connections, Contexts, Documents, Single};
+use crate::documents_cli::{Connections, Contexts, Documents, Single, Webhooks};
 use crate::failure::Failure;
 use crate::gc_cli::Gc;
 use crate::init::Init;
@@ -96,6 +96,11 @@ pub(crate) enum Command {
     Connections {
         #[command(subcommand)]
         command: Connections,
+    },
+    /// Manage the webhooks of your org: receivers of events, their secrets and deliveries
+    Webhooks {
+        #[command(subcommand)]
+        command: Webhooks,
     },
     /// Read or replace the settings of your org: defaults, policy, and disabled users, agents and models
     OrgSettings {

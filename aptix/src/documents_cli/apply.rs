@@ -6,7 +6,8 @@ use client::Api;
 use serde_json::Value;
 
 use super::{
-    AGENTS, CONNECTIONS, CONVERSATIONS, Condition, Kind, MODES, NewDocument, all, content, put, read, text,
+    AGENTS, CONNECTIONS, CONVERSATIONS, Condition, Kind, MODES, NewDocument, WEBHOOKS, all, content, put,
+    read, text,
 };
 use crate::confirmation::is_confirmed;
 use crate::failure::{Failure, InvalidOption};
@@ -45,7 +46,7 @@ pub(super) async fn apply(api: &Api, folder: &Path, yes: bool, dry_run: bool) ->
 pub(super) async fn pull(api: &Api, folder: &Path) -> Result<String, Failure> {
     std::fs::create_dir_all(folder)?;
     let mut written = String::new();
-    for kind in [AGENTS, CONVERSATIONS, MODES, CONNECTIONS] {
+    for kind in [AGENTS, CONVERSATIONS, MODES, CONNECTIONS, WEBHOOKS] {
         for document in all(api, kind.paths.list).await? {
             if document.get("IsBuiltIn") == Some(&Value::Bool(true)) {
                 continue;

@@ -1,8 +1,9 @@
-//! `aptix agents`, `conversations`, `modes`, `connections`, `budgets` and `org-settings`: one editor of an org's documents, over the API of
+//! `aptix agents`, `conversations`, `modes`, `connections`, `webhooks`, `budgets` and `org-settings`: one editor of an org's documents, over the API of
 //! any deployment or of the running local cloud.
 
 mod apply;
 mod connections;
+mod webhooks;
 
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,7 @@ use crate::api_args::AccessArgs;
 use crate::escape::escape_line;
 use crate::failure::{Failure, InvalidOption};
 pub(crate) use connections::{Connections, run_connections};
+pub(crate) use webhooks::{Webhooks, run_webhooks};
 
 /// A kind of documents with versions.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +38,9 @@ pub(crate) const CONVERSATIONS: Kind =
 pub(crate) const MODES: Kind = Kind { name: "mode", id: "Key", command: "modes", paths: paths::MODES };
 pub(crate) const CONNECTIONS: Kind =
     Kind { name: "connection", id: "Id", command: "connections", paths: paths::CONNECTIONS };
+
+pub(crate) const WEBHOOKS: Kind =
+    Kind { name: "webhook", id: "Id", command: "webhooks", paths: paths::WEBHOOKS };
 
 impl Kind {
     /// True for documents that name documents of the other kinds, which have to be written first.
@@ -215,6 +220,7 @@ impl Target {
             (true, "connection") => {
                 return Err(InvalidOption::new("Connections have no --conversation.").into());
             }
+            (true, "webhook") => return Err(InvalidOption::new("Webhooks have no --conversation.").into()),
             (true, _) => CONVERSATIONS,
             (false, _) => kind,
         };
@@ -325,11 +331,12 @@ fn read(file: &Path, kind: Kind, condition: &Condition) -> Result<Vec<NewDocumen
         let is_object = content.is_object();
         let member = |name: &str| content.get(name).and_then(Value::as_str);
         let named = member("Kind").unwrap_or(kind.name);
-        let mut kinds = [AGENTS, CONVERSATIONS, MODES, CONNECTIONS].into_iter();
+        let mut kinds = [AGENTS, CONVERSATIONS, MODES, CONNECTIONS, WEBHOOKS].into_iter();
         let kind = kinds.find(|kind| is_object && kind.name == named);
         let kind = kind.ok_or_else(|| {
             invalid(
-                "must be an object whose Kind is \"agent\", \"conversation\", \"mode\" or \"connection\".",
+                "must be an object whose Kind is \"agent\", \"conversation\", \"mode\", \"connection\" or \
+                 \"webhook\".",
             )
         })?;
         let id = member(kind.id).ok_or_else(|| invalid(&format!("needs a member {}.", kind.id)))?;

@@ -21,6 +21,7 @@ mod rerun_turn;
 mod resolve_effect;
 mod restore_session;
 mod run_turn;
+mod webhooks;
 
 use std::process::ExitCode;
 
@@ -69,4 +70,5 @@ fn routes() -> Router<App> {
         .serve(&operations::UPLOAD_KNOWLEDGE, knowledge::upload)
         .serve(&operations::DELETE_KNOWLEDGE, knowledge::delete)
         .merge(documents::routes())
+        .merge(webhooks::routes())
 }

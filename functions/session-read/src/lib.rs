@@ -16,6 +16,7 @@ mod sessions;
 mod stream;
 mod turns;
 mod usage;
+mod webhooks;
 
 use std::process::ExitCode;
 
@@ -70,4 +71,5 @@ fn routes() -> Router<app::App> {
         .serve(&operations::LIST_KNOWLEDGE, knowledge::list)
         .serve(&operations::READ_KNOWLEDGE, knowledge::document)
         .merge(documents::routes())
+        .merge(webhooks::routes())
 }

@@ -2,12 +2,14 @@
 
 use lambda_runtime::Error;
 use service::{
+    connections::WebhookSettings,
     providers::{self, StoredResponses},
     session_index::{self, SessionIndex, SessionIndexTimeouts},
     titles::{self, ProductionTitles},
+    webhooks::WebhookClient,
 };
 use settings::Env;
-use storage::{Clients, Objects, Queue, Table};
+use storage::{Clients, Objects, Queue, Table, WebhookQueue, WebhookSecretStore};
 use turns::{flow::External, ports::Adapters, system::System};
 
 /// The production adapters.
@@ -20,6 +22,12 @@ pub(crate) struct App {
     pub(crate) titles: ProductionTitles,
     /// The queue whose messages trigger the function.
     pub(crate) queue: Queue,
+    /// The queue of the lanes of webhooks.
+    pub(crate) webhook_queue: WebhookQueue,
+    /// The sender of events to webhooks.
+    pub(crate) receivers: WebhookClient,
+    /// The secrets of webhooks.
+    pub(crate) webhook_secrets: WebhookSecretStore,
 }
 
 impl App {
@@ -31,6 +39,8 @@ impl App {
         let providers = providers::Settings::read_for_finalizer(&mut env);
         let titles = titles::Settings::read(&mut env, &providers);
         let index = session_index::Settings::read(&mut env);
+        let webhooks = WebhookSettings::read(&mut env);
+        let webhook_queue = env.read(&settings::WEBHOOK_QUEUE_URL);
         env.finish()?;
         let Clients { table, objects, queue, secrets, .. } = match loaded {
             Some(clients) => clients,
@@ -39,11 +49,15 @@ impl App {
         let providers = providers.with_keys(&secrets);
         let stored_responses = StoredResponses::new(providers.clone())?;
         let index = index.map(|index| index.index(&secrets, SessionIndexTimeouts::INDEXING)).transpose()?;
+        let (receivers, webhook_secrets) = webhooks.connect(&secrets)?;
         Ok(Self {
             adapters: Adapters { store: table, payloads: objects, host: System::new(), timing },
             external: External { providers: stored_responses, index },
             titles: titles.connect(providers)?,
+            webhook_queue: WebhookQueue::new(&queue, webhook_queue),
             queue,
+            receivers,
+            webhook_secrets,
         })
     }
 }

@@ -11,13 +11,14 @@ use contracts::{
 };
 use futures::{
     StreamExt,
-    future::{join, join_all},
+    future::{join, join_all, join3},
     stream,
 };
 use lambda_runtime::LambdaEvent;
 use protocol::{
     id::{SessionKey, TurnKey},
     queue_message::{FinalizeMessage, REDRIVE_REASON},
+    webhook::LaneKey,
 };
 use runtime::{
     Invocation,
@@ -27,14 +28,23 @@ use runtime::{
 use tokio::time::timeout;
 use tracing::{Instrument, Span, field::Empty};
 use turns::{
-    flow::{Finalized, finalize_turn, has_titles, purge_session, sweep_purges, sweep_turns, write_title},
-    ports::Unavailable,
+    flow::{
+        Finalized, Lanes, deliver_lane, finalize_turn, has_titles, purge_session, sweep_lanes, sweep_purges,
+        sweep_turns, write_title,
+    },
+    ports::{Unavailable, WebhookQueue},
 };
 
 use crate::{app::App, index};
 
 /// The number of messages that are handled concurrently.
 const CONCURRENCY: usize = 4;
+/// The number of lanes that are delivered concurrently: a whole batch, so that a slow receiver delays no other.
+const LANE_CONCURRENCY: usize = 10;
+/// The longest time for a lane. One with more events is announced again, behind the others.
+const LANE_BUDGET: Duration = Duration::from_secs(25);
+/// The longest delay of a message.
+const MAX_DELAY: Duration = Duration::from_mins(15);
 /// The time that is reserved for other messages of a batch with a sweep.
 const RESERVE: Duration = Duration::from_secs(10);
 
@@ -55,12 +65,19 @@ pub(crate) async fn handle(app: &App, event: LambdaEvent<SqsEvent>) -> SqsBatchR
     let budget = time_left(context.deadline).saturating_sub(RESERVE);
     let invocation = Invocation::new(&context);
     acknowledge_sweeps(app, &payload.records).await;
+    let is_lane = |message: &SqsMessage| {
+        let parsed = serde_json::from_str(message.body.as_deref().unwrap_or_default());
+        matches!(parsed, Ok(FinalizeMessage::WebhookLane { .. }))
+    };
+    let concurrency = if payload.records.iter().all(is_lane) { LANE_CONCURRENCY } else { CONCURRENCY };
     let handled = stream::iter(payload.records).map(|message| {
         let span = message_span(&message, &context.request_id);
         invocation.record(&span);
         handle_one(app, message, budget).instrument(span)
     });
-    let handled: Vec<MessageResult> = handled.buffer_unordered(CONCURRENCY).collect().await;
+    let handled: Vec<MessageResult> = handled.buffer_unordered(concurrency).collect().await;
+    let lanes = handled.iter().flat_map(|one| one.follow_up.lanes.iter());
+    announce_lanes(app, lanes).await;
     // Last, so that no turn waits for a title or for the index. Titles first, since the index includes them.
     let titles = handled.iter().flat_map(|one| one.follow_up.titles.iter().cloned()).collect();
     write_titles(app, titles, budget.saturating_sub(began.elapsed())).await;
@@ -87,6 +104,16 @@ async fn acknowledge_sweeps(app: &App, messages: &[SqsMessage]) {
     }
 }
 
+/// Announces lanes of webhooks. The sweep finds one whose message is lost.
+async fn announce_lanes(app: &App, lanes: impl Iterator<Item = &(LaneKey, Duration)>) {
+    let announced = lanes.map(|(lane, delay)| app.webhook_queue.announce(lane, *delay));
+    for announced in join_all(announced).await {
+        if let Err(error) = announced {
+            tracing::warn!(error = %causes(&error), "{}", contracts::log::WEBHOOK_NOTICE_FAILED);
+        }
+    }
+}
+
 /// The result of a message.
 struct MessageResult {
     /// The message id.
@@ -105,6 +132,8 @@ struct FollowUp {
     sessions: BTreeSet<SessionKey>,
     /// The orgs to backfill.
     backfill: BTreeSet<OrgId>,
+    /// The lanes of webhooks to announce, each after a time.
+    lanes: Vec<(LaneKey, Duration)>,
 }
 
 impl FollowUp {
@@ -171,13 +200,17 @@ async fn dispatch(app: &App, body: &str, budget: Duration) -> Result<FollowUp, F
             let finalized = finalized?;
             let is_done = finalized.is_done();
             tracing::info!(finalized = is_done, "{}", contracts::log::TURN_MESSAGE_HANDLED);
-            if finalized == Finalized::Purging {
+            if matches!(finalized, Finalized::Purging) {
                 let done = purge_session(adapters, external, &session, budget).await?;
                 tracing::info!(done, "{}", contracts::log::PURGE);
                 return Ok(FollowUp::default());
             }
             let titles = gets_title.then_some(turn).into_iter().collect();
-            Ok(FollowUp { titles, ..FollowUp::from_session(session) })
+            let lanes = match finalized {
+                Finalized::Yes(lanes) => lanes.into_iter().map(|lane| (lane, Duration::ZERO)).collect(),
+                Finalized::No | Finalized::Purging => Vec::new(),
+            };
+            Ok(FollowUp { titles, lanes, ..FollowUp::from_session(session) })
         }
         FinalizeMessage::SessionPurge { org, session } => {
             span.record("kind", "session_purge").record("org", org.as_str());
@@ -196,14 +229,32 @@ async fn dispatch(app: &App, body: &str, budget: Duration) -> Result<FollowUp, F
                 None => FollowUp { backfill: BTreeSet::from([org]), ..FollowUp::default() },
             })
         }
+        FinalizeMessage::WebhookLane { org, session, webhook } => {
+            span.record("kind", "webhook_lane").record("org", org.as_str());
+            span.record("session", session.as_str());
+            let lane = LaneKey::new(SessionKey { org, session }, webhook);
+            let App { receivers, webhook_secrets, .. } = app;
+            let limit = budget.min(LANE_BUDGET);
+            let lanes = match deliver_lane(adapters, receivers, webhook_secrets, &lane, limit).await? {
+                Lanes::Done => Vec::new(),
+                // A longer pause ends with a sweep.
+                Lanes::Again(pause) if pause > MAX_DELAY => Vec::new(),
+                Lanes::Again(pause) => vec![(lane, pause)],
+            };
+            Ok(FollowUp { lanes, ..FollowUp::default() })
+        }
         FinalizeMessage::Sweep => {
             span.record("kind", "sweep");
             // At once, so that neither waits for the other's trouble.
-            let (swept, purged) = join(
+            let (swept, purged, lanes) = join3(
                 sweep_turns(adapters, &external.providers, budget),
                 sweep_purges(adapters, external, budget),
+                sweep_lanes(adapters, &app.webhook_queue, budget),
             )
             .await;
+            if let Err(error) = lanes {
+                tracing::error!(error = %causes(&error), "{}", contracts::log::SWEEP_FAILED);
+            }
             if let Err(error) = purged {
                 tracing::error!(error = %causes(&error), "{}", contracts::log::SWEEP_FAILED);
             }
@@ -226,7 +277,8 @@ async fn dispatch(app: &App, body: &str, budget: Duration) -> Result<FollowUp, F
                 "{}",
                 contracts::log::SWEEP
             );
-            Ok(FollowUp { sessions: swept.sessions, ..FollowUp::default() })
+            let lanes = swept.lanes.into_iter().map(|lane| (lane, Duration::ZERO)).collect();
+            Ok(FollowUp { sessions: swept.sessions, lanes, ..FollowUp::default() })
         }
     }
 }

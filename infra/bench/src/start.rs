@@ -21,7 +21,7 @@ const STARTS_PER_FUNCTION: usize = 10;
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Settings with placeholder services, which a start does not contact.
-const SETTINGS: [(&str, &str); 14] = [
+const SETTINGS: [(&str, &str); 15] = [
     ("AWS_REGION", "us-east-1"),
     ("AWS_ACCESS_KEY_ID", "none"),
     ("AWS_SECRET_ACCESS_KEY", "none"),
@@ -29,6 +29,7 @@ const SETTINGS: [(&str, &str); 14] = [
     ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
     ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "512"),
     ("FINALIZE_QUEUE_URL", "http://127.0.0.1:9/1/none"),
+    ("WEBHOOK_QUEUE_URL", "http://127.0.0.1:9/1/none"),
     ("PAGE_TOKEN_KEY", "none"),
     ("TOKEN_AUDIENCES", "none"),
     ("OIDC_ISSUER", "https://127.0.0.1:9"),

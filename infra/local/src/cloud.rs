@@ -23,7 +23,7 @@ use crate::listener::{Listener, Server};
 use crate::options::{Model, Options};
 use crate::service_keys::ServiceKeys;
 use crate::services::Services;
-use crate::services::provision::{self, BUCKET, Clients, KNOWLEDGE_QUEUE, QUEUE, TABLE};
+use crate::services::provision::{self, BUCKET, Clients, KNOWLEDGE_QUEUE, QUEUE, TABLE, WEBHOOK_QUEUE};
 use crate::token::{Identity, Tokens};
 use crate::{aws_credentials, discovery, environment, file_descriptor_limit, secret, sweep_timer};
 
@@ -43,6 +43,7 @@ pub struct Cloud {
     console_key: String,
     lambda: Arc<Lambda>,
     finalizer: Switch,
+    _webhooks: Switch,
     indexer: Switch,
     services: Services,
     /// The API and the Runtime API; stopped when dropped.
@@ -87,6 +88,7 @@ impl Cloud {
         let mut tasks = JoinSet::new();
         let (lambda, launcher, runtime_api) = parts.start_lambda(executable, &services, &mut tasks).await?;
         let finalizer = parts.start_event_source(&lambda, &mut tasks);
+        let webhooks = parts.start_webhooks(&lambda, &mut tasks);
         let indexer = parts.start_indexer(&lambda, launcher, &mut tasks);
         parts.start_sweep_timer(&mut tasks);
         let api = parts.start_api(api, &lambda, &tokens, &console_key)?;
@@ -100,6 +102,7 @@ impl Cloud {
             console_key,
             lambda,
             finalizer,
+            _webhooks: webhooks,
             indexer,
             services,
             servers,
@@ -329,6 +332,22 @@ impl Parts<'_> {
             sqs: self.clients.sqs.clone(),
             queue_url: self.endpoints.finalize_queue.clone(),
             queue_arn: provision::queue_arn(QUEUE),
+            lambda: Arc::clone(lambda),
+            function: Function::TurnFinalizer,
+            batch: 10,
+            prepare: None,
+            cap: self.options.concurrency,
+        });
+        tasks.spawn(event_source);
+        switch
+    }
+
+    /// Starts the second event source of `turn-finalizer`. Its batches wait for receivers, so they count by themselves.
+    fn start_webhooks(self, lambda: &Arc<Lambda>, tasks: &mut JoinSet<()>) -> Switch {
+        let (switch, event_source) = event_source::start(Mapping {
+            sqs: self.clients.sqs.clone(),
+            queue_url: self.endpoints.webhook_queue.clone(),
+            queue_arn: provision::queue_arn(WEBHOOK_QUEUE),
             lambda: Arc::clone(lambda),
             function: Function::TurnFinalizer,
             batch: 10,

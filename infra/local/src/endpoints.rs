@@ -21,6 +21,8 @@ pub struct Endpoints {
     pub knowledge_queue: String,
     /// URL of its dead-letter queue.
     pub knowledge_dead_letter_queue: String,
+    /// URL of the queue of the lanes of webhooks.
+    pub webhook_queue: String,
     /// Base URL of the model provider.
     pub model: String,
     /// URL of Qdrant's gRPC port.

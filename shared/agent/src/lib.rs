@@ -25,3 +25,4 @@ pub mod retrieval;
 pub mod text;
 pub mod title;
 pub mod tool;
+pub mod webhook;

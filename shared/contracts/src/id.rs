@@ -51,7 +51,7 @@ pub enum InvalidId {
     /// The word has a special meaning in a path.
     #[error("is a reserved word")]
     Reserved,
-    /// Not the id of a connection, which is a part of the names of its tools.
+    /// Not the id of a connection, which is a part of the names of its tools, or of a webhook.
     #[error(
         "must have 1 to {MAX_CONNECTION_ID_CHARS} lowercase letters, digits and hyphens, and begin with a letter"
     )]
@@ -190,6 +190,10 @@ id! {
 id! {
     /// The id of a connection: lowercase letters, digits and hyphens.
     ConnectionId, connection
+}
+id! {
+    /// The id of a webhook: lowercase letters, digits and hyphens.
+    WebhookId, connection
 }
 impl AgentContextId {
     /// The built-in agent context.

@@ -28,6 +28,7 @@ mod string_schemas;
 pub mod text;
 pub mod timestamp;
 pub mod usage;
+pub mod webhook;
 
 pub use budget_use::{BudgetUse, BudgetUseReport, MeterUse};
 pub use day::Day;

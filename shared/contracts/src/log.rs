@@ -114,4 +114,11 @@ messages! {
     USAGE_MISSING = "model reply without usage";
     USAGE_NOT_HELD = "usage not held in the meters";
     USAGE_NOT_STORED = "usage of an interrupted turn not stored";
+    WEBHOOK_DEAD = "webhook delivery dead";
+    WEBHOOK_DELIVERED = "webhook delivered";
+    WEBHOOK_DISABLED = "webhook disabled";
+    WEBHOOK_FAILED = "webhook attempt failed";
+    WEBHOOK_HEALTH_NOT_STORED = "webhook health not stored";
+    WEBHOOK_NOTICE_FAILED = "webhook message not sent";
+    WEBHOOK_UNREADABLE = "webhook unreadable";
 }

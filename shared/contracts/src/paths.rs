@@ -123,6 +123,39 @@ pub const MODES: ContextPaths = ContextPaths::of(&operations::contexts::MODES);
 /// Connections.
 pub const CONNECTIONS: ContextPaths = ContextPaths::of(&operations::contexts::CONNECTIONS);
 
+/// Webhooks.
+pub const WEBHOOKS: ContextPaths = ContextPaths::of(&operations::contexts::WEBHOOKS);
+
+/// Returns the path of a webhook's secret.
+#[must_use]
+pub fn webhook_secret(id: &str) -> String {
+    fill_id(operations::ROTATE_WEBHOOK_SECRET.path, id)
+}
+
+/// Returns the path that sends a test event to a webhook.
+#[must_use]
+pub fn webhook_test(id: &str) -> String {
+    fill_id(operations::TEST_WEBHOOK.path, id)
+}
+
+/// Returns the path that delivers events of a webhook again.
+#[must_use]
+pub fn webhook_replay(id: &str) -> String {
+    fill_id(operations::REPLAY_WEBHOOK.path, id)
+}
+
+/// Returns the path of a webhook's deliveries.
+#[must_use]
+pub fn webhook_deliveries(id: &str) -> String {
+    fill_id(operations::LIST_WEBHOOK_DELIVERIES.path, id)
+}
+
+/// Returns the path of a webhook's status.
+#[must_use]
+pub fn webhook_status(id: &str) -> String {
+    fill_id(operations::READ_WEBHOOK_STATUS.path, id)
+}
+
 /// Returns the path of a connection's secret.
 #[must_use]
 pub fn connection_secret(id: &str) -> String {

@@ -14,6 +14,7 @@ use crate::{
     stream_position::StreamPosition,
     turn::{Phase, State, StepRef, Turn},
     usage::UsageEntry,
+    webhook::Delivery,
 };
 use contracts::{Timestamp, id::UserId};
 
@@ -191,6 +192,8 @@ pub struct Commit {
     pub mode_changes: Vec<ModeChange>,
     /// The calls with an unknown outcome of a turn that ends in this transaction.
     pub unknown_effects: Vec<UnknownEffect>,
+    /// The events of a turn that ends in this transaction, for webhooks.
+    pub deliveries: Vec<Delivery>,
     /// The usage of the turns that become terminal, which is added to the org's.
     pub usage: Vec<UsageEntry>,
     /// The purge record of a session that is being deleted, in its initial state.
@@ -237,6 +240,7 @@ impl Commit {
             activity: None,
             mode_changes: Vec::new(),
             unknown_effects: Vec::new(),
+            deliveries: Vec::new(),
             usage: Vec::new(),
             purge: None,
         }

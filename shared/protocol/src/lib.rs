@@ -30,5 +30,6 @@ pub mod transition;
 pub mod turn;
 pub mod usage;
 pub mod version;
+pub mod webhook;
 
 pub use caller::Caller;

@@ -1,15 +1,15 @@
-//! Messages on the finalize queue, which `turn-finalizer` consumes through SQS.
+//! Messages on the finalize queue and the webhook queue, which `turn-finalizer` consumes through SQS.
 //!
 //! A message is a hint, never a fact: it may be lost, repeated, delayed or forged. The finalizer checks every claim
 //! against the table.
 
 use contracts::{
     Fingerprint,
-    id::{OrgId, SessionId, TurnId},
+    id::{OrgId, SessionId, TurnId, WebhookId},
 };
 use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
 
-use crate::correlation::CorrelationId;
+use crate::{correlation::CorrelationId, id::SessionKey, webhook::LaneKey};
 
 /// The message attribute with an operator's reason for a redrive. An attribute and no member of the body, because older
 /// finalizers refuse unknown members.
@@ -60,18 +60,39 @@ pub enum FinalizeMessage {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         session: Option<SessionId>,
     },
+    /// Events wait in the lane of a session for a webhook. On the webhook queue.
+    #[serde(rename_all = "PascalCase")]
+    WebhookLane {
+        /// The tenant.
+        org: OrgId,
+        /// The session.
+        session: SessionId,
+        /// The webhook.
+        webhook: WebhookId,
+    },
     /// Run the sweep: look for overdue turns and for sessions whose retention has ended.
     Sweep,
 }
 
 impl FinalizeMessage {
-    /// Returns the message group, one for each org. A sweep has none.
+    /// Returns the message of a lane.
+    #[must_use]
+    pub fn of_lane(lane: &LaneKey) -> Self {
+        let SessionKey { org, session } = lane.session.clone();
+        Self::WebhookLane { org, session, webhook: lane.webhook.clone() }
+    }
+
+    /// Returns the message group, one for each org, and one for each webhook. A sweep has none.
     #[must_use]
     pub fn group(&self) -> Option<String> {
         match self {
             Self::TurnSettled { org, .. }
             | Self::SessionPurge { org, .. }
             | Self::SessionIndex { org, .. } => Some(group_of(org)),
+            Self::WebhookLane { org, webhook, .. } => {
+                let both = format!("{}\n{webhook}", org.as_str());
+                Some(Fingerprint::hash_bytes(both.as_bytes()).to_string())
+            }
             Self::Sweep => None,
         }
     }

@@ -17,7 +17,9 @@ use runtime::{
     ClaimNames, Reply, api::ResponseMode, id_key::IdKeys, page_token::PageTokens, stream::KeepAlive,
 };
 use settings::Env;
-use storage::{Clients, ConnectionSecretStore, KnowledgeQueue, Objects, Queue, Table, Uploads};
+use storage::{
+    Clients, ConnectionSecretStore, KnowledgeQueue, Objects, Queue, Table, Uploads, WebhookSecretStore,
+};
 use turns::{
     flow::{
         Executor, Precondition, SessionOperation, SessionPolicy, SessionReader, WithWarnings,
@@ -28,12 +30,13 @@ use turns::{
 };
 
 use crate::{
-    connections::{self, RemoteTools},
+    connections::{self, Outside, RemoteTools},
     diagnostics,
     model_clients::{self, ModelClients},
     providers,
     session_index::{self, SessionIndex, SessionIndexTimeouts},
     sources::{self, Sources},
+    webhooks::WebhookClient,
 };
 
 pub use crate::handlers::error_reply;
@@ -62,6 +65,10 @@ pub struct App {
     pub reader: Arc<SessionReader<Table, Objects>>,
     /// The secrets of connections.
     pub connection_secrets: ConnectionSecretStore,
+    /// The sender of events to webhooks.
+    pub receivers: WebhookClient,
+    /// The secrets of webhooks.
+    pub webhook_secrets: WebhookSecretStore,
     /// The files that users uploaded.
     pub uploads: Uploads,
     /// The queue of documents to index, if the deployment indexes them.
@@ -114,7 +121,8 @@ impl App {
             Some(clients) => clients,
             None => Clients::load(&storage).await,
         };
-        let (connection_secrets, remote_tools) = connections.connect(&secrets)?;
+        let Outside { remote_tools, connection_secrets, receivers, webhook_secrets } =
+            connections.connect(&secrets)?;
         let model_providers = model_providers.with_keys(&secrets);
         let (configured, retrieval) = match (sources, model_providers.default_provider()) {
             (Some(sources), Some((config, key))) => Some(sources.sources(config, key, &secrets)?).unzip(),
@@ -142,6 +150,8 @@ impl App {
             adapters,
             reader: Arc::new(reader),
             connection_secrets,
+            receivers,
+            webhook_secrets,
             uploads,
             knowledge,
             keep_alive,

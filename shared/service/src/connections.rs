@@ -3,7 +3,9 @@
 use egress::{AllowedHost, Guard, Loopback};
 use remote_tools::Connections;
 use settings::Env;
-use storage::{ConnectionSecretStore, Secrets};
+use storage::{ConnectionSecretStore, Secrets, WebhookSecretStore};
+
+use crate::webhooks::WebhookClient;
 
 /// The caller of connections' tools.
 pub type RemoteTools = Connections<ConnectionSecretStore>;
@@ -14,7 +16,7 @@ const RUNTIME_API: &str = "AWS_LAMBDA_RUNTIME_API";
 /// The settings of connections.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    secret_prefix: String,
+    pub(crate) secret_prefix: String,
     hosts: Vec<String>,
     own_ports: Option<Vec<String>>,
 }
@@ -29,18 +31,15 @@ impl Settings {
         }
     }
 
-    /// Builds the secrets and the caller.
+    /// Builds the guard of requests to addresses that an org names.
     ///
     /// # Errors
     /// If a setting has a host or a port that isn't one.
-    pub(crate) fn connect(
-        self,
-        secrets: &Secrets,
-    ) -> Result<(ConnectionSecretStore, RemoteTools), lambda_http::Error> {
+    pub(crate) fn guard(&self) -> Result<Guard, lambda_http::Error> {
         let invalid = |name: &str, error: &dyn std::fmt::Display| format!("{name}: {error}");
         let hosts: Result<Vec<AllowedHost>, _> = self.hosts.iter().map(|host| host.parse()).collect();
         let hosts = hosts.map_err(|error| invalid(settings::CONNECTION_HOSTS.name, &error))?;
-        let loopback = match self.own_ports {
+        let loopback = match &self.own_ports {
             None => Loopback::Forbidden,
             Some(ports) => {
                 let ports: Result<Vec<u16>, _> = ports.iter().map(|port| port.parse()).collect();
@@ -51,7 +50,52 @@ impl Settings {
                 Loopback::ExceptPorts(ports)
             }
         };
-        let secrets = secrets.of_connections(self.secret_prefix);
-        Ok((secrets.clone(), Connections::new(Guard::new(loopback, hosts), secrets)))
+        Ok(Guard::new(loopback, hosts))
     }
+
+    /// Builds the secrets and the caller, and the sender and the secrets of webhooks.
+    ///
+    /// # Errors
+    /// If a setting has a host or a port that isn't one.
+    pub(crate) fn connect(self, secrets: &Secrets) -> Result<Outside, lambda_http::Error> {
+        let guard = self.guard()?;
+        let connection_secrets = secrets.of_connections(self.secret_prefix.clone());
+        Ok(Outside {
+            remote_tools: Connections::new(guard.clone(), connection_secrets.clone()),
+            connection_secrets,
+            receivers: WebhookClient::new(guard),
+            webhook_secrets: secrets.of_webhooks(self.secret_prefix),
+        })
+    }
+}
+
+/// The settings of a function that only sends to webhooks.
+#[derive(Debug)]
+pub struct WebhookSettings(Settings);
+
+impl WebhookSettings {
+    /// Reads the settings. Invalid settings are reported when `env` finishes.
+    pub fn read(env: &mut Env) -> Self {
+        Self(Settings::read(env))
+    }
+
+    /// Builds the sender and its secrets.
+    ///
+    /// # Errors
+    /// If a setting has a host or a port that isn't one.
+    pub fn connect(
+        self,
+        secrets: &Secrets,
+    ) -> Result<(WebhookClient, WebhookSecretStore), lambda_http::Error> {
+        let guard = self.0.guard()?;
+        Ok((WebhookClient::new(guard), secrets.of_webhooks(self.0.secret_prefix)))
+    }
+}
+
+/// What reaches addresses that an org names, with the secrets that it sends there.
+pub(crate) struct Outside {
+    pub(crate) remote_tools: RemoteTools,
+    pub(crate) connection_secrets: ConnectionSecretStore,
+    pub(crate) receivers: WebhookClient,
+    pub(crate) webhook_secrets: WebhookSecretStore,
 }

@@ -29,6 +29,7 @@ pub fn for_each_kind<S: Clone + Send + Sync + 'static>(
         (&kinds::CONVERSATION_CONTEXTS, ContextKind::Conversation),
         (&kinds::MODES, ContextKind::Mode),
         (&kinds::CONNECTIONS, ContextKind::Connection),
+        (&kinds::WEBHOOKS, ContextKind::Webhook),
     ];
     kinds
         .into_iter()

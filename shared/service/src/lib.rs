@@ -14,3 +14,4 @@ pub mod respond;
 pub mod session_index;
 pub mod sources;
 pub mod titles;
+pub mod webhooks;

@@ -33,6 +33,8 @@ const AUTHENTICATED: &[&str] = &[EXECUTE, TOOL_CONTINUATION, SESSION_READ, AUTHO
 const TOKEN_VERIFIERS: &[&str] = &[AUTHORIZER];
 /// The functions that call models.
 const MODEL_CALLERS: &[&str] = &[EXECUTE, TOOL_CONTINUATION];
+/// The functions that send requests to addresses that an org names.
+const OUTSIDE: &[&str] = &[EXECUTE, TOOL_CONTINUATION, TURN_FINALIZER];
 /// The function that names sessions.
 const TITLE_WRITERS: &[&str] = &[TURN_FINALIZER];
 /// The functions that reach model providers. `turn-finalizer` deletes the responses that they store, and asks for
@@ -81,6 +83,10 @@ settings! {
         KNOWLEDGE_QUEUE_URL: Url, Optional = (
             "SQS queue that triggers `knowledge-indexer`",
             Url, Optional("not set: no documents can be uploaded"), MODEL_CALLERS, SetBy::Template,
+        );
+        WEBHOOK_QUEUE_URL: Url, Required = (
+            "SQS queue whose messages make `turn-finalizer` deliver events to webhooks",
+            Url, Required, TITLE_WRITERS, SetBy::Template,
         );
         DOCUMENT_TEXT_PROGRAM: Text, Optional = (
             "Path of the program `document-text`, which reads PDF and Office documents",
@@ -286,16 +292,16 @@ settings! {
     }
     "Connections" {
         CONNECTION_SECRET_PREFIX: Text, DefaultsTo = (
-            "Beginning of the names that the secrets of connections have in Secrets Manager",
-            Text, DefaultsTo("aptix/connections/"), MODEL_CALLERS, SetBy::Template,
+            "Beginning of the names that the secrets of connections and webhooks have in Secrets Manager",
+            Text, DefaultsTo("aptix/connections/"), OUTSIDE, SetBy::Template,
         );
         CONNECTION_HOSTS: Names, Optional = (
-            "Hosts of private networks that connections may name, `HOST` or `HOST:PORT`",
-            Names, Optional("not set: connections reach public addresses only"), MODEL_CALLERS, SetBy::Template,
+            "Hosts of private networks that connections and webhooks may name, `HOST` or `HOST:PORT`",
+            Names, Optional("not set: connections reach public addresses only"), OUTSIDE, SetBy::Template,
         );
         CONNECTION_OWN_PORTS: Names, Optional = (
             "Ports of a local cloud. Connections reach every other port of the machine",
-            Names, Optional("not set: connections don't reach the machine itself"), MODEL_CALLERS, SetBy::Developer,
+            Names, Optional("not set: connections don't reach the machine itself"), OUTSIDE, SetBy::Developer,
         );
     }
     "Retrieval" {

@@ -19,6 +19,7 @@ mod sdk_config;
 mod secrets;
 mod table;
 mod uploads;
+mod webhook_secrets;
 
 pub use clients::{Clients, Settings, load_table};
 pub use connection_secrets::ConnectionSecretStore;
@@ -26,8 +27,9 @@ pub use http::loopback_client;
 pub use item::is_unreadable;
 pub use objects::{ObjectEntry, Objects};
 pub use prewarm::Prewarmed;
-pub use queue::{KnowledgeQueue, Queue};
+pub use queue::{KnowledgeQueue, Queue, WebhookQueue};
 pub use sdk_config::load_sdk_config;
 pub use secrets::Secrets;
 pub use table::Table;
 pub use uploads::{Upload, UploadContent, Uploads};
+pub use webhook_secrets::WebhookSecretStore;

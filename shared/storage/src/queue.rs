@@ -1,15 +1,18 @@
-//! The finalize queue on SQS.
+//! The queues on SQS.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use aws_sdk_sqs::{Client, types::MessageAttributeValue};
 use contracts::error::JsonError;
 use knowledge::ports::{Announcements, Message};
 use opentelemetry::global;
-use protocol::queue_message::{FinalizeMessage, group_of};
+use protocol::{
+    queue_message::{FinalizeMessage, group_of},
+    webhook::LaneKey,
+};
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
-use turns::ports::{FinalizeQueue, Unavailable};
+use turns::ports::{self, FinalizeQueue, Unavailable};
 
 use crate::{Prewarmed, failure};
 
@@ -95,6 +98,38 @@ impl Announcements for KnowledgeQueue {
         let send = client.send_message().queue_url(url).message_body(body);
         // Each org gets its share of a busy indexer.
         let send = send.message_group_id(group_of(&message.org)).set_message_attributes(trace_attributes());
+        send.send().await.map(|_| ()).map_err(|error| failure::unavailable(RESOURCE, error))
+    }
+}
+
+/// The queue whose messages trigger deliveries to webhooks.
+#[derive(Debug, Clone)]
+pub struct WebhookQueue(Queue);
+
+impl WebhookQueue {
+    /// Creates an adapter for the queue at this URL, with the client of the finalize queue.
+    #[must_use]
+    pub fn new(queue: &Queue, url: String) -> Self {
+        Self(Queue { client: queue.client.clone(), url })
+    }
+}
+
+impl ports::WebhookQueue for WebhookQueue {
+    async fn announce(&self, lane: &LaneKey, delay: Duration) -> Result<(), Unavailable> {
+        const RESOURCE: &str = "the webhook queue";
+        /// The longest delay of SQS.
+        const MAX_DELAY_SECONDS: u64 = 900;
+        let message = FinalizeMessage::of_lane(lane);
+        let body = serde_json::to_string(&message)
+            .map_err(|error| Unavailable { what: RESOURCE, source: JsonError::from(&error).into() })?;
+        // Rounded up, since a lane isn't leased before it is due.
+        let seconds =
+            u64::try_from(delay.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX).min(MAX_DELAY_SECONDS);
+        let Queue { client, url } = &self.0;
+        let send = client.send_message().queue_url(url).message_body(body);
+        let send = send.set_delay_seconds(i32::try_from(seconds).ok().filter(|seconds| *seconds > 0));
+        // A busy or slow webhook doesn't delay the others.
+        let send = send.set_message_group_id(message.group()).set_message_attributes(trace_attributes());
         send.send().await.map(|_| ()).map_err(|error| failure::unavailable(RESOURCE, error))
     }
 }

@@ -7,7 +7,7 @@ use aws_credential_types::{
 use aws_sdk_secretsmanager::Client;
 use turns::ports::Unavailable;
 
-use crate::{ConnectionSecretStore, Prewarmed, failure};
+use crate::{ConnectionSecretStore, Prewarmed, WebhookSecretStore, failure};
 
 /// The secrets in Secrets Manager, and the AWS credentials for requests that the SDK doesn't send.
 #[derive(Debug, Clone)]
@@ -33,6 +33,12 @@ impl Secrets {
     #[must_use]
     pub fn of_connections(&self, prefix: String) -> ConnectionSecretStore {
         ConnectionSecretStore::new(self.client.clone(), prefix)
+    }
+
+    /// Returns the secrets of webhooks, whose names begin with the prefix of connections.
+    #[must_use]
+    pub fn of_webhooks(&self, prefix: String) -> WebhookSecretStore {
+        WebhookSecretStore::new(self.client.clone(), prefix)
     }
 
     /// Returns the current AWS credentials, from the function's role or a developer's profile.

@@ -178,6 +178,7 @@ impl Refusal {
             ContextId::Conversation(id) => (ErrorCode::ConversationContextNotFound, id.as_str()),
             ContextId::Mode(key) => (ErrorCode::ModeNotFound, key.as_str()),
             ContextId::Connection(id) => (ErrorCode::ConnectionNotFound, id.as_str()),
+            ContextId::Webhook(id) => (ErrorCode::WebhookNotFound, id.as_str()),
         };
         Error::from(code).with_details(id).into()
     }
@@ -189,6 +190,7 @@ impl Refusal {
             ContextKind::Conversation => ErrorCode::ConversationContextNotFound,
             ContextKind::Mode => ErrorCode::ModeNotFound,
             ContextKind::Connection => ErrorCode::ConnectionNotFound,
+            ContextKind::Webhook => ErrorCode::WebhookNotFound,
         };
         Error::from(code).into()
     }

@@ -343,7 +343,8 @@ pub(crate) fn reason(turn: &Turn) -> StatusReason {
     }
 }
 
-fn error_code(turn: &Turn, report: &Report) -> Option<ErrorCode> {
+/// Returns the error code of a failed turn.
+pub(crate) fn error_code(turn: &Turn, report: &Report) -> Option<ErrorCode> {
     match turn.settlement().map(|settlement| &settlement.verdict) {
         Some(Verdict::Failed { .. }) => report.error_code,
         Some(Verdict::Ended(reason)) => Some(reason.error().error_code),

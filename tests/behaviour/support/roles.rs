@@ -15,6 +15,7 @@ const TABLE: &str = "Table";
 const BUCKET: &str = "PayloadBucket";
 const QUEUE: &str = "FinalizeQueue";
 const KNOWLEDGE_QUEUE: &str = "KnowledgeQueue";
+const WEBHOOK_QUEUE: &str = "WebhookQueue";
 
 /// A statement of a role, for one function.
 #[derive(Debug, Clone)]
@@ -188,8 +189,11 @@ fn needed(request: &CallRequest<'_>) -> Vec<(String, String)> {
         Service::Table => of_table(request.operation, &serde_json::from_slice(request.body).unwrap()),
         Service::Queue => {
             let body: Value = serde_json::from_slice(request.body).unwrap();
-            let is_knowledge = body["QueueUrl"].as_str().unwrap().ends_with("/knowledge");
-            let queue = if is_knowledge { KNOWLEDGE_QUEUE } else { QUEUE };
+            let queue = match body["QueueUrl"].as_str().unwrap().rsplit('/').next() {
+                Some("knowledge") => KNOWLEDGE_QUEUE,
+                Some("webhooks") => WEBHOOK_QUEUE,
+                _ => QUEUE,
+            };
             vec![(format!("sqs:{}", request.operation), queue.to_owned())]
         }
         Service::Bucket => of_bucket(request.parts, request.body),

@@ -90,6 +90,7 @@ impl Machine {
             dead_letter_queue,
             knowledge_queue,
             knowledge_dead_letter_queue,
+            webhook_queue,
         } = &self.endpoints;
         let services = [
             ("API", api),
@@ -109,6 +110,7 @@ impl Machine {
                 self.depth("dead letters", dead_letter_queue).await,
                 self.depth("knowledge", knowledge_queue).await,
                 self.depth("knowledge dead letters", knowledge_dead_letter_queue).await,
+                self.depth("webhooks", webhook_queue).await,
             ],
             services: services.map(|(name, url)| Service { name, url: url.clone() }).into(),
             data_folder: self.data.display().to_string(),

@@ -115,6 +115,7 @@ impl DeadLetter {
             FinalizeMessage::TurnSettled { org, session, turn, .. } => (Some(org), Some(session), Some(turn)),
             FinalizeMessage::SessionPurge { org, session } => (Some(org), Some(session), None),
             FinalizeMessage::SessionIndex { org, session } => (Some(org), session.as_ref(), None),
+            FinalizeMessage::WebhookLane { org, session, .. } => (Some(org), Some(session), None),
             FinalizeMessage::Sweep => (None, None, None),
         }
     }

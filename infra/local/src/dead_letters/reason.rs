@@ -103,6 +103,8 @@ pub(super) async fn find(stores: &Stores, subject: &Subject) -> Result<Reason, U
 async fn of_finalize_message(stores: &Stores, message: &FinalizeMessage) -> Result<Reason, Unavailable> {
     match message {
         FinalizeMessage::Sweep => Ok(Reason::Sweep),
+        // It belongs to the webhook queue.
+        FinalizeMessage::WebhookLane { .. } => Ok(Reason::Unreadable),
         FinalizeMessage::SessionIndex { session: None, .. } => Ok(Reason::Index),
         FinalizeMessage::SessionIndex { org, session: Some(session) } => {
             Ok(if is_gone(stores, &session_key(org, session)).await? {

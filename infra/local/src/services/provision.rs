@@ -22,6 +22,8 @@ pub(crate) const DEAD_LETTERS: &str = "turn-finalize-dead-letters";
 pub(crate) const KNOWLEDGE_QUEUE: &str = "knowledge";
 /// The name of its dead-letter queue.
 pub(crate) const KNOWLEDGE_DEAD_LETTERS: &str = "knowledge-dead-letters";
+/// The name of the queue of the lanes of webhooks. It has no dead-letter queue: the sweep sends its messages again.
+pub(crate) const WEBHOOK_QUEUE: &str = "webhooks";
 /// Deliveries of a message before it becomes a dead letter.
 const MAX_RECEIVES: u32 = 5;
 
@@ -73,7 +75,8 @@ impl Clients {
         self.table().await?;
         self.bucket().await?;
         self.queue((QUEUE, DEAD_LETTERS), visibility_seconds).await?;
-        self.queue((KNOWLEDGE_QUEUE, KNOWLEDGE_DEAD_LETTERS), visibility_seconds).await
+        self.queue((KNOWLEDGE_QUEUE, KNOWLEDGE_DEAD_LETTERS), visibility_seconds).await?;
+        self.webhook_queue(visibility_seconds).await
     }
 
     async fn table(&self) -> Result<(), Error> {
@@ -148,6 +151,17 @@ impl Clients {
         }
         let created = self.s3.create_bucket().bucket(BUCKET).send().await;
         created.map(|_| ()).map_err(failed("bucket"))
+    }
+
+    async fn webhook_queue(&self, visibility_seconds: u32) -> Result<(), Error> {
+        let queue = self
+            .sqs
+            .create_queue()
+            .queue_name(WEBHOOK_QUEUE)
+            .attributes(QueueAttributeName::VisibilityTimeout, visibility_seconds.to_string())
+            .send()
+            .await;
+        queue.map(|_| ()).map_err(failed("queue"))
     }
 
     async fn queue(

@@ -10,6 +10,7 @@ use crate::{
     mode::{Catalog, Mode},
     model::model_settings::TextFormat,
     tool::{self, AGENT_CHANGE_MODE, client_tool_check},
+    webhook,
 };
 
 /// Checks one context. `catalog` has the modes that it may name, or those besides a mode.
@@ -30,6 +31,7 @@ pub(super) fn check_document(
         }
         Document::Mode(mode) => catalog.check_mode(mode, server_tools, at, faults),
         Document::Connection(connection) => connection::check(connection, at, faults),
+        Document::Webhook(webhook) => webhook::check(webhook, at, faults),
     }
     check_size(document, at, faults);
 }

@@ -53,6 +53,7 @@ pub fn defaults() -> Result<Defaults, Faults> {
             Document::ConversationContext(context) => conversations.push(context),
             Document::Mode(_) => return Err(Faults::single("contexts", "modes have a file of their own")),
             Document::Connection(_) => return Err(Faults::single("contexts", "no connection is built in")),
+            Document::Webhook(_) => return Err(Faults::single("contexts", "no webhook is built in")),
         }
     }
     let default = agents.iter().position(|agent: &AgentContext| agent.id == AgentContextId::built_in());

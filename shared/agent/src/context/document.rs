@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{AgentContext, ContextId, ContextKind, ConversationContext};
-use crate::{connection::Connection, mode::Mode};
+use crate::{connection::Connection, mode::Mode, webhook::Webhook};
 
-/// A context, a mode or a connection, tagged by its `Kind`.
+/// A context, a mode, a connection or a webhook, tagged by its `Kind`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "Kind")]
 #[expect(clippy::large_enum_variant, reason = "documents are read and written one by one")]
@@ -22,6 +22,9 @@ pub enum Document {
     /// `"Kind": "connection"`.
     #[serde(rename = "connection")]
     Connection(Connection),
+    /// `"Kind": "webhook"`.
+    #[serde(rename = "webhook")]
+    Webhook(Webhook),
 }
 
 impl Document {
@@ -35,6 +38,7 @@ impl Document {
             ContextKind::Conversation => Self::ConversationContext(serde_json::from_str(json)?),
             ContextKind::Mode => Self::Mode(serde_json::from_str(json)?),
             ContextKind::Connection => Self::Connection(serde_json::from_str(json)?),
+            ContextKind::Webhook => Self::Webhook(serde_json::from_str(json)?),
         })
     }
 
@@ -48,6 +52,7 @@ impl Document {
             Self::ConversationContext(context) => serde_json::to_string(context),
             Self::Mode(mode) => serde_json::to_string(mode),
             Self::Connection(connection) => serde_json::to_string(connection),
+            Self::Webhook(webhook) => serde_json::to_string(webhook),
         }
     }
 
@@ -59,6 +64,7 @@ impl Document {
             Self::ConversationContext(context) => ContextId::Conversation(context.id.clone()),
             Self::Mode(mode) => ContextId::Mode(mode.key.clone()),
             Self::Connection(connection) => ContextId::Connection(connection.id.clone()),
+            Self::Webhook(webhook) => ContextId::Webhook(webhook.id.clone()),
         }
     }
 
@@ -70,6 +76,7 @@ impl Document {
             Self::ConversationContext(_) => ContextKind::Conversation.name(),
             Self::Mode(_) => ContextKind::Mode.name(),
             Self::Connection(_) => ContextKind::Connection.name(),
+            Self::Webhook(_) => ContextKind::Webhook.name(),
         }
     }
 
@@ -81,6 +88,7 @@ impl Document {
             Self::ConversationContext(context) => context.id.as_str(),
             Self::Mode(mode) => mode.key.as_str(),
             Self::Connection(connection) => connection.id.as_str(),
+            Self::Webhook(webhook) => webhook.id.as_str(),
         }
     }
 
@@ -92,6 +100,7 @@ impl Document {
             Self::ConversationContext(context) => &context.name,
             Self::Mode(mode) => &mode.display_name,
             Self::Connection(connection) => &connection.name,
+            Self::Webhook(webhook) => &webhook.name,
         }
     }
 
@@ -103,6 +112,7 @@ impl Document {
             Self::ConversationContext(context) => context.deprecated.as_deref(),
             Self::Mode(mode) => mode.deprecated.as_deref(),
             Self::Connection(connection) => connection.deprecated.as_deref(),
+            Self::Webhook(webhook) => webhook.deprecated.as_deref(),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! The id of a context of any kind.
 
 use contracts::id::{
-    AgentContextId, BUILT_IN_CONTEXT, ConnectionId, ConversationContextId, InvalidId, ModeKey,
+    AgentContextId, BUILT_IN_CONTEXT, ConnectionId, ConversationContextId, InvalidId, ModeKey, WebhookId,
 };
 
-/// The kind of a context. Modes and connections are written, versioned and rolled back like contexts, so they count as
-/// kinds.
+/// The kind of a context. Modes, connections and webhooks are written, versioned and rolled back like contexts, so they
+/// count as kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ContextKind {
     /// An agent context.
@@ -16,11 +16,13 @@ pub enum ContextKind {
     Mode,
     /// A connection.
     Connection,
+    /// A webhook.
+    Webhook,
 }
 
 impl ContextKind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Agent, Self::Conversation, Self::Mode, Self::Connection];
+    pub const ALL: [Self; 5] = [Self::Agent, Self::Conversation, Self::Mode, Self::Connection, Self::Webhook];
 
     /// Returns the value of `Kind`.
     #[must_use]
@@ -30,6 +32,7 @@ impl ContextKind {
             Self::Conversation => "conversation",
             Self::Mode => "mode",
             Self::Connection => "connection",
+            Self::Webhook => "webhook",
         }
     }
 
@@ -37,7 +40,7 @@ impl ContextKind {
     #[must_use]
     pub fn id_member(self) -> &'static str {
         match self {
-            Self::Agent | Self::Conversation | Self::Connection => "Id",
+            Self::Agent | Self::Conversation | Self::Connection | Self::Webhook => "Id",
             Self::Mode => "Key",
         }
     }
@@ -52,6 +55,7 @@ impl ContextKind {
             Self::Conversation => ConversationContextId::new(id).map(ContextId::Conversation),
             Self::Mode => ModeKey::new(id).map(ContextId::Mode),
             Self::Connection => ConnectionId::new(id).map(ContextId::Connection),
+            Self::Webhook => WebhookId::new(id).map(ContextId::Webhook),
         }
     }
 }
@@ -67,6 +71,8 @@ pub enum ContextId {
     Mode(ModeKey),
     /// The id of a connection.
     Connection(ConnectionId),
+    /// The id of a webhook.
+    Webhook(WebhookId),
 }
 
 impl ContextId {
@@ -78,6 +84,7 @@ impl ContextId {
             Self::Conversation(_) => ContextKind::Conversation,
             Self::Mode(_) => ContextKind::Mode,
             Self::Connection(_) => ContextKind::Connection,
+            Self::Webhook(_) => ContextKind::Webhook,
         }
     }
 
@@ -89,6 +96,7 @@ impl ContextId {
             Self::Conversation(id) => id.as_str(),
             Self::Mode(key) => key.as_str(),
             Self::Connection(id) => id.as_str(),
+            Self::Webhook(id) => id.as_str(),
         }
     }
 

@@ -19,6 +19,7 @@ const FORMER_PROMPT_LIMITS: &str = "Budgets";
 const MINIMAL_AGENT: &str = r#"{"Kind":"agent","Id":"a","Name":""}"#;
 const MINIMAL_CONVERSATION: &str = r#"{"Kind":"conversation","Id":"a","Name":"","System":""}"#;
 const MINIMAL_CONNECTION: &str = r#"{"Kind":"connection","Id":"a","Name":"","Protocol":"http","Url":""}"#;
+const MINIMAL_WEBHOOK: &str = r#"{"Kind":"webhook","Id":"a","Name":"","Url":"","Events":[]}"#;
 const MINIMAL_MODE: &str = r#"{"Kind":"mode","Key":"a","DisplayName":"","Description":"","WhenToUse":"",
     "Status":"active","Version":""}"#;
 
@@ -45,6 +46,7 @@ pub(super) fn parse_documents(
         let what = match kind {
             ContextKind::Mode => format!("another mode has the key {id:?} too"),
             ContextKind::Connection => format!("another connection has the id {id:?} too"),
+            ContextKind::Webhook => format!("another webhook has the id {id:?} too"),
             ContextKind::Agent | ContextKind::Conversation => {
                 format!("another {} context has the id {id:?} too", kind.name())
             }
@@ -60,7 +62,10 @@ fn modes_besides(document: &Document, all: &[(Document, String)]) -> Vec<Arc<Mod
     let others = all.iter().filter(|(other, _)| !std::ptr::eq(other, document));
     let modes = others.filter_map(|(other, _)| match other {
         Document::Mode(mode) => Some(Arc::new(mode.clone())),
-        Document::AgentContext(_) | Document::ConversationContext(_) | Document::Connection(_) => None,
+        Document::AgentContext(_)
+        | Document::ConversationContext(_)
+        | Document::Connection(_)
+        | Document::Webhook(_) => None,
     });
     modes.collect()
 }
@@ -93,10 +98,11 @@ pub(super) fn parse_context(json: &str, at: &str, faults: &mut FaultCollector) -
         Ok("conversation") => MINIMAL_CONVERSATION,
         Ok("mode") => MINIMAL_MODE,
         Ok("connection") => MINIMAL_CONNECTION,
+        Ok("webhook") => MINIMAL_WEBHOOK,
         _ => {
             faults.add(
                 at,
-                "must be an object whose Kind is \"agent\", \"conversation\", \"mode\" or \"connection\"",
+                "must be an object whose Kind is \"agent\", \"conversation\", \"mode\", \"connection\" or \"webhook\"",
             );
             return None;
         }

@@ -19,6 +19,7 @@ use crate::{
         Definition,
         approval::{ApprovalCondition, ApprovalPolicy},
     },
+    webhook::Webhook,
 };
 
 /// Returns the schema, in draft 2020-12.
@@ -29,6 +30,7 @@ pub fn schema() -> Value {
         tagged::<ConversationContext>(ContextKind::Conversation),
         tagged::<Mode>(ContextKind::Mode),
         tagged::<Connection>(ContextKind::Connection),
+        tagged::<Webhook>(ContextKind::Webhook),
     ];
     let any: Vec<Value> = kinds.iter().map(|(name, _)| reference(name)).collect();
     let others = [

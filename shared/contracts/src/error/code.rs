@@ -124,6 +124,10 @@ codes! {
     ModeNotFound = 404, Never;
     /// There is no such connection, for this caller.
     ConnectionNotFound = 404, Never;
+    /// There is no such webhook, for this caller.
+    WebhookNotFound = 404, Never;
+    /// There is no such delivery of the webhook; it may have expired.
+    DeliveryNotFound = 404, Never;
     /// There is no call with this id and an unknown outcome in the turn; it may have been resolved.
     EffectNotFound = 404, Never;
     /// There is no such approval, for this caller.

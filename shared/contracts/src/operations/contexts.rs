@@ -1,8 +1,8 @@
-//! Operations on contexts, modes and connections, with the tag `Agents`. All kinds have the same operations, but modes and
-//! connections have no rollouts.
+//! Operations on contexts, modes, connections and webhooks, with the tag `Agents`. All kinds have the same operations, but
+//! only contexts have rollouts.
 
 use super::{
-    error_groups::{AGENT, ANYWHERE, BODY, CONNECTION, CONVERSATION, MODE, PRECONDITION, VERSION},
+    error_groups::{AGENT, ANYWHERE, BODY, CONNECTION, CONVERSATION, MODE, PRECONDITION, VERSION, WEBHOOK},
     operation::{Body, Link, Method, Operation, ResponseKind, operations as list},
     parameters::Parameter,
 };
@@ -45,7 +45,8 @@ impl ContextOperations {
 }
 
 /// The operations of every kind.
-pub(super) const KINDS: [&ContextOperations; 4] = [&AGENTS, &CONVERSATION_CONTEXTS, &MODES, &CONNECTIONS];
+pub(super) const KINDS: [&ContextOperations; 5] =
+    [&AGENTS, &CONVERSATION_CONTEXTS, &MODES, &CONNECTIONS, &WEBHOOKS];
 
 /// Defines the operations of a kind: the path of its list, its error, its name in texts, the ids of its operations, its
 /// path parameter, where lists and reads have built-in ones, who may write it, what follows from a deletion, and its rollout.
@@ -285,6 +286,28 @@ pub const CONNECTIONS: ContextOperations = operations!(
     "",
     "For operators.",
     "New turns go on without its tools. Its secret stays.",
+    None
+);
+
+/// Operations on webhooks.
+pub const WEBHOOKS: ContextOperations = operations!(
+    "/api/ai/agent/webhooks",
+    WEBHOOK,
+    "a webhook",
+    "webhooks",
+    "listWebhooks",
+    "readWebhook",
+    "putWebhook",
+    "deleteWebhook",
+    "listWebhookVersions",
+    "readWebhookVersion",
+    "rollBackWebhook",
+    Parameter::WEBHOOK,
+    "ContextId",
+    "",
+    "",
+    "For operators.",
+    "Events that wait for it are not delivered. Its secret stays.",
     None
 );
 

@@ -86,6 +86,12 @@ pub(super) const MODE: &[ErrorCode] = &[ModeNotFound];
 /// Errors of reading a connection.
 pub(super) const CONNECTION: &[ErrorCode] = &[ConnectionNotFound];
 
+/// Errors of reading a webhook.
+pub(super) const WEBHOOK: &[ErrorCode] = &[WebhookNotFound];
+
+/// Errors of replaying deliveries.
+pub(super) const DELIVERY: &[ErrorCode] = &[DeliveryNotFound];
+
 /// Errors of resolving a call whose outcome is unknown.
 pub(super) const EFFECT: &[ErrorCode] = &[EffectNotFound];
 

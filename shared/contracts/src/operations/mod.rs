@@ -25,6 +25,7 @@ mod payloads;
 mod sessions;
 mod turns;
 mod usage;
+mod webhooks;
 
 pub use approvals::*;
 pub use contexts::{REFRESH_CONNECTION, SET_CONNECTION_SECRET, TRY_TOOL};
@@ -38,6 +39,7 @@ pub use payloads::*;
 pub use sessions::*;
 pub use turns::*;
 pub use usage::*;
+pub use webhooks::*;
 
 /// Every payload of a turn, as API Gateway routes it. `{proxy+}` matches the rest of a path.
 pub const PAYLOADS: &str = "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/{proxy+}";
@@ -54,7 +56,8 @@ pub const TAGS: &[(&str, &str)] = &[
     ("Sessions", "Read, search, edit, fork, delete, export and import sessions, and read their turns."),
     (
         "Agents",
-        "Read, write and roll back agents, conversation contexts, modes and connections. For operators and agent editors.",
+        "Read, write and roll back agents, conversation contexts, modes, connections and webhooks. For operators and agent \
+         editors.",
     ),
     ("Approvals", "Approve or deny calls of tools that wait for a person."),
     ("Knowledge", "Give documents to the agents of an org. For operators and agent editors."),
@@ -73,6 +76,7 @@ pub fn all() -> impl Iterator<Item = &'static Operation> {
         usage::OPERATIONS,
         effects::OPERATIONS,
         approvals::OPERATIONS,
+        webhooks::OPERATIONS,
         contexts::OPERATIONS,
     ];
     tables
@@ -110,7 +114,7 @@ impl Route {
 /// Routes that stand for many operations: the payloads of a turn, the versions of a context, and the OpenAI-compatible API,
 /// whose document is OpenAI's. One row of each costs the gateway less than one per path, and the permissions of a function
 /// have at most 20 KB.
-const GREEDY: [Route; 11] = [
+const GREEDY: [Route; 13] = [
     Route { id: "readPayload", method: Method::Get, path: PAYLOADS },
     Route { id: "readAgentVersions", method: Method::Get, path: "/api/ai/agent/agents/{ContextId}/{proxy+}" },
     Route {
@@ -124,6 +128,8 @@ const GREEDY: [Route; 11] = [
         path: "/api/ai/agent/conversation-contexts/{ContextId}/{proxy+}",
     },
     Route { id: "readModeVersions", method: Method::Get, path: "/api/ai/agent/modes/{ModeKey}/{proxy+}" },
+    Route { id: "readWebhooks", method: Method::Get, path: "/api/ai/agent/webhooks/{ContextId}/{proxy+}" },
+    Route { id: "changeWebhooks", method: Method::Post, path: "/api/ai/agent/webhooks/{ContextId}/{proxy+}" },
     Route { id: "readOpenAi", method: Method::Get, path: OPENAI },
     Route { id: "probeOpenAi", method: Method::Head, path: OPENAI },
     Route { id: "readOpenAiBase", method: Method::Get, path: OPENAI_BASE },

@@ -97,6 +97,11 @@ impl Parameter {
         Value::Text(Some(1), Some(MAX_CONNECTION_ID_CHARS), Some("^[a-z][a-z0-9-]*$")),
         "Id of the connection, chosen by the org.",
     );
+    pub const WEBHOOK: Self = Self::path(
+        "ContextId",
+        Value::Text(Some(1), Some(MAX_CONNECTION_ID_CHARS), Some("^[a-z][a-z0-9-]*$")),
+        "Id of the webhook, chosen by the org.",
+    );
     pub const MODE_KEY: Self = Self::path(
         "ModeKey",
         Value::Text(None, Some(64), Some("^[a-z][a-z0-9]*(_[a-z0-9]+)*$")),

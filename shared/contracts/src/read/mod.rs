@@ -22,6 +22,7 @@ mod turn;
 mod turn_feedback;
 mod turn_records;
 mod usage_report;
+mod webhook;
 
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +46,7 @@ pub use turn::*;
 pub use turn_feedback::*;
 pub use turn_records::*;
 pub use usage_report::*;
+pub use webhook::*;
 
 /// An id with a display text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]

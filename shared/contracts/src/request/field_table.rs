@@ -44,6 +44,8 @@ pub(crate) enum Scenario {
     Approval,
     /// The denial of a call.
     Denial,
+    /// A replay of a webhook's deliveries.
+    WebhookReplay,
     /// An upload of a document.
     Knowledge,
 }
@@ -64,6 +66,7 @@ impl Scenario {
             Self::EffectResolution => "a resolution",
             Self::Approval => "an approval",
             Self::Denial => "a denial",
+            Self::WebhookReplay => "a replay",
             Self::Knowledge => "an upload",
         }
     }
@@ -199,6 +202,7 @@ impl<D> Field<D> {
             | Scenario::EffectResolution
             | Scenario::Approval
             | Scenario::Denial
+            | Scenario::WebhookReplay
             | Scenario::Knowledge => self.user_turn,
             Scenario::ToolContinuation => self.tool_continuation,
         }

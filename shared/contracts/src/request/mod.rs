@@ -44,6 +44,7 @@ mod turn_options;
 mod uniqueness;
 pub(crate) mod value;
 pub(crate) mod violations;
+mod webhook;
 
 pub use approval::{ApproveRequest, DenyRequest};
 pub use artifact::{Artifact, Contents, Origin};
@@ -66,3 +67,4 @@ pub use session_edit::SessionEdit;
 pub use turn_input::TurnInput;
 pub use turn_options::{FunctionTool, JsonFormat, TurnOptions};
 pub use value::is_mime_type;
+pub use webhook::WebhookReplayRequest;

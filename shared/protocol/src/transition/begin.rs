@@ -27,6 +27,7 @@ use crate::{
     },
     timing::Timing,
     turn::{EndReason, Stage, State, Turn},
+    webhook::Delivery,
 };
 
 /// The part of a submitted user turn that the decision depends on.
@@ -322,6 +323,12 @@ impl Closing {
     #[must_use]
     pub fn with_unknown_effects(self, unknown_effects: Vec<UnknownEffect>) -> Self {
         Self { finalized: self.finalized.with_unknown_effects(unknown_effects) }
+    }
+
+    /// Adds the closed turn's events for webhooks.
+    #[must_use]
+    pub fn with_deliveries(self, deliveries: Vec<Delivery>) -> Self {
+        Self { finalized: self.finalized.with_deliveries(deliveries) }
     }
 
     /// Returns the finalization that the transaction contains.

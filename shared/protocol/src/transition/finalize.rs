@@ -8,6 +8,7 @@ use crate::{
     session::{ChainHead, Contexts, LastTurn, Session, add_cost},
     turn::{Settlement, State, Turn, Verdict},
     usage::UsageEntry,
+    webhook::Delivery,
 };
 
 /// A finalization: the turn that becomes terminal and the session that shows it.
@@ -27,6 +28,8 @@ pub struct Finalization {
     pub usage: Option<UsageEntry>,
     /// The turn's calls with an unknown outcome.
     pub unknown_effects: Vec<UnknownEffect>,
+    /// The turn's events for webhooks.
+    pub deliveries: Vec<Delivery>,
 }
 
 /// Makes a settled turn terminal. A turn of a purged session only counts: the session stays the tombstone that it is.
@@ -70,6 +73,7 @@ pub fn finalize(
         activity: activity(turn).filter(|_| !purged),
         mode_changes: if purged { Vec::new() } else { mode_changes(session, turn, settlement, outcome) },
         unknown_effects: Vec::new(),
+        deliveries: Vec::new(),
     })
 }
 
@@ -79,6 +83,12 @@ impl Finalization {
     pub fn with_unknown_effects(self, unknown_effects: Vec<UnknownEffect>) -> Self {
         let unknown_effects = if self.session.is_purged() { Vec::new() } else { unknown_effects };
         Self { unknown_effects, ..self }
+    }
+
+    /// Adds the turn's events for webhooks.
+    #[must_use]
+    pub fn with_deliveries(self, deliveries: Vec<Delivery>) -> Self {
+        Self { deliveries, ..self }
     }
 
     /// Returns the transaction of a finalization that is not part of a start.
@@ -98,6 +108,7 @@ impl Finalization {
         commit.activity = self.activity;
         commit.mode_changes = self.mode_changes;
         commit.unknown_effects = self.unknown_effects;
+        commit.deliveries = self.deliveries;
         commit.usage = self.usage.into_iter().collect();
     }
 }

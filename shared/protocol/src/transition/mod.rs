@@ -20,6 +20,7 @@ pub mod take_over;
 mod tests;
 pub mod titling;
 pub mod wait;
+pub mod webhooks;
 
 /// Error for a transition that the turn's state does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

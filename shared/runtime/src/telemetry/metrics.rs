@@ -34,7 +34,7 @@ struct LineMetrics {
 
 /// The log lines with metrics. They are documented in docs/reference/logs.md, and `template.yaml` has alarms on them.
 /// Each metric costs money, so a test refuses one that neither an alarm nor the dashboard uses.
-const LINE_METRICS: [LineMetrics; 9] = [
+const LINE_METRICS: [LineMetrics; 11] = [
     LineMetrics {
         message: log::REQUEST,
         line_count: None,
@@ -76,6 +76,18 @@ const LINE_METRICS: [LineMetrics; 9] = [
     LineMetrics {
         message: log::EFFECT_UNKNOWN,
         line_count: Some("effects_unknown"),
+        fields: &[],
+        per_function: false,
+    },
+    LineMetrics {
+        message: log::WEBHOOK_DEAD,
+        line_count: Some("webhooks_dead"),
+        fields: &[],
+        per_function: false,
+    },
+    LineMetrics {
+        message: log::WEBHOOK_DISABLED,
+        line_count: Some("webhooks_disabled"),
         fields: &[],
         per_function: false,
     },

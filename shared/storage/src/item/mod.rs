@@ -13,6 +13,7 @@ pub(crate) mod session;
 #[cfg(test)]
 mod tests;
 pub(crate) mod turn;
+pub(crate) mod webhook;
 
 use std::{cell::Cell, collections::HashMap, iter};
 

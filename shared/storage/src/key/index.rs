@@ -2,11 +2,12 @@
 
 use contracts::{
     Fingerprint, Timestamp,
-    id::{OrgId, UserId},
+    id::{OrgId, UserId, WebhookId},
 };
 use protocol::{
     approval::ApprovalId,
     id::{SessionKey, TurnKey},
+    webhook::LaneKey,
 };
 use turns::ports::Audience;
 
@@ -126,6 +127,31 @@ pub fn approvals_index(org: &OrgId, audience: &Audience) -> String {
 #[must_use]
 pub fn approval_at(expires: Timestamp, id: &ApprovalId) -> String {
     format!("{expires}#{}", id.as_str())
+}
+
+/// GSI1 partition key: the deliveries of a webhook.
+#[must_use]
+pub fn webhook_index(org: &OrgId, webhook: &WebhookId) -> String {
+    format!("{}#HOOK#{webhook}", org_index(org))
+}
+
+/// GSI1 sort key: a delivery by its time.
+#[must_use]
+pub fn delivery_at(at: Timestamp, session: &SessionKey, place: &str) -> String {
+    format!("{at}#{}#{place}", encode_part(session.session.as_str()))
+}
+
+/// GSI1 partition key: a shard of the lanes that are due.
+#[must_use]
+pub fn lane_index(shard: u8) -> String {
+    format!("HOOK#{shard:02}")
+}
+
+/// GSI1 sort key: a lane by its due time.
+#[must_use]
+pub fn lane_due(at: Timestamp, lane: &LaneKey) -> String {
+    let SessionKey { org, session } = &lane.session;
+    format!("{at}#{}#{}#{}", encode_part(org.as_str()), encode_part(session.as_str()), lane.webhook)
 }
 
 /// The shard of a session's purge record. Any fixed function of the session will do.

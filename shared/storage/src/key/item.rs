@@ -3,7 +3,7 @@
 use agent::context::{ContextId, ContextKind};
 use contracts::{
     Day, Fingerprint,
-    id::{OrgId, SessionId, TurnId, UserId},
+    id::{OrgId, SessionId, TurnId, UserId, WebhookId},
     stream::EventId,
 };
 use protocol::{
@@ -12,6 +12,7 @@ use protocol::{
     detail::ModeChangePosition,
     id::{SessionKey, TurnKey},
     usage::UsageEntry,
+    webhook::{LaneKey, Place},
 };
 use turns::ports::{DocumentId, UsageKeyHolder};
 
@@ -77,6 +78,16 @@ pub enum Item<'a> {
     /// Key: `O#{org}#S#{session}` / `APPROVAL#{turn}#{id}#{n}`
     /// GSI1: `APPROVALS#{org}#{audience}` / `{expiry}#{id}`
     ListedApproval(&'a TurnKey, &'a ApprovalId, usize),
+    /// An event for a webhook, with the state of its delivery. Expires after 30 days.
+    ///
+    /// Key: `O#{org}#S#{session}` / `HOOK#{webhook}#{turn's sequence, ten digits}#{number, three digits}`
+    /// GSI1: `O#{org}#HOOK#{webhook}` / `{time}#{session}#{turn's sequence, ten digits}#{number, three digits}`
+    Delivery(&'a LaneKey, Place),
+    /// The lane of a session for a webhook: the lease of its sender, and the next place.
+    ///
+    /// Key: `O#{org}#S#{session}` / `HOOKS#{webhook}`
+    /// GSI1 while events are left: `HOOK#{shard}` / `{due}#{org}#{session}#{webhook}`
+    Lane(&'a LaneKey),
     /// The purge record of a deleted session.
     ///
     /// Key: `O#{org}#S#{session}` / `PURGE`
@@ -87,6 +98,10 @@ pub enum Item<'a> {
     /// Key: `O#{org}` / `AGENT#{id}` for an agent, `CONV#{id}` for a conversation context, `MODE#{key}` for a mode,
     /// `BUDGETS`, or `SETTINGS`
     Document(&'a OrgId, &'a DocumentId),
+    /// The health of a webhook. Replaced by senders.
+    ///
+    /// Key: `O#{org}` / `HOOKSTATE#{webhook}`
+    WebhookHealth(&'a OrgId, &'a WebhookId),
     /// The record of a document for the org's agents. Replaced by every change.
     ///
     /// Key: `O#{org}` / `KNOWLEDGE#{id}`
@@ -131,6 +146,9 @@ pub(crate) const USAGE_KEYS_PARTITION: &str = "USAGE_KEYS";
 /// The prefix of the sort keys of documents for agents.
 pub(crate) const KNOWLEDGE_PREFIX: &str = "KNOWLEDGE#";
 
+/// The prefix of the sort keys of lanes.
+const LANE_PREFIX: &str = "HOOKS#";
+
 /// The prefix of sort keys of a context's versions.
 const VERSION_PREFIX: &str = "VERSION#";
 
@@ -155,7 +173,8 @@ impl Item<'_> {
             | Self::Approval(turn, _)
             | Self::ListedApproval(turn, _, _)
             | Self::Checkpoint(turn, _) => partition(&turn.session),
-            Self::Document(org, _) | Self::Knowledge(org, _) => org_index(org),
+            Self::Delivery(lane, _) | Self::Lane(lane) => partition(&lane.session),
+            Self::Document(org, _) | Self::Knowledge(org, _) | Self::WebhookHealth(org, _) => org_index(org),
             Self::ClientOrg(_) => CLIENTS_PARTITION.to_owned(),
             Self::UsageKey(_) => USAGE_KEYS_PARTITION.to_owned(),
             Self::ModelProviders => "DEPLOYMENT".to_owned(),
@@ -205,6 +224,9 @@ impl Item<'_> {
             Self::Approval(turn, id) => format!("{}{}", approval_prefix(turn), id.as_str()),
             Self::ListedApproval(turn, id, n) => format!("{}{}#{n:02}", approval_prefix(turn), id.as_str()),
             Self::UnknownEffect(_, hash) => format!("UNKNOWN#{hash}"),
+            Self::Delivery(lane, place) => format!("{}{}", delivery_prefix(lane), place_part(*place)),
+            Self::Lane(lane) => format!("{LANE_PREFIX}{}", lane.webhook),
+            Self::WebhookHealth(_, webhook) => format!("HOOKSTATE#{webhook}"),
             // Hashed, because the ids together may be longer than a key. The shard keeps the sessions of a busy user
             // from writing the same item.
             Self::Usage(entry) => {
@@ -227,6 +249,7 @@ pub(crate) fn context_prefix(kind: ContextKind) -> &'static str {
         ContextKind::Conversation => "CONV#",
         ContextKind::Mode => MODE_PREFIX,
         ContextKind::Connection => "CONNECTION#",
+        ContextKind::Webhook => "WEBHOOK#",
     }
 }
 
@@ -254,6 +277,31 @@ pub(crate) fn parse_approval(sk: &str) -> Option<(TurnId, ApprovalId)> {
     let (turn, rest) = sk.strip_prefix("APPROVAL#")?.split_once('#')?;
     let id = rest.split('#').next()?;
     Some((TurnId::new(decode_part(turn)?).ok()?, ApprovalId::parse(id)?))
+}
+
+/// The prefix of the sort keys of a lane's deliveries.
+pub(crate) fn delivery_prefix(lane: &LaneKey) -> String {
+    format!("HOOK#{}#", lane.webhook)
+}
+
+/// The end of a delivery's sort key. Places sort in order.
+pub(crate) fn place_part(place: Place) -> String {
+    format!("{:010}#{:03}", place.sequence, place.number)
+}
+
+/// Parses the keys of a delivery. Returns `None` for any other item.
+#[must_use]
+pub fn parse_delivery(pk: &str, sk: &str) -> Option<(LaneKey, Place)> {
+    let (webhook, place) = sk.strip_prefix("HOOK#")?.split_once('#')?;
+    let (sequence, number) = place.split_once('#')?;
+    let place = Place { sequence: sequence.parse().ok()?, number: number.parse().ok()? };
+    Some((LaneKey::new(parse_session(pk)?, WebhookId::new(webhook).ok()?), place))
+}
+
+/// Parses the keys of a lane. Returns `None` for any other item.
+#[must_use]
+pub fn parse_lane(pk: &str, sk: &str) -> Option<LaneKey> {
+    Some(LaneKey::new(parse_session(pk)?, WebhookId::new(sk.strip_prefix(LANE_PREFIX)?).ok()?))
 }
 
 /// The partition key of an org's usage on a day.
@@ -293,6 +341,7 @@ pub fn kind_of_item(sk: &str) -> &'static str {
         Some(("EFFECTS", _)) => "intents",
         Some(("UNKNOWN", _)) => "unknown_effects",
         Some(("APPROVAL", _)) => "approvals",
+        Some(("HOOK" | "HOOKS", _)) => "webhook_deliveries",
         _ => "other",
     }
 }

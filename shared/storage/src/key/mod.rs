@@ -22,16 +22,16 @@ mod part;
 mod tests;
 
 pub use index::{
-    activity, activity_from, activity_to, approval_at, approval_index, approvals_index, list_shard,
-    open_index, org_index, org_shard, org_shards, purge_due, purge_index, purge_shard, shard, turn_due,
-    unknown_at, unknown_index, user_index,
+    activity, activity_from, activity_to, approval_at, approval_index, approvals_index, delivery_at, lane_due,
+    lane_index, list_shard, open_index, org_index, org_shard, org_shards, purge_due, purge_index, purge_shard,
+    shard, turn_due, unknown_at, unknown_index, user_index, webhook_index,
 };
 pub(crate) use item::{
     CLIENTS_PARTITION, KNOWLEDGE_PREFIX, MODE_PREFIX, TurnItemKind, USAGE_KEYS_PARTITION, USER_PREFIX,
-    approval_prefix, context_prefix, feedback_prefix, intent_prefix, parse_approval, parse_intent,
-    parse_turn_item, turn_range_after, turn_ranges, usage_partition, usage_prefix,
+    approval_prefix, context_prefix, delivery_prefix, feedback_prefix, intent_prefix, parse_approval,
+    parse_intent, parse_turn_item, place_part, turn_range_after, turn_ranges, usage_partition, usage_prefix,
 };
-pub use item::{Item, kind_of_item, parse_session, parse_turn, parse_user};
+pub use item::{Item, kind_of_item, parse_delivery, parse_lane, parse_session, parse_turn, parse_user};
 pub use object::{
     kind_of_object, knowledge_prefix, object, parse_object, session_prefix, turn_prefix, upload_prefix,
 };

@@ -7,6 +7,7 @@ use contracts::{
 use protocol::{
     id::{AttemptId, SessionKey, TurnKey},
     payload::{Kind, Payload, StoredRequest},
+    webhook::{LaneKey, Place},
 };
 
 use turns::ports::{DocumentId, UsageKeyHolder};
@@ -70,14 +71,19 @@ fn longest_ids_fit_key_limits() {
         let (key, user) = (turn(&org, &minted, &minted), UserId::new(user).unwrap());
         let (session, event) = (&key.session, "9007199254740991".parse::<EventId>().unwrap());
         let contexts = ContextKind::ALL.map(|kind| match kind {
-            ContextKind::Connection => kind.id(&"x".repeat(32)).unwrap(),
+            ContextKind::Connection | ContextKind::Webhook => kind.id(&"x".repeat(32)).unwrap(),
             _ => kind.id(&minted).unwrap(),
         });
+        let lane = LaneKey::new(session.clone(), "x".repeat(32).parse().unwrap());
+        let place = Place { sequence: u64::from(u32::MAX), number: u8::MAX };
         let documents = contexts.clone().map(DocumentId::from);
         let holder = UsageKeyHolder { org: session.org.clone(), user: Some(user.clone()) };
         for item in [
             Item::Session(session),
             Item::Purge(session),
+            Item::Lane(&lane),
+            Item::Delivery(&lane, place),
+            Item::WebhookHealth(&session.org, &lane.webhook),
             Item::Turn(&key),
             Item::Request(&key),
             Item::Result(&key),
@@ -146,4 +152,21 @@ fn head_key_round_trips_and_details_are_not_heads() {
     let item = Item::Turn(&key);
     assert_eq!(parse_turn(&item.pk(), &item.sk()), Some(key.clone()));
     assert_eq!(parse_turn(&item.pk(), &Item::Request(&key).sk()), None);
+}
+
+#[test]
+fn keys_of_webhooks_are_parsed_back_and_sort_by_place() {
+    let session = turn("a/b", "s", "t").session;
+    let lane = LaneKey::new(session, "hook".parse().unwrap());
+    let places = [(1, 0), (1, 1), (2, 0), (10, 0)].map(|(sequence, number)| Place { sequence, number });
+    let keys = places.map(|place| Item::Delivery(&lane, place).sk());
+    assert!(keys.is_sorted(), "{keys:?}");
+    for (place, key) in places.into_iter().zip(keys) {
+        let pk = Item::Lane(&lane).pk();
+        assert_eq!(parse_delivery(&pk, &key), Some((lane.clone(), place)));
+        assert_eq!((parse_lane(&pk, &key), kind_of_item(&key)), (None, "webhook_deliveries"));
+    }
+    let item = Item::Lane(&lane);
+    assert_eq!(parse_lane(&item.pk(), &item.sk()), Some(lane.clone()));
+    assert_eq!(parse_delivery(&item.pk(), &item.sk()), None);
 }

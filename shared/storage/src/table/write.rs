@@ -114,6 +114,7 @@ impl Table {
             items.push(self.put(encode(change)?, Some(ABSENT))?);
         }
         items.extend(self.unknown_puts(&commit.unknown_effects)?);
+        items.extend(self.outbox_writes(&commit.deliveries)?);
         Ok(items)
     }
 

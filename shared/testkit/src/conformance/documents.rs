@@ -12,7 +12,7 @@ pub async fn documents(store: &impl Store, run: &str) {
     let org = OrgId::new(format!("{run}#context versions/o|ü")).unwrap();
     for kind in ContextKind::ALL {
         let id = match kind {
-            ContextKind::Connection => kind.id("an-0dd-id-of-its-own").unwrap(),
+            ContextKind::Connection | ContextKind::Webhook => kind.id("an-0dd-id-of-its-own").unwrap(),
             _ => kind.id("An-0dd.id_of~its-own").unwrap(),
         };
         assert_eq!(store.document(&org, &id.clone().into()).await.unwrap(), None);

@@ -7,8 +7,8 @@ use protocol::id::{SessionKey, TurnKey};
 use protocol::{Caller, queue_message::FinalizeMessage};
 use turns::{
     flow::{
-        External, Finalized, Invocation, SessionOperation, SessionPolicy, cancel_turn, change_session,
-        finalize_turn, restore_session, sweep_purges, sweep_turns,
+        External, Invocation, SessionOperation, SessionPolicy, cancel_turn, change_session, finalize_turn,
+        restore_session, sweep_purges, sweep_turns,
     },
     ports::{Adapters, ArchivedSession},
     stream::Writer,
@@ -117,7 +117,7 @@ impl Deployment {
                 return ProcessOutcome::Finalized(delivery, Ok(false));
             };
             let key = SessionKey { org: org.clone(), session: session.clone() }.turn(turn.clone());
-            let done = finalize_turn(&deps, &provider, &key).await.map(Finalized::is_done);
+            let done = finalize_turn(&deps, &provider, &key).await.map(|finalized| finalized.is_done());
             if matches!(done, Ok(true)) {
                 ledger.record(Event::FinalizeAcknowledged(key));
             }

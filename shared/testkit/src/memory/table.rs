@@ -24,6 +24,7 @@ use protocol::{
     transition::import::Reservation,
     turn::{Phase, Turn},
     usage::{UsageAmounts, UsageKey},
+    webhook::{Delivery, LaneKey, Place},
 };
 use turns::checkpoint::Checkpoint;
 use turns::ports::{
@@ -54,6 +55,7 @@ pub struct Contents {
     pub intents: BTreeMap<(TurnKey, u32), Intent>,
     pub unknown_effects: BTreeMap<(SessionKey, Fingerprint), UnknownEffect>,
     pub approvals: BTreeMap<(TurnKey, ApprovalId), Approval>,
+    pub deliveries: BTreeMap<(LaneKey, Place), Delivery>,
     /// The meters, with their entries.
     pub meters: BTreeMap<MeterKey, (budget::Meter, BTreeMap<TurnKey, Entry>)>,
 }
@@ -119,6 +121,9 @@ impl Table {
             contents.modes.insert((session.clone(), change.position), change.clone());
         }
         self.mark(contents, &commit.unknown_effects);
+        for delivery in &commit.deliveries {
+            contents.deliveries.insert((delivery.lane.clone(), delivery.place), delivery.clone());
+        }
     }
 
     fn mark(&self, contents: &mut Contents, effects: &[UnknownEffect]) {
@@ -337,6 +342,9 @@ impl Store for Table {
         contents
             .unknown_effects
             .retain(|(key, hash), _| key != session || !is_removed(format!("UNKNOWN#{hash}")));
+        contents
+            .deliveries
+            .retain(|(lane, place), _| lane.session != *session || !is_removed(delivery_place(lane, *place)));
         Ok(())
     }
 
@@ -351,6 +359,10 @@ impl Store for Table {
             contents.purges.values().filter(|purge| shard == 0 && purge.due.is_some_and(|due| due < now));
         Ok(Page { items: due.map(|purge| purge.key.clone()).collect(), next: None })
     }
+}
+
+fn delivery_place(lane: &LaneKey, place: Place) -> String {
+    format!("HOOK#{}#{}#{}", lane.webhook, place.sequence, place.number)
 }
 
 /// Any fixed function of the turn will do.
@@ -388,6 +400,8 @@ impl Contents {
         );
         let unknown = self.unknown_effects.keys().filter(|(key, _)| key == session);
         entries.extend(unknown.map(|(_, hash)| (format!("UNKNOWN#{hash}"), "unknown_effects")));
+        let deliveries = self.deliveries.keys().filter(|(lane, _)| lane.session == *session);
+        entries.extend(deliveries.map(|(lane, place)| (delivery_place(lane, *place), "webhook_deliveries")));
         entries
     }
 

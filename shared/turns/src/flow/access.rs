@@ -2,7 +2,7 @@
 
 use agent::context::{ContextId, ContextKind};
 use contracts::{
-    id::{ConnectionId, SessionId},
+    id::{ConnectionId, SessionId, WebhookId},
     request::{EffectResolution, OrgSettings},
 };
 use protocol::{
@@ -105,14 +105,14 @@ pub fn require_context_editor(caller: &Caller) -> Result<(), Refusal> {
     if caller.may_edit_contexts() { Ok(()) } else { Err(Refusal::context_editor_required()) }
 }
 
-/// Requires the caller to be someone who may write this document. Connections spend an org's secrets, so only operators
-/// write them.
+/// Requires the caller to be someone who may write this document. Connections spend an org's secrets, and webhooks send its
+/// data outside, so only operators write them.
 ///
 /// # Errors
 /// If the caller may not.
 pub(crate) fn require_editor_of(caller: &Caller, id: &ContextId) -> Result<(), Refusal> {
     match id.kind() {
-        ContextKind::Connection => require_operator(caller),
+        ContextKind::Connection | ContextKind::Webhook => require_operator(caller),
         ContextKind::Agent | ContextKind::Conversation | ContextKind::Mode => require_context_editor(caller),
     }
 }
@@ -233,6 +233,12 @@ pub(crate) fn audit_approval(caller: &Caller, approval: &Approval) {
         "{}",
         contracts::log::AUDIT
     );
+}
+
+/// Logs a use of a webhook by an operator: a new secret, a test event, or a replay.
+pub(crate) fn audit_webhook(action: &'static str, caller: &Caller, webhook: &WebhookId) {
+    let (operator, webhook) = (caller.operator, webhook.as_str());
+    tracing::info!(action, operator, webhook, "{}", contracts::log::AUDIT);
 }
 
 /// Logs a change of a context.

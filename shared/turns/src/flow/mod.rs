@@ -8,7 +8,7 @@
 //! first one.
 //!
 //! `read` shows sessions and turns, from the evidence that `finish` loads. `admin` changes sessions at a user's
-//! request. All of them build on `write`: conditional writes with a read-back. Modules depend on each other in one
+//! request. `webhooks` delivers the events of finished turns. All of them build on `write`: conditional writes with a read-back. Modules depend on each other in one
 //! direction: executor, start, run, finish; and read and admin on finish.
 
 mod access;
@@ -27,6 +27,7 @@ mod run;
 mod spending;
 mod start;
 mod stored_request;
+mod webhooks;
 mod write;
 
 pub use access::{context_id, require_context_editor, require_operator};
@@ -64,3 +65,8 @@ pub use read::usage::UsageQuery;
 pub use start::approvals::GivenAnswer;
 pub use start::prompt_tokens::prompt_tokens;
 pub use start::turn_start::{RateLimitCell, StartConditions};
+pub use webhooks::deliver::{Lanes, deliver_lane};
+pub use webhooks::requests::{
+    list_webhook_deliveries, read_webhook_status, replay_webhook, rotate_webhook_secret, test_webhook,
+};
+pub use webhooks::sweep::sweep_lanes;

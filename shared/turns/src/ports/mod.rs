@@ -14,6 +14,7 @@ mod payloads;
 mod records;
 mod store;
 mod usage_keys;
+mod webhooks;
 
 pub use adapters::{Adapters, AgentAdapters, AgentDeps, Deps, FinalizeQueue, Host, QueueDeps};
 pub use agent::tool::timer::Timer;
@@ -32,3 +33,7 @@ pub use payloads::{ArchivedObject, Link, Object, PURGE_VERSION_PAGE_SIZE, Payloa
 pub use records::{FoundRecord, FoundTurn, Order, Page, Record, TimeRange};
 pub use store::{Audience, CHECKPOINT_PAGE_SIZE, DUE_SHARDS, PURGE_ITEM_PAGE_SIZE, Reads, Store};
 pub use usage_keys::{InvalidUsageKey, UsageKey, UsageKeyHolder};
+pub use webhooks::{
+    LaneStep, Outbox, PENDING_PAGE_SIZE, Receivers, SigningSecrets, WebhookMessage, WebhookQueue,
+    WebhookSecrets,
+};

@@ -7,12 +7,13 @@ use agent::{
         Connection, ConnectionSecret as StoredSecret, ConnectionSecrets, SecretsUnavailable, ToolName,
         model_name,
     },
-    context::{ContextId, DOCUMENT, Document},
+    context::{ContextId, ContextKind, DOCUMENT, Document},
     fault::{Fault, Faults},
     tool::{
         self, Definition, Limits,
         remote::{CancelSignal, ProgressSink, RemoteCall, RemoteOutcome, RemoteTools},
     },
+    webhook::{MAX_WEBHOOKS, Webhook},
 };
 use contracts::{
     id::{ConnectionId, OrgId},
@@ -53,9 +54,26 @@ pub(super) async fn check_connections(
         Document::ConversationContext(context) => {
             check_tools(deps.store(), org, None, &context.tools, &context.client_tools).await?
         }
+        Document::Webhook(webhook) => check_webhook(deps, org, webhook).await?,
         Document::Mode(_) => Vec::new(),
     };
     Faults::new(faults).map_or(Ok(()), |faults| Err(Refusal::InvalidContext(faults)))
+}
+
+/// Checks the URL of a webhook, and the number of webhooks of the org.
+async fn check_webhook(deps: &impl AgentDeps, org: &OrgId, webhook: &Webhook) -> Result<Vec<Fault>, Refusal> {
+    let mut faults = Vec::new();
+    if let Err(message) = deps.remote_tools().check_url(&webhook.url) {
+        faults.push(Fault { path: format!("{DOCUMENT}.Url"), message });
+    }
+    let others = deps.store().contexts(org, ContextKind::Webhook, None, MAX_WEBHOOKS).await?;
+    let is_new = !others.iter().any(|(other, _)| other.as_str() == webhook.id.as_str());
+    if is_new && others.len() >= MAX_WEBHOOKS {
+        let message =
+            format!("is one too many: an org has at most {MAX_WEBHOOKS} webhooks. Delete one first");
+        faults.push(Fault { path: format!("{DOCUMENT}.Id"), message });
+    }
+    Ok(faults)
 }
 
 /// Checks the tools that a document names. `agent` is the id of the agent, if it is one.
@@ -110,7 +128,10 @@ async fn find(
     let Some(head) = head.filter(|head| head.content.is_some()) else { return Ok(None) };
     Ok(match document_view::parse(&id, &head)? {
         Document::Connection(connection) => Some((connection, head.version.unwrap_or_default())),
-        Document::AgentContext(_) | Document::ConversationContext(_) | Document::Mode(_) => None,
+        Document::AgentContext(_)
+        | Document::ConversationContext(_)
+        | Document::Mode(_)
+        | Document::Webhook(_) => None,
     })
 }
 

@@ -274,14 +274,15 @@ async fn parse(deps: &impl AgentDeps, org: &OrgId, id: &ContextId, text: &str) -
     Ok(document)
 }
 
-/// Returns the built-in modes with those of the org, except for the one with this id. Agents and connections name no modes.
+/// Returns the built-in modes with those of the org, except for the one with this id. Agents, connections and webhooks name no
+/// modes.
 async fn catalog_besides(
     store: &impl Store,
     org: &OrgId,
     id: &ContextId,
     built_in: &Catalog,
 ) -> Result<Catalog, Refusal> {
-    if matches!(id.kind(), ContextKind::Agent | ContextKind::Connection) {
+    if matches!(id.kind(), ContextKind::Agent | ContextKind::Connection | ContextKind::Webhook) {
         return Ok(built_in.clone());
     }
     let heads = store.contexts(org, ContextKind::Mode, None, MAX_MODES).await?;

@@ -93,9 +93,10 @@ async fn tagged(
     };
     match document_view::parse(id, &head)? {
         Document::Connection(connection) => Ok((connection_id.clone(), connection, tag)),
-        Document::AgentContext(_) | Document::ConversationContext(_) | Document::Mode(_) => {
-            Err(Refusal::context_not_found(id))
-        }
+        Document::AgentContext(_)
+        | Document::ConversationContext(_)
+        | Document::Mode(_)
+        | Document::Webhook(_) => Err(Refusal::context_not_found(id)),
     }
 }
 

@@ -5,11 +5,11 @@
 //! The writer whose transaction makes the turn terminal logs its one event: outcome and usage (docs/reference/logs.md). It
 //! contains ids, counts and durations, but no content (I14).
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use agent::outcome::Outcome;
 use contracts::{ErrorCode, Usage, error::causes};
-use futures::future::{try_join, try_join3};
+use futures::future::{try_join, try_join4};
 use protocol::{
     detail::{Report, RequestDetail},
     id::TurnKey,
@@ -18,13 +18,15 @@ use protocol::{
         finalize::{Finalization, finalize},
         purging,
         spend::{self, Seal},
+        webhooks::deliveries,
     },
     turn::{State, Turn, Verdict},
+    webhook::LaneKey,
 };
 
 use crate::{
     flow::{
-        finish::{effects, evidence::TurnEvidence, partial},
+        finish::{effects, evidence::TurnEvidence, partial, webhooks},
         meter, stored_request,
         write::{self, Tried, WriteOutcome},
     },
@@ -35,12 +37,12 @@ use crate::{
 const SPENT_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The effect of a finalization.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finalized {
     /// None: the turn isn't settled, or another call finalized it.
     No,
-    /// The turn is terminal.
-    Yes,
+    /// The turn is terminal. These lanes of webhooks got events.
+    Yes(BTreeSet<LaneKey>),
     /// The turn is terminal, and the purge of its session continues.
     Purging,
 }
@@ -48,8 +50,8 @@ pub enum Finalized {
 impl Finalized {
     /// True if this call made the turn terminal.
     #[must_use]
-    pub fn is_done(self) -> bool {
-        self != Self::No
+    pub fn is_done(&self) -> bool {
+        *self != Self::No
     }
 }
 
@@ -141,12 +143,16 @@ async fn try_finalize(
     let published = stored_request::publish(payloads, &object, request);
     // Boxed: few turns were ended from outside while they ran.
     let unresolved = Box::pin(effects::unresolved(deps, turn));
-    let (evidence, (), unknown) =
-        try_join3(TurnEvidence::load(store, payloads, turn), published, unresolved).await?;
+    let evidence = TurnEvidence::load(store, payloads, turn);
+    let subscriptions = webhooks::subscriptions(store, &turn.key.session.org);
+    let (evidence, (), unknown, subscriptions) =
+        try_join4(evidence, published, unresolved, subscriptions).await?;
     let Ok(finalized) = finalize(session, turn, evidence.summary().as_ref()) else {
         return Ok(Tried::Done(Finalized::No));
     };
     let finalized = finalized.with_unknown_effects(unknown);
+    let events = deliveries(&finalized, &subscriptions);
+    let finalized = finalized.with_deliveries(events);
     publish_evidence(deps, turn, &evidence, &finalized.result.report).await?;
     commit(deps, session, finalized, &evidence).await
 }
@@ -191,7 +197,8 @@ async fn commit(
         log_terminal(&finalized, evidence.outcome());
     }
     let is_purging = session.is_purged() && finalized.turn.after.is_unstored;
-    Ok(written.done(if is_purging { Finalized::Purging } else { Finalized::Yes }))
+    let lanes = finalized.deliveries.into_iter().map(|delivery| delivery.lane);
+    Ok(written.done(if is_purging { Finalized::Purging } else { Finalized::Yes(lanes.collect()) }))
 }
 
 /// Stores the partial answer of a settled turn, and counts its usage in its meters. A settlement is irrevocable, so any

@@ -10,3 +10,4 @@ pub(super) mod settle;
 pub(super) mod steps;
 pub(super) mod sweep;
 pub(super) mod titles;
+pub(super) mod webhooks;

@@ -15,12 +15,16 @@ use protocol::{
         take_over::{self, Purpose},
     },
     turn::{EndReason, State, Turn, Verdict},
+    webhook::LaneKey,
 };
 
 use crate::{
     flow::{
         due,
-        finish::{finalize::finalize_turn, outcomes, partial},
+        finish::{
+            finalize::{Finalized, finalize_turn},
+            outcomes, partial,
+        },
         meter,
         write::{self, WriteOutcome},
     },
@@ -46,6 +50,8 @@ pub struct SweepSummary {
     pub timed_out: bool,
     /// The sessions of the finalized turns.
     pub sessions: BTreeSet<SessionKey>,
+    /// The lanes of webhooks that got events of these turns.
+    pub lanes: BTreeSet<LaneKey>,
 }
 
 /// The longest time for one turn. One that takes longer delays the others of its shard no further.
@@ -61,8 +67,8 @@ pub(crate) enum Swept {
     Processed {
         /// The count of the reason.
         reason: fn(&mut SweepSummary) -> &mut usize,
-        /// True if this sweep finalized it.
-        finalized: bool,
+        /// The effect of its finalization.
+        finalized: Finalized,
     },
 }
 
@@ -90,8 +96,11 @@ pub async fn sweep_turns(
             Ok(Swept::Alive) => summary.alive += 1,
             Ok(Swept::Processed { reason, finalized }) => {
                 *reason(&mut summary) += 1;
-                if finalized {
+                if finalized.is_done() {
                     summary.sessions.insert(key.session);
+                }
+                if let Finalized::Yes(lanes) = finalized {
+                    summary.lanes.extend(lanes);
                 }
             }
             Err(_) => summary.failed += 1,
@@ -156,7 +165,7 @@ pub(crate) async fn sweep_turn(
             }
             sweep::Action::Finalize => |summary| &mut summary.finalized,
         };
-    Ok(Swept::Processed { reason, finalized: finalize_turn(deps, upstream, key).await?.is_done() })
+    Ok(Swept::Processed { reason, finalized: finalize_turn(deps, upstream, key).await? })
 }
 
 /// Fences the turn, then settles it from an outcome object if there is one, and as abandoned otherwise. Returns the

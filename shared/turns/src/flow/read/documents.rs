@@ -144,7 +144,7 @@ fn built_in(kind: ContextKind) -> Result<Vec<Document>, Unavailable> {
         ContextKind::Mode => {
             mode::built_in_modes().map_err(unreadable)?.into_iter().map(Document::Mode).collect()
         }
-        ContextKind::Connection => Vec::new(),
+        ContextKind::Connection | ContextKind::Webhook => Vec::new(),
     })
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use agent::{attempt::RecoveryPoint, context::ResolvedContext, retrieval::Sources};
 use contracts::{read::TurnStatus, stream::Phase};
-use futures::future::try_join3;
+use futures::future::try_join4;
 use protocol::{
     change::{Commit, TurnChange},
     id::TurnKey,
@@ -16,13 +16,14 @@ use protocol::{
     transition::{
         begin::{self, Closing, Setup},
         spend::{self, Seal},
+        webhooks::deliveries,
     },
     turn::{State, Turn},
 };
 
 use crate::{
     flow::{
-        finish::{effects, evidence::TurnEvidence, finalize},
+        finish::{effects, evidence::TurnEvidence, finalize, webhooks},
         meter::{self, Reservation},
         owned_turn::{Lease, OwnedTurn},
         retrieval::{RetrievalResult, join_search, retrieve},
@@ -173,11 +174,15 @@ pub(super) async fn prepare_closing(
     let published = stored_request::load_and_publish(store, payloads, &object);
     // Boxed: few turns were ended from outside while they ran.
     let unresolved = Box::pin(effects::unresolved(deps, open));
-    let (evidence, (), unknown) =
-        try_join3(TurnEvidence::load(store, payloads, open), published, unresolved).await?;
+    let evidence = TurnEvidence::load(store, payloads, open);
+    let subscriptions = webhooks::subscriptions(store, &session.key.org);
+    let (evidence, (), unknown, subscriptions) =
+        try_join4(evidence, published, unresolved, subscriptions).await?;
     let closing = Closing::new(session, open, evidence.summary().as_ref(), deps.host().now(), deps.timing());
     let Ok(closing) = closing else { return Ok(None) };
     let closing = closing.with_unknown_effects(unknown);
+    let events = deliveries(closing.finalized(), &subscriptions);
+    let closing = closing.with_deliveries(events);
     let report = &closing.finalized().result.report;
     match &open.state {
         // It can still end differently until the commit, so nothing that depends on its end is stored yet.
