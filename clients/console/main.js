@@ -69,6 +69,7 @@ const PAGES = {
   usage: { label: 'Usage', page: onDemand(async () => (await import('./usage.js')).usage) },
   agents: { label: 'Agents', page: onDemand(async () => (await import('./agents.js')).agents) },
   connections: { label: 'Connections', page: onDemand(async () => (await import('./connections.js')).connections) },
+  webhooks: { label: 'Webhooks', page: onDemand(async () => (await import('./webhooks.js')).webhooks) },
   knowledge: { label: 'Knowledge', page: onDemand(async () => (await import('./knowledge.js')).knowledge) },
   modes: { label: 'Modes', page: onDemand(async () => (await import('./modes.js')).modes) },
   operations: { label: 'Operations', page: onDemand(async () => (await import('./operations.js')).operations) },

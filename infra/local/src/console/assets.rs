@@ -148,6 +148,7 @@ pub(super) const FILES: &[(&str, &[u8])] = &files![
     "console/vendor/oauth4webapi.js",
     "console/vendor/stix-two-math-license.txt",
     "console/vendor/stix-two-math.woff2",
+    "console/webhooks.js",
     "console/welcome.js",
     "console/workspace-files.js",
     "console/workspace.js",
