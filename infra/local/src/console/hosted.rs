@@ -168,7 +168,7 @@ mod tests {
         let files = hosted_files(&page()).unwrap();
         assert_eq!(files.last().unwrap().path, INDEX, "the page refers to the others");
         let index = text(&files, INDEX);
-        let policy = index.split("content=\"").nth(2).unwrap().split('"').next().unwrap();
+        let policy = index.split("content=\"").nth(1).unwrap().split('"').next().unwrap();
         let connect = policy.split("; ").find(|part| part.starts_with("connect-src")).unwrap();
         assert_eq!(
             connect,
