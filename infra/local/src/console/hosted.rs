@@ -129,9 +129,8 @@ fn markup(text: &str, page: &HostedPage) -> String {
 
 /// Returns the page's policy: it may connect to the API, to its payloads, and to the provider's endpoints for tokens.
 fn policy(page: &HostedPage) -> String {
-    let endpoints =
-        ["token_endpoint", "revocation_endpoint"].map(|name| page.sign_in.provider[name].as_str());
-    let endpoints = endpoints.into_iter().flatten().filter_map(|url| Url::parse(url).ok());
+    let endpoints = ["token_endpoint", "revocation_endpoint"].map(|name| page.sign_in.provider.get(name));
+    let endpoints = endpoints.into_iter().flatten().filter_map(|url| Url::parse(url.as_str()?).ok());
     let mut origins: BTreeSet<String> =
         endpoints.chain([page.api.clone()]).map(|url| url.origin().ascii_serialization()).collect();
     origins.insert(payload_origin(&page.api).to_owned());
