@@ -35,7 +35,7 @@ namespace Aptix
         /// Deletes an agent and returns what it was. Its versions stay, and a rollback restores it. Its sessions stay readable
         /// and refuse new turns. For operators and agent editors.
         /// </summary>
-        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
         /// <param name="ifMatch">
         /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
         /// nothing is changed.
@@ -50,7 +50,7 @@ namespace Aptix
         /// Returns an agent of the caller's org with its content, or else the built-in one, such as <c>default</c>. The
         /// <c>ETag</c> identifies version and content. For operators and agent editors.
         /// </summary>
-        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> ReadAgentAsync(string contextId, CancellationToken cancel = default)
         {
@@ -62,7 +62,7 @@ namespace Aptix
         /// new version; the same content again changes nothing. Turns see the change within a minute. For operators and agent
         /// editors.
         /// </summary>
-        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
         /// <param name="ifMatch">
         /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
         /// nothing is changed.
@@ -82,7 +82,7 @@ namespace Aptix
         /// Restores the content of an earlier version, as a new version, also of a deleted one. The content is validated again,
         /// because the deployment may have changed. For operators and agent editors.
         /// </summary>
-        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
         /// <param name="ifMatch">
         /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
         /// nothing is changed.
@@ -99,7 +99,7 @@ namespace Aptix
         /// that is in stays in while the percentage grows. Pinned sessions are never in. Every change of the content ends the
         /// rollout. For operators and agent editors.
         /// </summary>
-        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
         /// <param name="ifMatch">
         /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
         /// nothing is changed.
@@ -115,7 +115,7 @@ namespace Aptix
         /// Returns the versions, newest first, without their contents. A deletion is a version too. For operators and agent
         /// editors.
         /// </summary>
-        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
         /// <param name="pageSize">
         /// Maximum number of items on a page. A filtered list examines at most ten times as many items per page, so a page may be
         /// short or empty; check <c>HasMore</c>.
@@ -128,7 +128,7 @@ namespace Aptix
         }
 
         /// <summary>Returns a version with its content. For operators and agent editors.</summary>
-        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
         /// <param name="version">Number of the version, from 1.</param>
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ContextVersion> ReadAgentVersionAsync(string contextId, long version, CancellationToken cancel = default)
@@ -200,7 +200,7 @@ namespace Aptix
         /// Deletes a connection and returns what it was. Its versions stay, and a rollback restores it. New turns go on without
         /// its tools. Its secret stays. For operators.
         /// </summary>
-        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
         /// <param name="ifMatch">
         /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
         /// nothing is changed.
@@ -215,7 +215,7 @@ namespace Aptix
         /// Returns a connection of the caller's org with its content. The <c>ETag</c> identifies version and content. For
         /// operators and agent editors.
         /// </summary>
-        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> ReadConnectionAsync(string contextId, CancellationToken cancel = default)
         {
@@ -226,7 +226,7 @@ namespace Aptix
         /// Creates or replaces a connection. All errors in the content are returned at once, each with its member. Every change
         /// is a new version; the same content again changes nothing. Turns see the change within a minute. For operators.
         /// </summary>
-        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
         /// <param name="ifMatch">
         /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
         /// nothing is changed.
@@ -248,7 +248,7 @@ namespace Aptix
         /// version of the connection, with the classes that operators set. A server that can't be reached is an outcome and no
         /// error. For operators.
         /// </summary>
-        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
         /// <param name="ifMatch">
         /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
         /// nothing is changed.
@@ -264,7 +264,7 @@ namespace Aptix
         /// Restores the content of an earlier version, as a new version, also of a deleted one. The content is validated again,
         /// because the deployment may have changed. For operators.
         /// </summary>
-        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
         /// <param name="ifMatch">
         /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
         /// nothing is changed.
@@ -281,7 +281,7 @@ namespace Aptix
         /// host that the connection has now: a connection that moves to another host needs it again. Turns use it within a
         /// minute. For operators.
         /// </summary>
-        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
         /// <param name="body">The body of the request.</param>
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ConnectionSecret> SetConnectionSecretAsync(string contextId, ConnectionSecretRequest body, CancellationToken cancel = default)
@@ -293,7 +293,7 @@ namespace Aptix
         /// Calls a tool once, as a turn would, and returns what came back. The call takes effect at the target. A failure of the
         /// target is an outcome and no error. For operators.
         /// </summary>
-        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
         /// <param name="body">The body of the request.</param>
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ToolTrial> TryToolAsync(string contextId, ToolTrialRequest body, CancellationToken cancel = default)
@@ -305,7 +305,7 @@ namespace Aptix
         /// Returns the versions, newest first, without their contents. A deletion is a version too. For operators and agent
         /// editors.
         /// </summary>
-        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
         /// <param name="pageSize">
         /// Maximum number of items on a page. A filtered list examines at most ten times as many items per page, so a page may be
         /// short or empty; check <c>HasMore</c>.
@@ -318,7 +318,7 @@ namespace Aptix
         }
 
         /// <summary>Returns a version with its content. For operators and agent editors.</summary>
-        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
         /// <param name="version">Number of the version, from 1.</param>
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ContextVersion> ReadConnectionVersionAsync(string contextId, long version, CancellationToken cancel = default)
@@ -345,7 +345,7 @@ namespace Aptix
         /// Deletes a conversation context and returns what it was. Its versions stay, and a rollback restores it. Its sessions
         /// stay readable and refuse new turns. For operators and agent editors.
         /// </summary>
-        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
         /// <param name="ifMatch">
         /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
         /// nothing is changed.
@@ -360,7 +360,7 @@ namespace Aptix
         /// Returns a conversation context of the caller's org with its content, or else the built-in one, such as <c>default</c>.
         /// The <c>ETag</c> identifies version and content. For operators and agent editors.
         /// </summary>
-        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Context> ReadConversationContextAsync(string contextId, CancellationToken cancel = default)
         {
@@ -372,7 +372,7 @@ namespace Aptix
         /// Every change is a new version; the same content again changes nothing. Turns see the change within a minute. For
         /// operators and agent editors.
         /// </summary>
-        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
         /// <param name="ifMatch">
         /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
         /// nothing is changed.
@@ -392,7 +392,7 @@ namespace Aptix
         /// Restores the content of an earlier version, as a new version, also of a deleted one. The content is validated again,
         /// because the deployment may have changed. For operators and agent editors.
         /// </summary>
-        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
         /// <param name="ifMatch">
         /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
         /// nothing is changed.
@@ -409,7 +409,7 @@ namespace Aptix
         /// that is in stays in while the percentage grows. Pinned sessions are never in. Every change of the content ends the
         /// rollout. For operators and agent editors.
         /// </summary>
-        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
         /// <param name="ifMatch">
         /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
         /// nothing is changed.
@@ -425,7 +425,7 @@ namespace Aptix
         /// Returns the versions, newest first, without their contents. A deletion is a version too. For operators and agent
         /// editors.
         /// </summary>
-        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
         /// <param name="pageSize">
         /// Maximum number of items on a page. A filtered list examines at most ten times as many items per page, so a page may be
         /// short or empty; check <c>HasMore</c>.
@@ -438,7 +438,7 @@ namespace Aptix
         }
 
         /// <summary>Returns a version with its content. For operators and agent editors.</summary>
-        /// <param name="contextId">Id of the connection, chosen by the org.</param>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
         /// <param name="version">Number of the version, from 1.</param>
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<ContextVersion> ReadConversationContextVersionAsync(string contextId, long version, CancellationToken cancel = default)
@@ -1177,6 +1177,168 @@ namespace Aptix
         public Task<UsageReport> ReadUsageAsync(string grouping = null, string userId = null, DateTimeOffset? since = null, DateTimeOffset? until = null, CancellationToken cancel = default)
         {
             return SendAsync<UsageReport>(HttpMethod.Get, "api/ai/agent/usage" + Query(("by", grouping), ("userId", userId), ("from", since), ("to", until)), null, new RequestState(), cancel);
+        }
+
+        /// <summary>
+        /// Returns the webhooks of the caller's org by id, without their contents. For operators and agent editors.
+        /// </summary>
+        /// <param name="pageSize">
+        /// Maximum number of items on a page. A filtered list examines at most ten times as many items per page, so a page may be
+        /// short or empty; check <c>HasMore</c>.
+        /// </param>
+        /// <param name="continuationToken"><c>ContinuationToken</c> of the previous page. Omit it for the first page.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<ContextList> ListWebhooksAsync(long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
+        {
+            return SendAsync<ContextList>(HttpMethod.Get, "api/ai/agent/webhooks" + Query(("pageSize", pageSize), ("continuationToken", continuationToken)), null, new RequestState(), cancel);
+        }
+
+        /// <summary>
+        /// Deletes a webhook and returns what it was. Its versions stay, and a rollback restores it. Events that wait for it are
+        /// not delivered. Its secret stays. For operators.
+        /// </summary>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
+        /// <param name="ifMatch">
+        /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
+        /// nothing is changed.
+        /// </param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<Context> DeleteWebhookAsync(string contextId, string ifMatch = null, CancellationToken cancel = default)
+        {
+            return SendAsync<Context>(HttpMethod.Delete, "api/ai/agent/webhooks/" + Escape(contextId), null, new RequestState { Headers = { ["If-Match"] = ifMatch } }, cancel);
+        }
+
+        /// <summary>
+        /// Returns a webhook of the caller's org with its content. The <c>ETag</c> identifies version and content. For operators
+        /// and agent editors.
+        /// </summary>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<Context> ReadWebhookAsync(string contextId, CancellationToken cancel = default)
+        {
+            return SendAsync<Context>(HttpMethod.Get, "api/ai/agent/webhooks/" + Escape(contextId), null, new RequestState(), cancel);
+        }
+
+        /// <summary>
+        /// Creates or replaces a webhook. All errors in the content are returned at once, each with its member. Every change is a
+        /// new version; the same content again changes nothing. Turns see the change within a minute. For operators.
+        /// </summary>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
+        /// <param name="ifMatch">
+        /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
+        /// nothing is changed.
+        /// </param>
+        /// <param name="ifNoneMatch">
+        /// <c>ETag</c>s of the client's cached responses. If one is still valid, the response is a 304. On a write only <c>*</c>,
+        /// which requires that the resource doesn't exist.
+        /// </param>
+        /// <param name="body">The body of the request.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<Context> PutWebhookAsync(string contextId, JObject body, string ifMatch = null, string ifNoneMatch = null, CancellationToken cancel = default)
+        {
+            return SendAsync<Context>(HttpMethod.Put, "api/ai/agent/webhooks/" + Escape(contextId), body, new RequestState { Headers = { ["If-Match"] = ifMatch, ["If-None-Match"] = ifNoneMatch } }, cancel);
+        }
+
+        /// <summary>
+        /// Returns the events of the last 30 days for the webhook, newest first, with their state. The list may be a few seconds
+        /// old. For operators.
+        /// </summary>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
+        /// <param name="pageSize">
+        /// Maximum number of items on a page. A filtered list examines at most ten times as many items per page, so a page may be
+        /// short or empty; check <c>HasMore</c>.
+        /// </param>
+        /// <param name="continuationToken"><c>ContinuationToken</c> of the previous page. Omit it for the first page.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<WebhookDeliveryList> ListWebhookDeliveriesAsync(string contextId, long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
+        {
+            return SendAsync<WebhookDeliveryList>(HttpMethod.Get, "api/ai/agent/webhooks/" + Escape(contextId) + "/deliveries" + Query(("pageSize", pageSize), ("continuationToken", continuationToken)), null, new RequestState(), cancel);
+        }
+
+        /// <summary>
+        /// Queues one delivery again, or every dead one since a time, at most 1,000 a call. Events keep their ids. The first
+        /// attempt follows within a minute. For operators.
+        /// </summary>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
+        /// <param name="body">The body of the request.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<WebhookReplay> ReplayWebhookAsync(string contextId, WebhookReplayRequest body, CancellationToken cancel = default)
+        {
+            return SendAsync<WebhookReplay>(HttpMethod.Post, "api/ai/agent/webhooks/" + Escape(contextId) + "/replay", body, new RequestState { IsIdempotent = false }, cancel);
+        }
+
+        /// <summary>
+        /// Restores the content of an earlier version, as a new version, also of a deleted one. The content is validated again,
+        /// because the deployment may have changed. For operators.
+        /// </summary>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
+        /// <param name="ifMatch">
+        /// <c>ETag</c> that the resource must have, or <c>*</c> if it must only exist. Otherwise the response is a 412, and
+        /// nothing is changed.
+        /// </param>
+        /// <param name="body">The body of the request.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<Context> RollBackWebhookAsync(string contextId, RollbackRequest body, string ifMatch = null, CancellationToken cancel = default)
+        {
+            return SendAsync<Context>(HttpMethod.Post, "api/ai/agent/webhooks/" + Escape(contextId) + "/rollback", body, new RequestState { IsIdempotent = false, Headers = { ["If-Match"] = ifMatch } }, cancel);
+        }
+
+        /// <summary>
+        /// Creates the secret that signs the webhook's deliveries, and returns it. It can't be read again. A secret that it
+        /// replaces signs beside it for 24 hours. For operators.
+        /// </summary>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<WebhookSecret> RotateWebhookSecretAsync(string contextId, CancellationToken cancel = default)
+        {
+            return SendAsync<WebhookSecret>(HttpMethod.Post, "api/ai/agent/webhooks/" + Escape(contextId) + "/secret", null, new RequestState { IsIdempotent = false }, cancel);
+        }
+
+        /// <summary>
+        /// Returns whether deliveries fail, whether the service has disabled the webhook, and when its secret was created. For
+        /// operators.
+        /// </summary>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<WebhookStatus> ReadWebhookStatusAsync(string contextId, CancellationToken cancel = default)
+        {
+            return SendAsync<WebhookStatus>(HttpMethod.Get, "api/ai/agent/webhooks/" + Escape(contextId) + "/status", null, new RequestState(), cancel);
+        }
+
+        /// <summary>
+        /// Sends an event of the type <c>webhook.test</c> once, and returns what came back. A failure of the receiver is an
+        /// outcome and no error. A success enables a webhook that the service has disabled. For operators.
+        /// </summary>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<WebhookTest> TestWebhookAsync(string contextId, CancellationToken cancel = default)
+        {
+            return SendAsync<WebhookTest>(HttpMethod.Post, "api/ai/agent/webhooks/" + Escape(contextId) + "/test", null, new RequestState { IsIdempotent = false }, cancel);
+        }
+
+        /// <summary>
+        /// Returns the versions, newest first, without their contents. A deletion is a version too. For operators and agent
+        /// editors.
+        /// </summary>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
+        /// <param name="pageSize">
+        /// Maximum number of items on a page. A filtered list examines at most ten times as many items per page, so a page may be
+        /// short or empty; check <c>HasMore</c>.
+        /// </param>
+        /// <param name="continuationToken"><c>ContinuationToken</c> of the previous page. Omit it for the first page.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<ContextVersionList> ListWebhookVersionsAsync(string contextId, long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
+        {
+            return SendAsync<ContextVersionList>(HttpMethod.Get, "api/ai/agent/webhooks/" + Escape(contextId) + "/versions" + Query(("pageSize", pageSize), ("continuationToken", continuationToken)), null, new RequestState(), cancel);
+        }
+
+        /// <summary>Returns a version with its content. For operators and agent editors.</summary>
+        /// <param name="contextId">Id of the webhook, chosen by the org.</param>
+        /// <param name="version">Number of the version, from 1.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<ContextVersion> ReadWebhookVersionAsync(string contextId, long version, CancellationToken cancel = default)
+        {
+            return SendAsync<ContextVersion>(HttpMethod.Get, "api/ai/agent/webhooks/" + Escape(contextId) + "/versions/" + Escape(version), null, new RequestState(), cancel);
         }
     }
 }

@@ -1112,6 +1112,19 @@ namespace Aptix.Wire
         public string Currency { get; set; }
     }
 
+    /// <summary>The state of a delivery.</summary>
+    public static class DeliveryState
+    {
+        /// <summary>The value <c>pending</c>.</summary>
+        public const string Pending = "pending";
+        /// <summary>The value <c>delivered</c>.</summary>
+        public const string Delivered = "delivered";
+        /// <summary>The value <c>dead</c>.</summary>
+        public const string Dead = "dead";
+        /// <summary>The value <c>dropped</c>.</summary>
+        public const string Dropped = "dropped";
+    }
+
     /// <summary>
     /// What the operators of an org have disabled. New turns are refused; running ones may finish, and reads work.
     /// </summary>
@@ -1268,6 +1281,10 @@ namespace Aptix.Wire
         public const string ModeNotFound = "ModeNotFound";
         /// <summary>The value <c>ConnectionNotFound</c>.</summary>
         public const string ConnectionNotFound = "ConnectionNotFound";
+        /// <summary>The value <c>WebhookNotFound</c>.</summary>
+        public const string WebhookNotFound = "WebhookNotFound";
+        /// <summary>The value <c>DeliveryNotFound</c>.</summary>
+        public const string DeliveryNotFound = "DeliveryNotFound";
         /// <summary>The value <c>EffectNotFound</c>.</summary>
         public const string EffectNotFound = "EffectNotFound";
         /// <summary>The value <c>ContextVersionNotFound</c>.</summary>
@@ -3746,5 +3763,172 @@ namespace Aptix.Wire
         /// <summary>The warning's text.</summary>
         [JsonProperty("Message")]
         public string Message { get; set; }
+    }
+
+    /// <summary>An event for a webhook.</summary>
+    public class WebhookDelivery : WireModel
+    {
+        /// <summary>Number of attempts.</summary>
+        [JsonProperty("Attempts")]
+        public long Attempts { get; set; }
+
+        /// <summary>Time of the event.</summary>
+        [JsonProperty("CreationDate")]
+        public string CreationDate { get; set; }
+
+        /// <summary>Id of the event, which every attempt sends in <c>webhook-id</c>.</summary>
+        [JsonProperty("DeliveryId")]
+        public string DeliveryId { get; set; }
+
+        /// <summary>Type of the event.</summary>
+        [JsonProperty("Event")]
+        public string Event { get; set; }
+
+        /// <summary>Time of the last attempt.</summary>
+        [JsonProperty("LastAttemptDate")]
+        public string LastAttemptDate { get; set; }
+
+        /// <summary>Reason for the last failure. Never text of the receiver.</summary>
+        [JsonProperty("LastMessage")]
+        public string LastMessage { get; set; }
+
+        /// <summary>Status of the last response. Absent if the last attempt got none.</summary>
+        [JsonProperty("LastStatusCode")]
+        public long? LastStatusCode { get; set; }
+
+        /// <summary>Id of the session.</summary>
+        [JsonProperty("SessionId")]
+        public string SessionId { get; set; }
+
+        /// <summary>The state.</summary>
+        [JsonProperty("State")]
+        public string State { get; set; }
+
+        /// <summary>Id of the turn.</summary>
+        [JsonProperty("TurnId")]
+        public string TurnId { get; set; }
+    }
+
+    /// <summary>A page of a list.</summary>
+    public class WebhookDeliveryList : WireModel
+    {
+        /// <summary>Token for the next page. Absent on the last page.</summary>
+        [JsonProperty("ContinuationToken")]
+        public string ContinuationToken { get; set; }
+
+        /// <summary>True if there is a next page.</summary>
+        [JsonProperty("HasMore")]
+        public bool HasMore { get; set; }
+
+        /// <summary>The items, in list order.</summary>
+        [JsonProperty("Items")]
+        public List<WebhookDelivery> Items { get; set; }
+
+        /// <summary>Maximum number of items on a page, as requested or by default.</summary>
+        [JsonProperty("PageSize")]
+        public long PageSize { get; set; }
+    }
+
+    /// <summary>The type of an event.</summary>
+    public static class WebhookEvent
+    {
+        /// <summary>The value <c>turn.completed</c>.</summary>
+        public const string TurnCompleted = "turn.completed";
+        /// <summary>The value <c>turn.failed</c>.</summary>
+        public const string TurnFailed = "turn.failed";
+        /// <summary>The value <c>effect.unknown</c>.</summary>
+        public const string EffectUnknown = "effect.unknown";
+    }
+
+    /// <summary>The number of deliveries that were queued again.</summary>
+    public class WebhookReplay : WireModel
+    {
+        /// <summary>Time to replay from again. Absent if no dead delivery is left.</summary>
+        [JsonProperty("NextSince")]
+        public string NextSince { get; set; }
+
+        /// <summary>Number of deliveries.</summary>
+        [JsonProperty("Replayed")]
+        public long Replayed { get; set; }
+    }
+
+    /// <summary>The deliveries to queue again: one, or the dead ones since a time.</summary>
+    public class WebhookReplayRequest : WireModel
+    {
+        /// <summary>Id of the delivery. Absent: the dead deliveries since <c>Since</c>.</summary>
+        [JsonProperty("DeliveryId")]
+        public string DeliveryId { get; set; }
+
+        /// <summary>Id of the session, with <c>DeliveryId</c>.</summary>
+        [JsonProperty("SessionId")]
+        public string SessionId { get; set; }
+
+        /// <summary>
+        /// Time of the first event, such as <c>2026-11-29T21:00:00.000Z</c>. Absent: the delivery of <c>DeliveryId</c>.
+        /// </summary>
+        [JsonProperty("Since")]
+        public string Since { get; set; }
+    }
+
+    /// <summary>A new secret of a webhook. It can't be read again.</summary>
+    public class WebhookSecret : WireModel
+    {
+        /// <summary>Time until which the replaced secret signs too. Absent for a first secret.</summary>
+        [JsonProperty("PreviousExpires")]
+        public string PreviousExpires { get; set; }
+
+        /// <summary>The secret, in the form of Standard Webhooks: <c>whsec_</c> and 32 random bytes in Base64.</summary>
+        [JsonProperty("Secret")]
+        public string Secret { get; set; }
+
+        /// <summary>Id of the webhook.</summary>
+        [JsonProperty("WebhookId")]
+        public string WebhookId { get; set; }
+    }
+
+    /// <summary>The status of a webhook.</summary>
+    public class WebhookStatus : WireModel
+    {
+        /// <summary>
+        /// Time at which the service disabled it, after five days of failures. A successful test or a new version enables it.
+        /// </summary>
+        [JsonProperty("DisabledSince")]
+        public string DisabledSince { get; set; }
+
+        /// <summary>Time since which every attempt has failed. Absent if the last attempt succeeded.</summary>
+        [JsonProperty("FailingSince")]
+        public string FailingSince { get; set; }
+
+        /// <summary>True if the document pauses it.</summary>
+        [JsonProperty("IsPaused")]
+        public bool IsPaused { get; set; }
+
+        /// <summary>Time at which the secret was created. Absent without a secret: nothing is sent.</summary>
+        [JsonProperty("SecretDate")]
+        public string SecretDate { get; set; }
+
+        /// <summary>Id of the webhook.</summary>
+        [JsonProperty("WebhookId")]
+        public string WebhookId { get; set; }
+    }
+
+    /// <summary>The result of a test event.</summary>
+    public class WebhookTest : WireModel
+    {
+        /// <summary>Time that the request took, in milliseconds.</summary>
+        [JsonProperty("DurationMilliseconds")]
+        public long DurationMilliseconds { get; set; }
+
+        /// <summary>True if the receiver responded with a 2xx status.</summary>
+        [JsonProperty("IsDelivered")]
+        public bool IsDelivered { get; set; }
+
+        /// <summary>Reason for the failure.</summary>
+        [JsonProperty("Message")]
+        public string Message { get; set; }
+
+        /// <summary>Status of the response. Absent without a response.</summary>
+        [JsonProperty("StatusCode")]
+        public long? StatusCode { get; set; }
     }
 }
