@@ -201,7 +201,7 @@ const RESERVED: &[(&str, &[&str])] = &[
 /// The modules of `service` that functions may use that run no turns.
 const WITHOUT_TURNS: &[(&str, &[&str])] = &[
     ("session-read", &["handlers", "session_index"]),
-    ("turn-finalizer", &["providers", "session_index", "titles"]),
+    ("turn-finalizer", &["connections", "providers", "session_index", "titles", "webhooks"]),
     ("knowledge-indexer", &["providers", "sources"]),
 ];
 
