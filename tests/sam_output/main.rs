@@ -220,7 +220,8 @@ fn roles_have_exactly_the_declared_permissions() {
     let names = ["", "/!knowledge/*", "/!uploads/*", "/answer.md", "/history.json", "/instruction.json"];
     let stated = buckets.iter().flat_map(|bucket| names.map(|name| format!("{bucket}/*{name}")));
     let connections = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${AWS::StackName}/connections/*";
-    let others = ["${AuditBucket.Arn}/*".to_owned(), connections.to_owned()];
+    let webhooks = format!("{connections}/webhooks/*");
+    let others = ["${AuditBucket.Arn}/*".to_owned(), connections.to_owned(), webhooks];
     assert_eq!(wild, stated.chain(others).collect());
 }
 
