@@ -54,7 +54,7 @@ pub struct LaneKey {
 
 /// The place of an event in its lane.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
+pub struct LanePosition {
     /// The sequence number of its turn.
     pub sequence: u64,
     /// The number among the events of the turn.
@@ -67,7 +67,7 @@ pub struct Delivery {
     /// The lane.
     pub lane: LaneKey,
     /// The place in the lane.
-    pub place: Place,
+    pub place: LanePosition,
     /// The id, which every attempt sends.
     pub id: String,
     /// The turn.
@@ -107,7 +107,7 @@ pub struct Lane {
     /// The sender.
     pub owner: AttemptId,
     /// A place that no pending event precedes.
-    pub next: Place,
+    pub next: LanePosition,
     /// The number of writes that added events. An idle lane has seen all of them.
     pub added: u64,
 }
@@ -142,7 +142,7 @@ impl LaneKey {
     }
 }
 
-impl Place {
+impl LanePosition {
     /// Returns the place after this one.
     #[must_use]
     pub fn following(self) -> Self {
@@ -237,7 +237,7 @@ mod tests {
         let session = SessionKey { org: "acme".parse().unwrap(), session: "s".parse().unwrap() };
         Delivery {
             lane: LaneKey::new(session, "w".parse().unwrap()),
-            place: Place::default(),
+            place: LanePosition::default(),
             id: "evt_1".to_owned(),
             turn: "t".parse().unwrap(),
             event: WebhookEvent::TurnCompleted,

@@ -6,7 +6,7 @@ use super::finalize::Finalization;
 use crate::{
     id::{SessionKey, TurnKey},
     turn::{Turn, Verdict},
-    webhook::{Delivery, LaneKey, MAX_AGE, Place, Subscription},
+    webhook::{Delivery, LaneKey, LanePosition, MAX_AGE, Subscription},
 };
 
 /// Returns the events of a turn that becomes terminal, for every webhook that wants them.
@@ -34,7 +34,7 @@ pub fn deliveries(finalization: &Finalization, subscriptions: &[Subscription]) -
             if subscription.events.contains(event) {
                 deliveries.push(Delivery {
                     lane: LaneKey::new(turn.key.session.clone(), subscription.webhook.clone()),
-                    place: Place { sequence: turn.sequence, number },
+                    place: LanePosition { sequence: turn.sequence, number },
                     id: event_id(turn, *event),
                     turn: turn.key.turn.clone(),
                     event: *event,

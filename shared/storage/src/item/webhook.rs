@@ -1,7 +1,7 @@
 //! The stored deliveries of webhooks, and the health of a webhook.
 
 use contracts::{Timestamp, id::TurnId, read::DeliveryState, webhook::WebhookEvent};
-use protocol::webhook::{Attempt, Delivery, Health, LaneKey, Place, RETENTION};
+use protocol::webhook::{Attempt, Delivery, Health, LaneKey, LanePosition, RETENTION};
 use serde::{Deserialize, Serialize};
 
 use super::Entity;
@@ -75,7 +75,7 @@ impl From<&Delivery> for DeliveryItem {
 }
 
 impl DeliveryItem {
-    pub(crate) fn into_delivery(self, lane: LaneKey, place: Place) -> Delivery {
+    pub(crate) fn into_delivery(self, lane: LaneKey, place: LanePosition) -> Delivery {
         let last =
             self.last_at.map(|at| Attempt { at, status: self.last_status, message: self.last_message });
         let Self { id, turn, event, at, deadline, unknown_calls, state, attempts, .. } = self;

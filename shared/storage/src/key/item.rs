@@ -12,7 +12,7 @@ use protocol::{
     detail::ModeChangePosition,
     id::{SessionKey, TurnKey},
     usage::UsageEntry,
-    webhook::{LaneKey, Place},
+    webhook::{LaneKey, LanePosition},
 };
 use turns::ports::{DocumentId, UsageKeyHolder};
 
@@ -82,7 +82,7 @@ pub enum Item<'a> {
     ///
     /// Key: `O#{org}#S#{session}` / `HOOK#{webhook}#{turn's sequence, ten digits}#{number, three digits}`
     /// GSI1: `O#{org}#HOOK#{webhook}` / `{time}#{session}#{turn's sequence, ten digits}#{number, three digits}`
-    Delivery(&'a LaneKey, Place),
+    Delivery(&'a LaneKey, LanePosition),
     /// The lane of a session for a webhook: the lease of its sender, and the next place.
     ///
     /// Key: `O#{org}#S#{session}` / `HOOKS#{webhook}`
@@ -285,16 +285,16 @@ pub(crate) fn delivery_prefix(lane: &LaneKey) -> String {
 }
 
 /// The end of a delivery's sort key. Places sort in order.
-pub(crate) fn place_part(place: Place) -> String {
+pub(crate) fn place_part(place: LanePosition) -> String {
     format!("{:010}#{:03}", place.sequence, place.number)
 }
 
 /// Parses the keys of a delivery. Returns `None` for any other item.
 #[must_use]
-pub fn parse_delivery(pk: &str, sk: &str) -> Option<(LaneKey, Place)> {
+pub fn parse_delivery(pk: &str, sk: &str) -> Option<(LaneKey, LanePosition)> {
     let (webhook, place) = sk.strip_prefix("HOOK#")?.split_once('#')?;
     let (sequence, number) = place.split_once('#')?;
-    let place = Place { sequence: sequence.parse().ok()?, number: number.parse().ok()? };
+    let place = LanePosition { sequence: sequence.parse().ok()?, number: number.parse().ok()? };
     Some((LaneKey::new(parse_session(pk)?, WebhookId::new(webhook).ok()?), place))
 }
 

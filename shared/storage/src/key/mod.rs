@@ -22,9 +22,9 @@ mod part;
 mod tests;
 
 pub use index::{
-    activity, activity_from, activity_to, approval_at, approval_index, approvals_index, delivery_at, lane_due,
-    lane_index, list_shard, open_index, org_index, org_shard, org_shards, purge_due, purge_index, purge_shard,
-    shard, turn_due, unknown_at, unknown_index, user_index, webhook_index,
+    activity, activity_from, activity_to, approval_at, approval_index, approvals_index, delivery_at,
+    lane_due, lane_index, list_shard, open_index, org_index, org_shard, org_shards, purge_due, purge_index,
+    purge_shard, shard, turn_due, unknown_at, unknown_index, user_index, webhook_index,
 };
 pub(crate) use item::{
     CLIENTS_PARTITION, KNOWLEDGE_PREFIX, MODE_PREFIX, TurnItemKind, USAGE_KEYS_PARTITION, USER_PREFIX,

@@ -7,7 +7,7 @@ use contracts::{
 use protocol::{
     id::{AttemptId, SessionKey, TurnKey},
     payload::{Kind, Payload, StoredRequest},
-    webhook::{LaneKey, Place},
+    webhook::{LaneKey, LanePosition},
 };
 
 use turns::ports::{DocumentId, UsageKeyHolder};
@@ -75,7 +75,7 @@ fn longest_ids_fit_key_limits() {
             _ => kind.id(&minted).unwrap(),
         });
         let lane = LaneKey::new(session.clone(), "x".repeat(32).parse().unwrap());
-        let place = Place { sequence: u64::from(u32::MAX), number: u8::MAX };
+        let place = LanePosition { sequence: u64::from(u32::MAX), number: u8::MAX };
         let documents = contexts.clone().map(DocumentId::from);
         let holder = UsageKeyHolder { org: session.org.clone(), user: Some(user.clone()) };
         for item in [
@@ -158,7 +158,8 @@ fn head_key_round_trips_and_details_are_not_heads() {
 fn keys_of_webhooks_are_parsed_back_and_sort_by_place() {
     let session = turn("a/b", "s", "t").session;
     let lane = LaneKey::new(session, "hook".parse().unwrap());
-    let places = [(1, 0), (1, 1), (2, 0), (10, 0)].map(|(sequence, number)| Place { sequence, number });
+    let places =
+        [(1, 0), (1, 1), (2, 0), (10, 0)].map(|(sequence, number)| LanePosition { sequence, number });
     let keys = places.map(|place| Item::Delivery(&lane, place).sk());
     assert!(keys.is_sorted(), "{keys:?}");
     for (place, key) in places.into_iter().zip(keys) {

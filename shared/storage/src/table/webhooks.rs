@@ -9,7 +9,7 @@ use contracts::{
 };
 use protocol::{
     id::AttemptId,
-    webhook::{Delivery, Health, Lane, LaneKey, Place},
+    webhook::{Delivery, Health, Lane, LaneKey, LanePosition},
 };
 use turns::ports::{LaneStep, Outbox, PENDING_PAGE_SIZE, Page, Source, Unavailable, WriteError};
 
@@ -47,7 +47,7 @@ impl Table {
         Ok(writes)
     }
 
-    async fn deliveries_of(&self, keys: Vec<(LaneKey, Place)>) -> Result<Vec<Delivery>, Unavailable> {
+    async fn deliveries_of(&self, keys: Vec<(LaneKey, LanePosition)>) -> Result<Vec<Delivery>, Unavailable> {
         let primaries = keys.iter().map(|(lane, place)| primary(&Item::Delivery(lane, *place))).collect();
         let mut found = self.batch(primaries).await?;
         let mut deliveries = Vec::with_capacity(keys.len());
@@ -95,8 +95,8 @@ impl Table {
     async fn lane_page(
         &self,
         lane: &LaneKey,
-        from: Place,
-    ) -> Result<(Vec<Delivery>, Option<Place>), Unavailable> {
+        from: LanePosition,
+    ) -> Result<(Vec<Delivery>, Option<LanePosition>), Unavailable> {
         let first = Item::Delivery(lane, from);
         let end = format!("{}$", key::delivery_prefix(lane).trim_end_matches('#'));
         let page = self
@@ -185,7 +185,7 @@ fn lane_of(key: &LaneKey, owner: &AttemptId, item: &Attributes) -> Lane {
     let next = text(item, "NextPlace").filter(|_| !item.contains_key("Rewind"));
     let next = next.and_then(|place| place.split_once('#'));
     let next = next.and_then(|(sequence, number)| {
-        Some(Place { sequence: sequence.parse().ok()?, number: number.parse().ok()? })
+        Some(LanePosition { sequence: sequence.parse().ok()?, number: number.parse().ok()? })
     });
     let added = item.get("Added").and_then(|added| added.as_n().ok()?.parse().ok());
     Lane {
@@ -234,8 +234,8 @@ impl Outbox for Table {
     async fn pending(
         &self,
         lane: &LaneKey,
-        from: Place,
-    ) -> Result<(Vec<Delivery>, Option<Place>), Unavailable> {
+        from: LanePosition,
+    ) -> Result<(Vec<Delivery>, Option<LanePosition>), Unavailable> {
         let mut from = from;
         loop {
             let (mut deliveries, more) = self.lane_page(lane, from).await?;
@@ -243,7 +243,7 @@ impl Outbox for Table {
             let is_cut = deliveries.len() > PENDING_PAGE_SIZE;
             deliveries.truncate(PENDING_PAGE_SIZE);
             let cut = deliveries.last().filter(|_| is_cut).map(|last| last.place);
-            let next = cut.or(more).map(Place::following);
+            let next = cut.or(more).map(LanePosition::following);
             match next {
                 Some(next) if deliveries.is_empty() => from = next,
                 _ => return Ok((deliveries, next)),
@@ -300,7 +300,7 @@ impl Outbox for Table {
     }
 
     async fn delivery(&self, lane: &LaneKey, id: &str) -> Result<Option<Delivery>, Unavailable> {
-        let mut from = Place::default();
+        let mut from = LanePosition::default();
         loop {
             let (deliveries, more) = self.lane_page(lane, from).await?;
             if let Some(found) = deliveries.into_iter().find(|delivery| delivery.id == id) {

@@ -24,7 +24,7 @@ use protocol::{
     transition::import::Reservation,
     turn::{Phase, Turn},
     usage::{UsageAmounts, UsageKey},
-    webhook::{Delivery, LaneKey, Place},
+    webhook::{Delivery, LaneKey, LanePosition},
 };
 use turns::checkpoint::Checkpoint;
 use turns::ports::{
@@ -55,7 +55,7 @@ pub struct Contents {
     pub intents: BTreeMap<(TurnKey, u32), Intent>,
     pub unknown_effects: BTreeMap<(SessionKey, Fingerprint), UnknownEffect>,
     pub approvals: BTreeMap<(TurnKey, ApprovalId), Approval>,
-    pub deliveries: BTreeMap<(LaneKey, Place), Delivery>,
+    pub deliveries: BTreeMap<(LaneKey, LanePosition), Delivery>,
     /// The meters, with their entries.
     pub meters: BTreeMap<MeterKey, (budget::Meter, BTreeMap<TurnKey, Entry>)>,
 }
@@ -361,7 +361,7 @@ impl Store for Table {
     }
 }
 
-fn delivery_place(lane: &LaneKey, place: Place) -> String {
+fn delivery_place(lane: &LaneKey, place: LanePosition) -> String {
     format!("HOOK#{}#{}#{}", lane.webhook, place.sequence, place.number)
 }
 

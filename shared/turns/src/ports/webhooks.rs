@@ -8,7 +8,7 @@ use contracts::{
 };
 use protocol::{
     id::AttemptId,
-    webhook::{Delivery, Health, Lane, LaneKey, Place},
+    webhook::{Delivery, Health, Lane, LaneKey, LanePosition},
 };
 use serde::{Deserialize, Serialize};
 
@@ -46,8 +46,8 @@ pub trait Outbox: Send + Sync {
     fn pending(
         &self,
         lane: &LaneKey,
-        from: Place,
-    ) -> impl Future<Output = Result<(Vec<Delivery>, Option<Place>), Unavailable>> + Send;
+        from: LanePosition,
+    ) -> impl Future<Output = Result<(Vec<Delivery>, Option<LanePosition>), Unavailable>> + Send;
     /// Writes the state of an existing delivery, and the next state of its lane, if its sender still holds it.
     fn conclude(
         &self,
