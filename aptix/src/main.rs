@@ -4,6 +4,7 @@
 
 mod admin_cli;
 mod api_args;
+mod approvals_cli;
 mod budgets_cli;
 mod chat;
 mod cli;
@@ -90,6 +91,7 @@ async fn run_command(command: Command) -> Result<ExitCode, Failure> {
         Command::Connections { command } => print(&run_connections(command).await?)?,
         Command::Webhooks { command } => print(&run_webhooks(command).await?)?,
         Command::OrgSettings { command } => print(&run_single(ORG_SETTINGS, command).await?)?,
+        Command::Approvals { command } => approvals_cli::run(command).await?,
         Command::Knowledge { command } => knowledge_cli::run(command).await?,
         Command::Sessions { command } => sessions_cli::run(command).await?,
         Command::Contexts { command } => print(&contexts_cli::run(command).await?)?,

@@ -18,7 +18,11 @@ const MAX_SESSIONS = 50
 const REFRESH_MS = 10_000
 
 /** Reasons of open turns in words. */
-const REASONS = /** @type {Record<string, string>} */ ({ waiting_for_tools: 'waits for its client', running: 'running' })
+const REASONS = /** @type {Record<string, string>} */ ({
+  waiting_for_tools: 'waits for its client',
+  waiting_for_approval: 'waits for an approval',
+  running: 'running',
+})
 
 /**
  * @typedef {import('../javascript/src/wire.js').SessionSummary} Summary

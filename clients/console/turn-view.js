@@ -456,6 +456,7 @@ const PHASES = /** @type {Record<string, string>} */ ({
   thinking: 'Thinking…',
   retrying: 'Retrying the model call…',
   waiting_for_tools: 'Waiting for tools…',
+  waiting_for_approval: 'Waiting for an approval…',
 })
 
 /** @param {{ Phase?: unknown, ToolName?: unknown, Attempt?: number }} status */

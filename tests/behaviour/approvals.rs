@@ -12,7 +12,7 @@ use crate::agents::put;
 use crate::client_tools::{results, submit};
 use crate::export::operator;
 use crate::shop::{Moment, Shop, asks, call};
-use crate::support::{Answer, Client, LEASE, System, options, turn, turn_path};
+use crate::support::{Answer, Client, LEASE, PATIENCE, System, options, turn, turn_path};
 
 /// The connection `shop` whose refunds need an approval.
 fn connection(shop: &Shop, approval: &Value) -> Value {
@@ -328,4 +328,19 @@ async fn killed_continuation_sends_an_approved_call_at_most_once() {
         assert_eq!(shop.performed().len(), performed, "{order}");
         assert_eq!(approve(&ada, &approval).await.error(), "ApprovalAnswered");
     }
+}
+
+#[tokio::test]
+async fn expiry_is_told_when_the_request_is_sent_again() {
+    let (system, shop) = open(json!({ "Policy": "always", "ExpiresAfterSeconds": 1 })).await;
+    let ada = system.client("acme", "ada");
+    let asked = asks(&call("refund", "1"));
+    let approval = wait(&ada, &asked).await;
+    let is_expired = |answer: &Answer| answer.json()["Result"]["Status"] == "expired";
+    ada.until(&APPROVAL.fill(id(&approval)), PATIENCE, is_expired).await.result();
+    assert_eq!(approve(&ada, &approval).await.error(), "ApprovalExpired");
+    assert_eq!(listed(&ada, "").await, [""; 0]);
+    assert_eq!(ada.execute(&asked).await.result()["PrimaryOutputText"], "Done.");
+    assert!(told(&system).contains("Nobody approved this call in time"), "{}", told(&system));
+    assert_eq!(shop.performed().len(), 0);
 }

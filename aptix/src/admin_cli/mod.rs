@@ -15,6 +15,7 @@ use deployment::{Aws, Stack, page_token_key};
 use serde_json::Value;
 
 use crate::api_args::AccessArgs;
+use crate::approvals_cli::{List, list};
 use crate::documents_cli::{Single, run_single};
 use crate::escape::escape_line;
 use crate::failure::Failure;
@@ -52,6 +53,11 @@ pub(crate) enum Admin {
     Effects {
         #[command(subcommand)]
         command: Effects,
+    },
+    /// List the calls of tools of your org that wait for an approval
+    Approvals {
+        #[command(flatten)]
+        access: AccessArgs,
     },
     /// Show the depths of the queues and of their dead letters
     Queue(QueueArgs),
@@ -113,6 +119,7 @@ pub(crate) async fn run(command: Admin) -> Result<String, Failure> {
         Admin::Quarantine(arguments) => change(arguments, paths::QUARANTINE).await,
         Admin::Release(arguments) => change(arguments, paths::RELEASE).await,
         Admin::Effects { command } => effects::run(command).await,
+        Admin::Approvals { access } => list(List { all: true, access }).await,
         Admin::Queue(arguments) => queues::report(arguments).await,
         Admin::DeadLetters { command } => queues::run(command).await,
         Admin::RotateKey(arguments) => rotate_key(arguments).await,

@@ -7,6 +7,7 @@ use clap_complete::Shell;
 use local::Function;
 
 use crate::admin_cli::Admin;
+use crate::approvals_cli::Approvals;
 use crate::budgets_cli::Budgets;
 use crate::chat::Chat;
 use crate::clients_cli::Clients;
@@ -101,6 +102,11 @@ pub(crate) enum Command {
     Webhooks {
         #[command(subcommand)]
         command: Webhooks,
+    },
+    /// List the calls of tools that wait for you, and approve or deny them
+    Approvals {
+        #[command(subcommand)]
+        command: Approvals,
     },
     /// Read or replace the settings of your org: defaults, policy, and disabled users, agents and models
     OrgSettings {

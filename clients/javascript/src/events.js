@@ -7,7 +7,7 @@
 /**
  * The phase of a running turn. New phases can be added. `Round` is the number of the model's reply.
  * @typedef {{
- *   Phase: 'working' | 'retrieving' | 'rebuilding_history' | 'thinking' | 'retrying' | 'tool' | 'waiting_for_tools',
+ *   Phase: 'working' | 'retrieving' | 'rebuilding_history' | 'thinking' | 'retrying' | 'tool' | 'waiting_for_tools' | 'waiting_for_approval',
  *   Attempt: number, Round?: number, ToolName?: string, ToolCallId?: string, ToolProgress?: string, RetryAfterSeconds?: number,
  * }} Status
  *

@@ -110,6 +110,7 @@ fn turn() -> AgentSessionTurn {
         status: TurnStatus::Completed,
         status_reason: StatusReason::Completed,
         error_code: None,
+        waiting: None,
         status_time_stamp: at(9),
         cancelled_by_user_id: Some("u2".parse().unwrap()),
         openai_response_received_date: Some(at(8)),

@@ -147,6 +147,7 @@ fn round(id: &str, result: &str, mode: &str) -> Round {
         connection: None,
         execution_ms: None,
         files: crate::tool::rounds::CallFiles::default(),
+        approval: None,
     };
     Round { calls: vec![call], mode: Some(mode.to_owned()), ..Round::default() }
 }

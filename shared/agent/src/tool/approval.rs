@@ -26,8 +26,8 @@ const USERS: Strings<crate::members::Text> = Strings(Count(5, "users"), line(128
 const MAX_POINTER_CHARS: usize = 256;
 /// The maximum size of a condition's value, as JSON.
 const MAX_VALUE_BYTES: usize = 1_024;
-/// `ExpiresAfterSeconds`: a minute to a week.
-const EXPIRES_AFTER: std::ops::RangeInclusive<u32> = 60..=604_800;
+/// `ExpiresAfterSeconds`: at most a week.
+const EXPIRES_AFTER: std::ops::RangeInclusive<u32> = 1..=604_800;
 
 const fn default_expires_after() -> u32 {
     86_400
@@ -378,7 +378,7 @@ mod tests {
             json!({ "Policy": "always", "FourEyes": true }),
             json!({ "Policy": "always", "Roles": [] }),
             json!({ "Policy": "always", "Users": [".."] }),
-            json!({ "Policy": "always", "ExpiresAfterSeconds": 5 }),
+            json!({ "Policy": "always", "ExpiresAfterSeconds": 0 }),
             json!({ "Policy": "when", "When": [{ "Of": "argument", "Operator": "equal", "Value": 1 }] }),
             json!({ "Policy": "when", "When": [{ "Of": "user", "Argument": "/a", "Operator": "equal", "Value": 1 }] }),
             json!({ "Policy": "when", "When": [{ "Of": "calls", "Operator": "greater", "Value": "1" }] }),

@@ -80,6 +80,7 @@ mod tests {
             connection: None,
             execution_ms: None,
             files: crate::tool::rounds::CallFiles::default(),
+            approval: None,
         }
     }
 

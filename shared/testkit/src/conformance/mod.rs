@@ -2,6 +2,7 @@
 //!
 //! Each case has its own tenant, so that one table can serve all cases, concurrently or repeatedly.
 
+mod approvals;
 mod archive;
 mod checkpoints;
 mod concurrency;
@@ -56,6 +57,7 @@ pub async fn table(store: &impl Store, run: &str) {
     usage::check(store, run).await;
     meters::check(store, run).await;
     effects::check(store, run).await;
+    approvals::check(store, run).await;
 }
 
 /// Sends a message. The owner of the queue's other end checks that it arrives.

@@ -1,0 +1,278 @@
+//! Model check of approvals: a turn that waits for two answers, people who approve or deny one of them at any moment, an
+//! expiry, a cancel, and continuations that die and are taken over. Writes are those of the protocol: an answer requires that
+//! the turn waits with the attempt whose calls were read, and a resumption requires the same.
+//!
+//! The second call of an attempt that died isn't sent again, as the ledger of effects has it (`effect_check.rs`). Each mutation
+//! breaks one rule, and must have a counterexample.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+use stateright::{Checker, HasDiscoveries, Model, Property};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Mutation {
+    /// The answer doesn't require that the turn waits.
+    AnswerUnconditional,
+    /// The answer replaces an earlier one.
+    AnswerReplaced,
+    /// The turn continues after the first answer.
+    ContinuesEarly,
+    /// The continuation runs what isn't denied.
+    RunsUnanswered,
+    /// Both continuations run, since the resumption has no condition.
+    ResumedTwice,
+}
+
+const MUTATIONS: [Mutation; 5] = [
+    Mutation::AnswerUnconditional,
+    Mutation::AnswerReplaced,
+    Mutation::ContinuesEarly,
+    Mutation::RunsUnanswered,
+    Mutation::ResumedTwice,
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Answer {
+    Approved,
+    Denied,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Phase {
+    Waiting,
+    Running,
+    Ended,
+}
+
+/// A process that works for one answer or one repeated request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Step {
+    Idle,
+    /// It has read that the turn waits and that every approval is answered or has expired.
+    Ready {
+        is_expired: bool,
+    },
+    /// It owns the turn.
+    Owner {
+        is_expired: bool,
+    },
+    Stopped,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct State {
+    phase: Phase,
+    is_expired: bool,
+    answers: [Option<Answer>; 2],
+    /// The answers that people were told are accepted, oldest first.
+    accepted: Vec<(usize, Answer)>,
+    /// The person's request that has read the waiting turn, and not written its answer yet.
+    read: [bool; 2],
+    processes: [Step; 2],
+    /// True once a continuation has its intent.
+    is_intended: bool,
+    sent: [u8; 2],
+    /// True for calls that were sent without an accepted approval.
+    is_unapproved: bool,
+    sent_after_cancel: bool,
+    is_cancelled: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Action {
+    Read(usize),
+    Write(usize, Answer),
+    Expire,
+    Look(usize),
+    Resume(usize),
+    Run(usize),
+    Die(usize),
+    Cancel,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Approvals {
+    mutation: Option<Mutation>,
+}
+
+impl Approvals {
+    fn has(self, mutation: Mutation) -> bool {
+        self.mutation == Some(mutation)
+    }
+
+    fn write(self, state: &mut State, call: usize, answer: Answer) {
+        state.read[call] = false;
+        let waits = state.phase == Phase::Waiting || self.has(Mutation::AnswerUnconditional);
+        let is_open = state.answers[call].is_none() || self.has(Mutation::AnswerReplaced);
+        if waits && is_open && !state.is_expired {
+            state.answers[call] = Some(answer);
+            state.accepted.push((call, answer));
+        }
+    }
+
+    fn is_ready(self, state: &State) -> bool {
+        let answered = state.answers.iter().filter(|answer| answer.is_some()).count();
+        answered == 2 || state.is_expired || (self.has(Mutation::ContinuesEarly) && answered == 1)
+    }
+
+    fn run(self, state: &mut State, at: usize, is_expired: bool) {
+        state.processes[at] = Step::Stopped;
+        let is_owner = state.phase == Phase::Running;
+        // The intent requires that its attempt runs the turn. Its taker sends nothing that it names.
+        if !is_owner || (state.is_intended && !self.has(Mutation::ResumedTwice)) {
+            return;
+        }
+        state.is_intended = true;
+        for call in 0..2 {
+            let is_approved = match state.answers[call] {
+                Some(answer) => answer == Answer::Approved,
+                None => {
+                    self.has(Mutation::RunsUnanswered) || (self.has(Mutation::ContinuesEarly) && !is_expired)
+                }
+            };
+            if is_approved {
+                state.sent[call] += 1;
+                state.sent_after_cancel |= state.is_cancelled;
+                let accepted = state.accepted.iter().rev().find(|(answered, _)| *answered == call);
+                state.is_unapproved |= accepted.is_none_or(|(_, answer)| *answer == Answer::Denied);
+            }
+        }
+    }
+}
+
+impl Model for Approvals {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        vec![State {
+            phase: Phase::Waiting,
+            is_expired: false,
+            answers: [None; 2],
+            accepted: Vec::new(),
+            read: [false; 2],
+            processes: [Step::Idle; 2],
+            is_intended: false,
+            sent: [0; 2],
+            is_unapproved: false,
+            sent_after_cancel: false,
+            is_cancelled: false,
+        }]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        for call in 0..2 {
+            if state.read[call] {
+                actions.extend([Action::Write(call, Answer::Approved), Action::Write(call, Answer::Denied)]);
+            } else if state.accepted.len() < 4 && state.phase == Phase::Waiting {
+                actions.push(Action::Read(call));
+            }
+        }
+        for at in 0..2 {
+            match state.processes[at] {
+                Step::Idle if state.phase == Phase::Waiting && self.is_ready(state) => {
+                    actions.push(Action::Look(at))
+                }
+                Step::Ready { .. } => actions.push(Action::Resume(at)),
+                Step::Owner { .. } => actions.extend([Action::Run(at), Action::Die(at)]),
+                Step::Idle | Step::Stopped => {}
+            }
+        }
+        if !state.is_expired {
+            actions.push(Action::Expire);
+        }
+        if !state.is_cancelled {
+            actions.push(Action::Cancel);
+        }
+    }
+
+    fn next_state(&self, before: &State, action: Action) -> Option<State> {
+        let mut state = before.clone();
+        match action {
+            Action::Read(call) => state.read[call] = true,
+            Action::Write(call, answer) => self.write(&mut state, call, answer),
+            Action::Expire => state.is_expired = true,
+            Action::Look(at) => state.processes[at] = Step::Ready { is_expired: state.is_expired },
+            Action::Resume(at) => {
+                let Step::Ready { is_expired } = state.processes[at] else { return None };
+                let is_free = state.phase == Phase::Waiting
+                    || (self.has(Mutation::ResumedTwice) && state.phase == Phase::Running);
+                state.processes[at] = if is_free { Step::Owner { is_expired } } else { Step::Stopped };
+                if is_free {
+                    state.phase = Phase::Running;
+                }
+            }
+            Action::Run(at) => {
+                let Step::Owner { is_expired } = state.processes[at] else { return None };
+                self.run(&mut state, at, is_expired);
+            }
+            // Its calls are in the intent, or none was sent. Another process takes the turn over.
+            Action::Die(at) => {
+                let Step::Owner { is_expired } = state.processes[at] else { return None };
+                state.processes[at] = Step::Stopped;
+                let other = 1 - at;
+                if matches!(state.processes[other], Step::Idle | Step::Stopped) {
+                    state.processes[other] = Step::Owner { is_expired };
+                }
+            }
+            Action::Cancel => {
+                state.is_cancelled = true;
+                state.phase = Phase::Ended;
+            }
+        }
+        (state != *before).then_some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::<Self>::always("a call is sent at most once", |_, state| {
+                state.sent.iter().all(|sent| *sent <= 1)
+            }),
+            Property::<Self>::always("a call is sent only after its approval", |_, state| {
+                !state.is_unapproved
+            }),
+            Property::<Self>::always("an accepted answer is the only one", |_, state| {
+                let of =
+                    |call: usize| state.accepted.iter().filter(|(answered, _)| *answered == call).count();
+                of(0) <= 1 && of(1) <= 1
+            }),
+            Property::<Self>::always("an answer is accepted only while the turn waits", |_, state| {
+                !state.is_intended
+                    || state
+                        .answers
+                        .iter()
+                        .zip(state.sent)
+                        .all(|(answer, sent)| *answer != Some(Answer::Approved) || sent > 0)
+            }),
+            Property::<Self>::always("nothing is sent after a cancel", |_, state| !state.sent_after_cancel),
+            Property::<Self>::sometimes("both calls are sent", |_, state| state.sent == [1, 1]),
+            Property::<Self>::sometimes("one is denied and the other is sent", |_, state| {
+                state.sent == [1, 0] && state.answers[1] == Some(Answer::Denied)
+            }),
+            Property::<Self>::sometimes("one expires and the other is sent", |_, state| {
+                state.sent == [0, 1] && state.answers[0].is_none()
+            }),
+        ]
+    }
+}
+
+#[test]
+fn calls_are_sent_once_and_after_their_approval() {
+    let checker = Approvals { mutation: None }.checker().spawn_bfs().join();
+    println!("{} states", checker.unique_state_count());
+    checker.assert_properties();
+}
+
+#[test]
+fn every_mutation_has_a_counterexample() {
+    for mutation in MUTATIONS {
+        let checker = Approvals { mutation: Some(mutation) }
+            .checker()
+            .finish_when(HasDiscoveries::AnyFailures)
+            .spawn_bfs()
+            .join();
+        let failed =
+            checker.discoveries().into_keys().any(|name| name.starts_with('a') || name.starts_with('n'));
+        assert!(failed, "{mutation:?} breaks nothing");
+    }
+}
