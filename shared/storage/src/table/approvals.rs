@@ -133,7 +133,8 @@ impl Table {
         limit: usize,
         after: Option<String>,
     ) -> Result<Page<(String, Approval)>, Unavailable> {
-        let from = after.unwrap_or_default().max(now.to_string());
+        // `$` sorts after the `#` that ends the time, so one that expires now is left out.
+        let from = after.unwrap_or_default().max(format!("{now}$"));
         let page = self
             .client
             .query()
