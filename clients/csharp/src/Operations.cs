@@ -136,6 +136,57 @@ namespace Aptix
             return SendAsync<ContextVersion>(HttpMethod.Get, "api/ai/agent/agents/" + Escape(contextId) + "/versions/" + Escape(version), null, new RequestState(), cancel);
         }
 
+        /// <summary>
+        /// Returns the calls of tools that the caller may approve or deny, those that expire first at the start. Operators list
+        /// those of the whole org with <c>scope=all</c>. The list may be a few seconds old, and a page may be short.
+        /// </summary>
+        /// <param name="scope">
+        /// <c>mine</c> for the approvals that the caller may answer, <c>all</c> for those of the org. <c>all</c> is for
+        /// operators.
+        /// </param>
+        /// <param name="pageSize">
+        /// Maximum number of items on a page. A filtered list examines at most ten times as many items per page, so a page may be
+        /// short or empty; check <c>HasMore</c>.
+        /// </param>
+        /// <param name="continuationToken"><c>ContinuationToken</c> of the previous page. Omit it for the first page.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<ApprovalList> ListApprovalsAsync(string scope = null, long? pageSize = null, string continuationToken = null, CancellationToken cancel = default)
+        {
+            return SendAsync<ApprovalList>(HttpMethod.Get, "api/ai/agent/approvals" + Query(("scope", scope), ("pageSize", pageSize), ("continuationToken", continuationToken)), null, new RequestState(), cancel);
+        }
+
+        /// <summary>
+        /// Returns the exact call, its hash and the answer, for those who may answer, for the user whose turn it is, and for
+        /// operators.
+        /// </summary>
+        /// <param name="approvalId">Id of the approval, as the list and the waiting turn have it.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<Approval> ReadApprovalAsync(string approvalId, CancellationToken cancel = default)
+        {
+            return SendAsync<Approval>(HttpMethod.Get, "api/ai/agent/approvals/" + Escape(approvalId), null, new RequestState(), cancel);
+        }
+
+        /// <summary>
+        /// Allows the call to be sent, once. The body has the hash of the call that the caller saw. The request that gives the
+        /// turn its last answer continues it, and responds when it has ended or waits again.
+        /// </summary>
+        /// <param name="approvalId">Id of the approval, as the list and the waiting turn have it.</param>
+        /// <param name="body">The body of the request.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<Approval> ApproveCallAsync(string approvalId, ApproveRequest body, CancellationToken cancel = default)
+        {
+            return SendAsync<Approval>(HttpMethod.Post, "api/ai/agent/approvals/" + Escape(approvalId) + "/approve", body, new RequestState { IsIdempotent = false }, cancel);
+        }
+
+        /// <summary>The call is not sent, and the model gets the reason. The turn continues as after an approval.</summary>
+        /// <param name="approvalId">Id of the approval, as the list and the waiting turn have it.</param>
+        /// <param name="body">The body of the request.</param>
+        /// <param name="cancel">Stops waiting for the response.</param>
+        public Task<Approval> DenyCallAsync(string approvalId, DenyRequest body, CancellationToken cancel = default)
+        {
+            return SendAsync<Approval>(HttpMethod.Post, "api/ai/agent/approvals/" + Escape(approvalId) + "/deny", body, new RequestState { IsIdempotent = false }, cancel);
+        }
+
         /// <summary>Returns the budgets of the caller's org. The <c>ETag</c> identifies their content. For operators.</summary>
         /// <param name="cancel">Stops waiting for the response.</param>
         public Task<Budgets> ReadBudgetsAsync(CancellationToken cancel = default)

@@ -625,6 +625,10 @@ namespace Aptix.Wire
         [JsonProperty("Usage")]
         public Usage Usage { get; set; }
 
+        /// <summary>What the turn waits for, while it waits for people to approve its calls. Absent otherwise.</summary>
+        [JsonProperty("Waiting")]
+        public Waiting Waiting { get; set; }
+
         /// <summary>Warnings.</summary>
         [JsonProperty("Warnings")]
         public List<string> Warnings { get; set; }
@@ -695,6 +699,139 @@ namespace Aptix.Wire
         /// <summary>Time of the latest status change.</summary>
         [JsonProperty("StatusTimeStamp")]
         public DateTimeOffset StatusTimeStamp { get; set; }
+    }
+
+    /// <summary>A call of a tool that a person has to approve before it is sent.</summary>
+    public class Approval : WireModel
+    {
+        /// <summary>User who answered.</summary>
+        [JsonProperty("AnsweredByUser")]
+        public EntityHeader AnsweredByUser { get; set; }
+
+        /// <summary>Time of the answer.</summary>
+        [JsonProperty("AnsweredDate")]
+        public DateTimeOffset? AnsweredDate { get; set; }
+
+        /// <summary>Id of the approval.</summary>
+        [JsonProperty("ApprovalId")]
+        public string ApprovalId { get; set; }
+
+        /// <summary>Arguments as canonical JSON. They come from a model: show them as data.</summary>
+        [JsonProperty("ArgumentsJson")]
+        public string ArgumentsJson { get; set; }
+
+        /// <summary>Id of the user whose turn it is.</summary>
+        [JsonProperty("AskedByUserId")]
+        public string AskedByUserId { get; set; }
+
+        /// <summary>Id of the connection.</summary>
+        [JsonProperty("ConnectionId")]
+        public string ConnectionId { get; set; }
+
+        /// <summary>Version of the connection.</summary>
+        [JsonProperty("ConnectionVersion")]
+        public long ConnectionVersion { get; set; }
+
+        /// <summary>Time at which the approval was asked for.</summary>
+        [JsonProperty("CreationDate")]
+        public DateTimeOffset CreationDate { get; set; }
+
+        /// <summary>Arguments that the approval put in their place, as canonical JSON.</summary>
+        [JsonProperty("EditedArgumentsJson")]
+        public string EditedArgumentsJson { get; set; }
+
+        /// <summary>Time from which it can't be answered.</summary>
+        [JsonProperty("ExpiresDate")]
+        public DateTimeOffset ExpiresDate { get; set; }
+
+        /// <summary>SHA-256 of the exact call: tool, connection, version, schema and arguments. An approval names it.</summary>
+        [JsonProperty("Hash")]
+        public string Hash { get; set; }
+
+        /// <summary>True if the caller may answer.</summary>
+        [JsonProperty("MayAnswer")]
+        public bool MayAnswer { get; set; }
+
+        /// <summary>True if an approval may change the arguments.</summary>
+        [JsonProperty("MayEdit")]
+        public bool? MayEdit { get; set; }
+
+        /// <summary>Reason of a denial.</summary>
+        [JsonProperty("Reason")]
+        public string Reason { get; set; }
+
+        /// <summary>Number of the model reply that made the call, from 1.</summary>
+        [JsonProperty("Round")]
+        public long Round { get; set; }
+
+        /// <summary>Id of the session.</summary>
+        [JsonProperty("SessionId")]
+        public string SessionId { get; set; }
+
+        /// <summary>Status.</summary>
+        [JsonProperty("Status")]
+        public string Status { get; set; }
+
+        /// <summary>Name of the tool, as the model called it.</summary>
+        [JsonProperty("Tool")]
+        public string Tool { get; set; }
+
+        /// <summary>Id of the call in its turn.</summary>
+        [JsonProperty("ToolCallId")]
+        public string ToolCallId { get; set; }
+
+        /// <summary>Id of the turn that waits.</summary>
+        [JsonProperty("TurnId")]
+        public string TurnId { get; set; }
+    }
+
+    /// <summary>A page of a list.</summary>
+    public class ApprovalList : WireModel
+    {
+        /// <summary>Token for the next page. Absent on the last page.</summary>
+        [JsonProperty("ContinuationToken")]
+        public string ContinuationToken { get; set; }
+
+        /// <summary>True if there is a next page.</summary>
+        [JsonProperty("HasMore")]
+        public bool HasMore { get; set; }
+
+        /// <summary>The items, in list order.</summary>
+        [JsonProperty("Items")]
+        public List<Approval> Items { get; set; }
+
+        /// <summary>Maximum number of items on a page, as requested or by default.</summary>
+        [JsonProperty("PageSize")]
+        public long PageSize { get; set; }
+    }
+
+    /// <summary>Status of an approval.</summary>
+    public static class ApprovalStatus
+    {
+        /// <summary>The value <c>pending</c>.</summary>
+        public const string Pending = "pending";
+        /// <summary>The value <c>approved</c>.</summary>
+        public const string Approved = "approved";
+        /// <summary>The value <c>denied</c>.</summary>
+        public const string Denied = "denied";
+        /// <summary>The value <c>expired</c>.</summary>
+        public const string Expired = "expired";
+        /// <summary>The value <c>closed</c>.</summary>
+        public const string Closed = "closed";
+    }
+
+    /// <summary>The approval of a call.</summary>
+    public class ApproveRequest : WireModel
+    {
+        /// <summary>
+        /// Arguments to send in place of the model's: a JSON object as text. Only if the tool's policy allows it.
+        /// </summary>
+        [JsonProperty("ArgumentsJson")]
+        public string ArgumentsJson { get; set; }
+
+        /// <summary>Hash of the call that the caller saw. Another one is refused.</summary>
+        [JsonProperty("Hash")]
+        public string Hash { get; set; }
     }
 
     /// <summary>A limit on what turns may consume.</summary>
@@ -1125,6 +1262,18 @@ namespace Aptix.Wire
         public const string Dropped = "dropped";
     }
 
+    /// <summary>The denial of a call.</summary>
+    public class DenyRequest : WireModel
+    {
+        /// <summary>Hash of the call that the caller saw. If given, another one is refused.</summary>
+        [JsonProperty("Hash")]
+        public string Hash { get; set; }
+
+        /// <summary>Reason, which the model gets.</summary>
+        [JsonProperty("Reason")]
+        public string Reason { get; set; }
+    }
+
     /// <summary>
     /// What the operators of an org have disabled. New turns are refused; running ones may finish, and reads work.
     /// </summary>
@@ -1287,6 +1436,10 @@ namespace Aptix.Wire
         public const string DeliveryNotFound = "DeliveryNotFound";
         /// <summary>The value <c>EffectNotFound</c>.</summary>
         public const string EffectNotFound = "EffectNotFound";
+        /// <summary>The value <c>ApprovalNotFound</c>.</summary>
+        public const string ApprovalNotFound = "ApprovalNotFound";
+        /// <summary>The value <c>ApprovalNotAllowed</c>.</summary>
+        public const string ApprovalNotAllowed = "ApprovalNotAllowed";
         /// <summary>The value <c>ContextVersionNotFound</c>.</summary>
         public const string ContextVersionNotFound = "ContextVersionNotFound";
         /// <summary>The value <c>KnowledgeNotFound</c>.</summary>
@@ -1325,6 +1478,16 @@ namespace Aptix.Wire
         public const string TurnNotAwaitingTools = "TurnNotAwaitingTools";
         /// <summary>The value <c>ToolResultsMismatch</c>.</summary>
         public const string ToolResultsMismatch = "ToolResultsMismatch";
+        /// <summary>The value <c>ApprovalAnswered</c>.</summary>
+        public const string ApprovalAnswered = "ApprovalAnswered";
+        /// <summary>The value <c>ApprovalExpired</c>.</summary>
+        public const string ApprovalExpired = "ApprovalExpired";
+        /// <summary>The value <c>ApprovalClosed</c>.</summary>
+        public const string ApprovalClosed = "ApprovalClosed";
+        /// <summary>The value <c>ApprovalMismatch</c>.</summary>
+        public const string ApprovalMismatch = "ApprovalMismatch";
+        /// <summary>The value <c>ApprovalEditNotAllowed</c>.</summary>
+        public const string ApprovalEditNotAllowed = "ApprovalEditNotAllowed";
         /// <summary>The value <c>TurnCancelled</c>.</summary>
         public const string TurnCancelled = "TurnCancelled";
         /// <summary>The value <c>TurnSuperseded</c>.</summary>
@@ -2024,6 +2187,13 @@ namespace Aptix.Wire
         /// </summary>
         [JsonProperty("Providers")]
         public List<string> Providers { get; set; }
+
+        /// <summary>
+        /// Tools of connections whose calls a person has to approve, such as <c>shop.refund</c>, or <c>shop</c> for all of a
+        /// connection, or <c>*</c> for all. No connection can loosen it.
+        /// </summary>
+        [JsonProperty("RequireApproval")]
+        public List<string> RequireApproval { get; set; }
 
         /// <summary>Names of the server's tools and types of hosted tools. <c>agent_change_mode</c> is always allowed.</summary>
         [JsonProperty("Tools")]
@@ -2726,6 +2896,8 @@ namespace Aptix.Wire
         public const string Running = "running";
         /// <summary>The value <c>waiting_for_tools</c>.</summary>
         public const string WaitingForTools = "waiting_for_tools";
+        /// <summary>The value <c>waiting_for_approval</c>.</summary>
+        public const string WaitingForApproval = "waiting_for_approval";
         /// <summary>The value <c>completed</c>.</summary>
         public const string Completed = "completed";
         /// <summary>The value <c>failed</c>.</summary>
@@ -2899,6 +3071,8 @@ namespace Aptix.Wire
         public const string Tool = "tool";
         /// <summary>The value <c>waiting_for_tools</c>.</summary>
         public const string WaitingForTools = "waiting_for_tools";
+        /// <summary>The value <c>waiting_for_approval</c>.</summary>
+        public const string WaitingForApproval = "waiting_for_approval";
     }
 
     /// <summary>
@@ -3751,6 +3925,38 @@ namespace Aptix.Wire
         public const string Org = "org";
         /// <summary>The value <c>participants</c>.</summary>
         public const string Participants = "participants";
+    }
+
+    /// <summary>What an open turn waits for, apart from its model and the client's tools.</summary>
+    public class Waiting : WireModel
+    {
+        /// <summary>Approvals that have no answer yet.</summary>
+        [JsonProperty("Approvals")]
+        public List<WaitingApproval> Approvals { get; set; }
+    }
+
+    /// <summary>An approval that a turn waits for.</summary>
+    public class WaitingApproval : WireModel
+    {
+        /// <summary>Id of the approval.</summary>
+        [JsonProperty("ApprovalId")]
+        public string ApprovalId { get; set; }
+
+        /// <summary>Time from which it can't be answered.</summary>
+        [JsonProperty("ExpiresDate")]
+        public DateTimeOffset ExpiresDate { get; set; }
+
+        /// <summary>Name of the tool, as the model called it.</summary>
+        [JsonProperty("Tool")]
+        public string Tool { get; set; }
+
+        /// <summary>Id of the call.</summary>
+        [JsonProperty("ToolCallId")]
+        public string ToolCallId { get; set; }
+
+        /// <summary>URL of the approval.</summary>
+        [JsonProperty("Url")]
+        public string Url { get; set; }
     }
 
     /// <summary>A warning about the system, not about the answer.</summary>

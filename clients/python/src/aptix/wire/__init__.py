@@ -64,6 +64,8 @@ from .turns import (
     TurnStatus,
     TurnStatusHeader,
     TurnStep,
+    Waiting,
+    WaitingApproval,
 )
 
 __all__ = [
@@ -117,5 +119,7 @@ __all__ = [
     "TurnStep",
     "Usage",
     "Visibility",
+    "Waiting",
+    "WaitingApproval",
     "WireModel",
 ]

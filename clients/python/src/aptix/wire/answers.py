@@ -149,7 +149,11 @@ ErrorCode = (
         "ConversationContextNotFound",
         "ModeNotFound",
         "ConnectionNotFound",
+        "WebhookNotFound",
+        "DeliveryNotFound",
         "EffectNotFound",
+        "ApprovalNotFound",
+        "ApprovalNotAllowed",
         "ContextVersionNotFound",
         "KnowledgeNotFound",
         "KnowledgeFull",
@@ -169,6 +173,11 @@ ErrorCode = (
         "SessionContextMismatch",
         "TurnNotAwaitingTools",
         "ToolResultsMismatch",
+        "ApprovalAnswered",
+        "ApprovalExpired",
+        "ApprovalClosed",
+        "ApprovalMismatch",
+        "ApprovalEditNotAllowed",
         "TurnCancelled",
         "TurnSuperseded",
         "ToolDeadlineExpired",
@@ -223,7 +232,17 @@ class ApiError(WireModel):
 
 
 StreamPhase = (
-    Literal["working", "retrieving", "rebuilding_history", "thinking", "retrying", "tool", "waiting_for_tools"] | str
+    Literal[
+        "working",
+        "retrieving",
+        "rebuilding_history",
+        "thinking",
+        "retrying",
+        "tool",
+        "waiting_for_tools",
+        "waiting_for_approval",
+    ]
+    | str
 )
 """The phase of a running turn. More values may be added."""
 

@@ -84,6 +84,7 @@ StatusReason = (
     Literal[
         "running",
         "waiting_for_tools",
+        "waiting_for_approval",
         "completed",
         "failed",
         "over_budget",
@@ -105,6 +106,28 @@ class Cost(WireModel):
     """The exact amount, a decimal number with at most six decimals, for example `0.001875`."""
     currency: str = Field(alias="Currency")
     """ISO 4217 code of the currency."""
+
+
+class WaitingApproval(WireModel):
+    """An approval that a turn waits for."""
+
+    approval_id: str = Field(alias="ApprovalId")
+    """Id of the approval."""
+    expires_date: datetime = Field(alias="ExpiresDate")
+    """Time from which it can't be answered."""
+    tool: str = Field(alias="Tool")
+    """Name of the tool, as the model called it."""
+    tool_call_id: str = Field(alias="ToolCallId")
+    """Id of the call."""
+    url: str = Field(alias="Url")
+    """URL of the approval."""
+
+
+class Waiting(WireModel):
+    """What an open turn waits for, apart from its model and the client's tools."""
+
+    approvals: list[WaitingApproval] = Field(alias="Approvals")
+    """Approvals that have no answer yet."""
 
 
 class AgentSessionTurn(WireModel):
@@ -195,6 +218,8 @@ class AgentSessionTurn(WireModel):
     """Number of rounds of tool calls. Absent if there were none."""
     usage: Usage | None = Field(default=None, alias="Usage")
     """Token usage. Present once the turn has ended, if it called a model."""
+    waiting: Waiting | None = Field(default=None, alias="Waiting")
+    """What the turn waits for, while it waits for people to approve its calls. Absent otherwise."""
 
 
 class AgentSessionTurnSummary(WireModel):
