@@ -62,6 +62,8 @@ fn every_alarm_notifies_and_has_a_runbook_entry() {
 
 /// The secrets of connections, which operators create with names under the stack's.
 const CONNECTION_SECRETS: &str = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${AWS::StackName}/connections/*";
+/// The secrets of webhooks, which are below those of connections.
+const WEBHOOK_SECRETS: &str = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${AWS::StackName}/connections/*/webhooks/*";
 
 #[test]
 fn no_permission_has_a_wildcard_resource() {
@@ -82,6 +84,7 @@ fn no_permission_has_a_wildcard_resource() {
         "arn:${AWS::Partition}:s3:::${ExistingBucketName}/*/history.json".to_owned(),
         "arn:${AWS::Partition}:s3:::${ExistingBucketName}/*/instruction.json".to_owned(),
         CONNECTION_SECRETS.to_owned(),
+        WEBHOOK_SECRETS.to_owned(),
     ]);
     let mut wild = BTreeSet::new();
     for (name, role) in of_type(&template, "AWS::IAM::Role") {
@@ -124,7 +127,8 @@ fn keys_and_bedrock_are_optional_permissions_by_parameter() {
         for statement in policies.flatten() {
             let is_ours = |text: &String| text.starts_with("bedrock") || text.starts_with("secretsmanager:");
             let texts = all_texts(statement);
-            let is_of_connections = texts.iter().any(|text| text == CONNECTION_SECRETS);
+            let is_of_connections =
+                texts.iter().any(|text| [CONNECTION_SECRETS, WEBHOOK_SECRETS].contains(&text.as_str()));
             if is_of_connections || !texts.iter().any(is_ours) {
                 continue;
             }

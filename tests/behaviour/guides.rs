@@ -215,6 +215,16 @@ impl Reader {
             _ if document.get("ContentBase64").is_some() => {
                 return drop(KnowledgeUpload::parse(document.to_string().as_bytes()).unwrap());
             }
+            // A member of a connection's tool.
+            _ if document.get("Approval").is_some() => {
+                let mut tool = json!({"Name": "refund", "Method": "POST", "Path": "/refunds"});
+                tool.as_object_mut().unwrap().extend(document.as_object().unwrap().clone());
+                let connection = json!({
+                    "Kind": "connection", "Id": "shop", "Name": "Shop", "Protocol": "http",
+                    "Url": "http://127.0.0.1:9/v1", "Tools": [tool],
+                });
+                self.put(&format!("{}connections/shop", paths::PREFIX), &connection).await
+            }
             // `tests/behaviour/effects.rs` resolves calls, after it killed a function.
             _ if document.get("EffectId").is_some() => {
                 return drop(EffectResolution::parse(document.to_string().as_bytes()).unwrap());
