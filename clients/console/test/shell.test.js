@@ -142,7 +142,7 @@ suite('console around the chat', { skip: noCloud || noBrowser }, () => {
     await page.until(`document.activeElement.role === 'menuitem'`)
     const items = `[...document.querySelectorAll('.menu button')]`
     const labels = await page.run(`${items}.map((element) => element.textContent)`)
-    assert.deepEqual(labels, ['Chat', 'Sessions', 'Usage', 'Agents', 'Connections', 'Knowledge', 'Modes', 'Operations', 'Playground', 'Local', 'API'])
+    assert.deepEqual(labels, ['Chat', 'Sessions', 'Usage', 'Agents', 'Connections', 'Webhooks', 'Knowledge', 'Modes', 'Operations', 'Playground', 'Local', 'API'])
     assert.deepEqual(await ui.violations(), [])
     await ui.press('Operations', '.menu')
     await page.until(`location.hash === '#/operations' && document.querySelector('#pages').textContent === 'Operations'`)

@@ -44,14 +44,13 @@ pub(super) async fn body(
     put("Usage", json!(report.and_then(|report| report.usage)));
     put("ToolRounds", json!(report.and_then(|report| report.tool_rounds)));
     put("UnknownCalls", if delivery.unknown_calls > 0 { json!(delivery.unknown_calls) } else { Value::Null });
-    let mut links = json!({
-        "Session": paths::SESSION.fill(session),
-        "Turn": paths::TURN.fill(session, &turn.key.turn),
-    });
+    let mut links = Map::new();
+    links.insert("Session".to_owned(), json!(paths::SESSION.fill(session)));
+    links.insert("Turn".to_owned(), json!(paths::TURN.fill(session, &turn.key.turn)));
     if delivery.unknown_calls > 0 {
-        links["Effects"] = json!(paths::EFFECTS);
+        links.insert("Effects".to_owned(), json!(paths::EFFECTS));
     }
-    put("Links", links);
+    put("Links", Value::Object(links));
     if with_content {
         put("Instruction", json!(request.instruction_summary));
         let evidence = TurnEvidence::load(deps.store(), deps.payloads(), turn).await?;

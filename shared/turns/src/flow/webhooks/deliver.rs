@@ -122,7 +122,7 @@ enum Prepared {
     /// There is nothing to send, or nobody to send it to.
     Drop(Box<Delivery>),
     /// Send it.
-    Send { delivery: Delivery, webhook: Box<(Webhook, u32)>, body: String },
+    Send { delivery: Box<Delivery>, webhook: Box<(Webhook, u32)>, body: String },
 }
 
 async fn prepare(deps: &impl Deps, target: &Target, delivery: Delivery) -> Result<Prepared, Unavailable> {
@@ -146,7 +146,7 @@ async fn prepare(deps: &impl Deps, target: &Target, delivery: Delivery) -> Resul
     let agent =
         session.contexts.agent.as_ref().map_or(contracts::id::BUILT_IN_CONTEXT, |agent| agent.as_str());
     let body = body::body(deps, &delivery, &record, agent, webhook.with_content).await?;
-    Ok(Prepared::Send { delivery, webhook: Box::new((webhook.clone(), *version)), body })
+    Ok(Prepared::Send { delivery: Box::new(delivery), webhook: Box::new((webhook.clone(), *version)), body })
 }
 
 /// The recipient of an event, and the start of the lease under which it is sent, on the monotonic clock.
