@@ -47,6 +47,10 @@ fn asked(operation: &str, turn: &Value) -> (Names, Option<Value>) {
         connections if connections.contains("Connection") || connections == "tryTool" => {
             (Names::Nothing, None)
         }
+        // For operators; see `webhooks.rs`.
+        webhooks if webhooks.contains("Webhook") => (Names::Nothing, None),
+        // An approval of the caller's own org; see `approvals.rs`.
+        "listApprovals" | "readApproval" | "approveCall" | "denyCall" => (Names::Nothing, None),
         // For operators and agent editors; see `knowledge.rs`.
         documents if documents.contains("Knowledge") => (Names::Nothing, None),
         "listModes" | "readMode" | "putMode" | "deleteMode" | "listModeVersions" | "readModeVersion"

@@ -1,6 +1,8 @@
 //! Preconditions of writes: `If-Match` is honoured or refused by name, so that no change is lost (RFC 9110 §13.1).
 
-use contracts::paths::{AGENTS, BUDGETS, CONNECTIONS, CONVERSATION_CONTEXTS, MODES, ORG_SETTINGS, SESSIONS};
+use contracts::paths::{
+    AGENTS, BUDGETS, CONNECTIONS, CONVERSATION_CONTEXTS, MODES, ORG_SETTINGS, SESSIONS, WEBHOOKS,
+};
 use futures::future::join_all;
 use local::token::Identity;
 use reqwest::Method;
@@ -58,6 +60,9 @@ fn body(id: &str, mode: &Value) -> Value {
         "putConnection" => {
             json!({"Kind": "connection", "Id": "x", "Name": "Lost", "Protocol": "http", "Url": "https://example.com"})
         }
+        "putWebhook" => {
+            json!({"Kind": "webhook", "Id": "x", "Name": "Lost", "Url": "https://example.com", "Events": ["turn.failed"]})
+        }
         "putMode" => {
             let mut lost = mode.clone();
             lost["Description"] = json!("Lost.");
@@ -96,6 +101,9 @@ async fn every_write_honours_if_match_or_refuses_it_by_name() {
         let connection =
             json!({"Name": format!("{number}"), "Protocol": "http", "Url": "https://example.com"});
         put(&op, &CONNECTIONS.context("x"), &connection).await.result();
+        let webhook =
+            json!({"Name": format!("{number}"), "Url": "https://example.com", "Events": ["turn.failed"]});
+        put(&op, &WEBHOOKS.context("x"), &webhook).await.result();
     }
     // A repeated change succeeds, so each path names a session that the operation changes.
     let filled = |path: &str, id: &str| {
@@ -106,7 +114,11 @@ async fn every_write_honours_if_match_or_refuses_it_by_name() {
         };
         let (of_session, of_turn) = (&request["SessionId"], &request["TurnId"]);
         let names = [("{SessionId}", of_session.as_str()), ("{TurnId}", of_turn.as_str())];
-        let names = names.into_iter().chain([("{ContextId}", Some("x")), ("{ModeKey}", Some("x"))]);
+        let names = names.into_iter().chain([
+            ("{ContextId}", Some("x")),
+            ("{ModeKey}", Some("x")),
+            ("{ApprovalId}", Some("x")),
+        ]);
         names.fold(path.to_owned(), |path, (name, value)| path.replace(name, value.unwrap()))
     };
     let read = [
@@ -117,6 +129,7 @@ async fn every_write_honours_if_match_or_refuses_it_by_name() {
         CONVERSATION_CONTEXTS.context("x"),
         MODES.context("x"),
         CONNECTIONS.context("x"),
+        WEBHOOKS.context("x"),
         BUDGETS.to_owned(),
         ORG_SETTINGS.to_owned(),
         SESSIONS.to_owned(),
