@@ -120,11 +120,11 @@ async fn stop(context: Context, Path((_, thread)): Path<(String, String)>) -> Re
         None => None,
         Some(turn) => {
             let head = context.head(&turn).await.map_err(|refusal| refused::<ApiError>(&refusal))?;
-            let is_active = |head: &turns::flow::TurnHead| match head.status {
-                StatusReason::Running | StatusReason::WaitingForTools | StatusReason::WaitingForApproval => {
-                    true
-                }
-                _ => false,
+            let is_active = |head: &turns::flow::TurnHead| {
+                matches!(
+                    head.status,
+                    StatusReason::Running | StatusReason::WaitingForTools | StatusReason::WaitingForApproval
+                )
             };
             head.filter(is_active).map(|_| turn)
         }
