@@ -277,6 +277,14 @@ async fn cancelled_and_superseded_turns_close_their_approvals() {
     assert_eq!((listed(&ada, "").await.len(), shop.performed().len()), (0, 0));
 }
 
+/// Ends the processes of `execute`, which cache documents. A request to one that is being killed would fail.
+async fn forget(system: &System) {
+    system.cloud.crash(Function::Execute);
+    while system.cloud.processes(Function::Execute) > 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+}
+
 #[tokio::test]
 async fn approval_is_checked_again_when_the_turn_goes_on() {
     let (system, shop) = open(always()).await;
@@ -286,18 +294,18 @@ async fn approval_is_checked_again_when_the_turn_goes_on() {
     let mut moved = connection(&shop, &always());
     moved["Tools"][0]["Path"] = json!("/refund_all");
     put(&olga, &CONNECTIONS.context("shop"), &moved).await.result();
-    system.cloud.crash(Function::Execute);
+    forget(&system).await;
     approve(&ada, &approval).await.result();
     assert_eq!(ada.execute(&asked).await.result()["PrimaryOutputText"], "Done.");
     assert!(told(&system).contains("The connection has changed"), "{}", told(&system));
 
     set(&system, &shop, &always()).await;
-    system.cloud.crash(Function::Execute);
+    forget(&system).await;
     let asked = asks(&call("refund", "2"));
     let approval = wait(&ada, &asked).await;
     let settings = json!({ "Disabled": { "Agents": ["clerk"] } }).to_string();
     olga.send(Method::PUT, ORG_SETTINGS, Some(settings)).await.result();
-    system.cloud.crash(Function::Execute);
+    forget(&system).await;
     approve(&ada, &approval).await.result();
     assert!(told(&system).contains("The agent clerk is disabled"), "{}", told(&system));
     assert_eq!(shop.performed().len(), 0);
