@@ -217,7 +217,10 @@ impl Reader {
             }
             // A member of a connection's tool.
             _ if document.get("Approval").is_some() => {
-                let mut tool = json!({"Name": "refund", "Description": "Refunds an order.", "Method": "POST", "Path": "/refunds"});
+                let mut tool = json!({
+                    "Name": "refund", "Description": "Refunds an order.", "Method": "POST", "Path": "/refunds",
+                    "Parameters": {"type": "object", "properties": {"amount": {"type": "number"}}},
+                });
                 tool.as_object_mut().unwrap().extend(document.as_object().unwrap().clone());
                 let connection = json!({
                     "Kind": "connection", "Id": "shop", "Name": "Shop", "Protocol": "http",

@@ -54,7 +54,7 @@ suite('screens', { skip: noCloud || noBrowser }, () => {
       assert.deepEqual(await page.run(small), [], hash)
       assert.ok((await ui.overflow) <= 0, hash)
     }
-    for (const width of [640, 800, 1000, 1100, 1280, 1360, 1440, 1600, 1920]) {
+    for (const width of [640, 800, 1000, 1100, 1240, 1280, 1360, 1440, 1600, 1920]) {
       await page.show({ width, height: 800 })
       const cut = `[...document.querySelectorAll('body > header :is(a, button)')].filter((element) => element.checkVisibility() && (element.getBoundingClientRect().right > innerWidth || element.closest('nav')?.scrollWidth > element.closest('nav')?.clientWidth + 1)).map((element) => element.textContent)`
       assert.deepEqual(await page.run(cut), [], `${width}`)

@@ -147,7 +147,7 @@ suite('console around the chat', { skip: noCloud || noBrowser }, () => {
     await ui.press('Operations', '.menu')
     await page.until(`location.hash === '#/operations' && document.querySelector('#pages').textContent === 'Operations'`)
     assert.ok((await ui.overflow) <= 0)
-    await page.show({})
+    await page.show({ width: 1280, height: 800 })
     await page.until(`!document.querySelector('#pages').checkVisibility() && document.querySelector('nav').checkVisibility()`)
     assert.deepEqual(page.errors, [])
   })

@@ -23,6 +23,11 @@ pub const fn client_status(code: ErrorCode) -> u16 {
         | ErrorCode::SessionContextMismatch
         | ErrorCode::SessionDeleted
         | ErrorCode::SessionQuarantined
+        | ErrorCode::ApprovalAnswered
+        | ErrorCode::ApprovalExpired
+        | ErrorCode::ApprovalClosed
+        | ErrorCode::ApprovalMismatch
+        | ErrorCode::ApprovalEditNotAllowed
         | ErrorCode::KnowledgeFull
         | ErrorCode::KnowledgeNotConfigured => 400,
         other => other.http_status(),

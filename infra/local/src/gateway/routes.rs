@@ -69,7 +69,7 @@ impl Routes {
 
 #[cfg(test)]
 mod tests {
-    use contracts::{operations::PAYLOADS, paths};
+    use contracts::{operations::TURN_PARTS, paths};
 
     use super::*;
 
@@ -105,8 +105,8 @@ mod tests {
     #[test]
     fn greedy_parameter_takes_rest_of_path() {
         let payload = route(Method::GET, "/api/ai/agent/sessions/s/turns/t/payloads/files/ab/x%20y.rs");
-        let all = [("SessionId", "s"), ("TurnId", "t"), ("proxy", "files/ab/x%20y.rs")];
-        assert_eq!((payload.resource, payload.parameters), (PAYLOADS, parameters(&all)));
+        let all = [("SessionId", "s"), ("TurnId", "t"), ("proxy", "payloads/files/ab/x%20y.rs")];
+        assert_eq!((payload.resource, payload.parameters), (TURN_PARTS, parameters(&all)));
     }
 
     #[test]
@@ -131,8 +131,7 @@ mod tests {
             "/api/ai/agent/sessions/",
             "/api/ai/agent/sessions//turns/t",
             "/api/ai/agent/sessions/s/turns/",
-            "/api/ai/agent/sessions/s/turns/t/payloads",
-            "/api/ai/agent/sessions/s/turns/t/payloads/",
+            "/api/ai/agent/sessions/s/feedback",
             "/api/ai/agent/execute/x",
         ] {
             assert_eq!(find(&Method::GET, path), Match::Unknown, "{path}");

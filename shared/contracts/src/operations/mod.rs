@@ -41,8 +41,8 @@ pub use turns::*;
 pub use usage::*;
 pub use webhooks::*;
 
-/// Every payload of a turn, as API Gateway routes it. `{proxy+}` matches the rest of a path.
-pub const PAYLOADS: &str = "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/{proxy+}";
+/// Every part of a turn, as API Gateway routes it. `{proxy+}` matches the rest of a path.
+pub const TURN_PARTS: &str = "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/{proxy+}";
 
 /// The paths of the OpenAI-compatible API, as API Gateway routes them.
 pub const OPENAI: &str = "/v1/{proxy+}";
@@ -111,11 +111,11 @@ impl Route {
     }
 }
 
-/// Routes that stand for many operations: the payloads of a turn, the versions of a context, and the OpenAI-compatible API,
+/// Routes that stand for many operations: the parts of a turn, the versions of a context, and the OpenAI-compatible API,
 /// whose document is OpenAI's. One row of each costs the gateway less than one per path, and the permissions of a function
 /// have at most 20 KB.
 const GREEDY: [Route; 13] = [
-    Route { id: "readPayload", method: Method::Get, path: PAYLOADS },
+    Route { id: "readTurnParts", method: Method::Get, path: TURN_PARTS },
     Route { id: "readAgentVersions", method: Method::Get, path: "/api/ai/agent/agents/{ContextId}/{proxy+}" },
     Route {
         id: "readConnectionVersions",
@@ -140,9 +140,14 @@ const GREEDY: [Route; 13] = [
 
 /// Returns the routes of the gateway.
 pub fn routes() -> impl Iterator<Item = Route> {
-    let is_below = |operation: &Operation, route: &Route| {
+    // The gateway chooses the path before the method, so a path with other methods needs a route for each.
+    let is_alone = |operation: &Operation, method: Method| {
+        all().filter(|other| other.path == operation.path).all(|other| other.method == method)
+    };
+    let is_below = move |operation: &Operation, route: &Route| {
         let above = route.path.strip_suffix("{proxy+}");
-        operation.method == route.method && above.is_some_and(|above| operation.path.starts_with(above))
+        let is_below = above.is_some_and(|above| operation.path.starts_with(above));
+        is_below && is_alone(operation, route.method)
     };
     all()
         .filter(move |operation| !GREEDY.iter().any(|route| is_below(operation, route)))
@@ -185,8 +190,9 @@ mod tests {
     fn function_follows_from_method_and_path() {
         let served = |id: &str| routes().find(|route| route.id == id).map(Route::function);
         assert_eq!(served("submitToolResults"), Some(Function::ToolContinuation));
-        assert_eq!(served("readPayload"), Some(Function::SessionRead));
+        assert_eq!(served("readTurnParts"), Some(Function::SessionRead));
         assert_eq!(served("createOpenAi"), Some(Function::Execute));
-        assert_eq!(served("readInstruction"), None, "one route stands for every payload");
+        assert_eq!(served("readInstruction"), None, "one route stands for every part of a turn");
+        assert_eq!(served("readFeedback"), Some(Function::SessionRead), "its path has another method");
     }
 }
