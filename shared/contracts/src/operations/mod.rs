@@ -114,8 +114,9 @@ impl Route {
 /// Routes that stand for many operations: the parts of a turn, the versions of a context, and the OpenAI-compatible API,
 /// whose document is OpenAI's. One row of each costs the gateway less than one per path, and the permissions of a function
 /// have at most 20 KB.
-const GREEDY: [Route; 13] = [
+const GREEDY: [Route; 14] = [
     Route { id: "readTurnParts", method: Method::Get, path: TURN_PARTS },
+    Route { id: "changeTurnParts", method: Method::Post, path: TURN_PARTS },
     Route { id: "readAgentVersions", method: Method::Get, path: "/api/ai/agent/agents/{ContextId}/{proxy+}" },
     Route {
         id: "readConnectionVersions",
