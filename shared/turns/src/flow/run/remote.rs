@@ -203,26 +203,7 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
         };
         let kind = Kind::EffectResult(self.owned.turn.attempt.clone(), self.number, index);
         put(self.deps, self.owned, kind, Bytes::from(outcome.to_json())).await?;
-        let is_refused = matches!(outcome, RemoteOutcome::Refused(_) | RemoteOutcome::NotSent(_));
-        if self.owned.is_lost() && is_refused && self.is_only_sender(intent, intended) {
-            self.remove_mark(intent, intended).await;
-        }
         Ok(outcome)
-    }
-
-    /// True if no other send has the mark of a call: a call of class `keyed` may be sent by a takeover too, and equal calls of a
-    /// round share their mark.
-    fn is_only_sender(&self, intent: &Intent, call: &IntendedCall) -> bool {
-        let equal = intent.calls.iter().filter(|other| other.hash == call.hash);
-        !self.is_taken_over && !call.is_keyed && equal.count() == 1
-    }
-
-    /// Removes the mark of a call whose turn was ended before its target refused it: nothing was performed, so no person has
-    /// to look. The mark of a call that was performed stays, because the model was told that its outcome is unknown.
-    async fn remove_mark(&self, intent: &Intent, call: &IntendedCall) {
-        let unknown = intent.unknown(call, self.deps.host().now());
-        // Without a mark there is nothing to remove, and one that stays is a person's to resolve.
-        let _ = self.deps.store().remove_unknown_effect(&unknown).await;
     }
 
     /// Confirms ownership again and again until the call is sent, and never ends. Names, connections and sessions of a far
