@@ -30,15 +30,15 @@ export class HostedSignIn {
 
   /**
    * @param {SignIn} config
-   * @param {any} library oauth4webapi
+   * @param {any} oauth The module oauth4webapi
    */
-  constructor(config, library) {
+  constructor(config, oauth) {
     this.config = config
-    this.library = library
+    this.oauth = oauth
     this.client = { client_id: config.ClientId }
     this.redirect = `${location.origin}/`
     // Only providers on this machine may do without TLS; the program that wrote the configuration has checked that.
-    this.options = { [library.allowInsecureRequests]: location.protocol === 'http:', signal: () => AbortSignal.timeout(20_000) }
+    this.options = { [oauth.allowInsecureRequests]: location.protocol === 'http:', signal: () => AbortSignal.timeout(20_000) }
     /** The reason that the last sign-in failed. */
     this.problem = ''
     /** Called once the session has ended. */
@@ -50,8 +50,8 @@ export class HostedSignIn {
    * @param {SignIn} config
    */
   static async open(config) {
-    const library = await import(new URL('./vendor/oauth4webapi.js', import.meta.url).href)
-    const signIn = new HostedSignIn(config, library)
+    const oauth = await import(new URL('./vendor/oauth4webapi.js', import.meta.url).href)
+    const signIn = new HostedSignIn(config, oauth)
     const url = new URL(location.href)
     if (url.searchParams.has('state') || url.searchParams.has('error')) {
       await signIn.#complete(url).catch((error) => (signIn.problem = signIn.#explain(error)))
@@ -84,8 +84,8 @@ export class HostedSignIn {
 
   /** Leads to the provider's page, which leads back to the current page. */
   async start() {
-    const { library } = this
-    const [state, nonce, verifier] = [library.generateRandomState(), library.generateRandomNonce(), library.generateRandomCodeVerifier()]
+    const { oauth } = this
+    const [state, nonce, verifier] = [oauth.generateRandomState(), oauth.generateRandomNonce(), oauth.generateRandomCodeVerifier()]
     sessionStorage.setItem(ATTEMPT_KEY, JSON.stringify({ state, nonce, verifier, hash: location.hash }))
     const url = new URL(this.config.Provider.authorization_endpoint)
     const query = {
@@ -95,7 +95,7 @@ export class HostedSignIn {
       scope: this.config.Scope,
       state,
       nonce,
-      code_challenge: await library.calculatePKCECodeChallenge(verifier),
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
       code_challenge_method: 'S256',
     }
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
@@ -114,11 +114,11 @@ export class HostedSignIn {
     if (!attempt || url.searchParams.get('state') !== attempt.state) {
       throw new Error(`This sign-in was not started in this tab, or it was already used. ${AGAIN}`)
     }
-    const { library, client, options } = this
+    const { oauth, client, options } = this
     const { Provider } = this.config
-    const parameters = library.validateAuthResponse(Provider, client, url, attempt.state)
-    const response = await library.authorizationCodeGrantRequest(Provider, client, library.None(), parameters, this.redirect, attempt.verifier, options)
-    const tokens = await library.processAuthorizationCodeResponse(Provider, client, response, { expectedNonce: attempt.nonce, requireIdToken: true })
+    const parameters = oauth.validateAuthResponse(Provider, client, url, attempt.state)
+    const response = await oauth.authorizationCodeGrantRequest(Provider, client, oauth.None(), parameters, this.redirect, attempt.verifier, options)
+    const tokens = await oauth.processAuthorizationCodeResponse(Provider, client, response, { expectedNonce: attempt.nonce, requireIdToken: true })
     this.#keep(tokens)
   }
 
@@ -136,11 +136,11 @@ export class HostedSignIn {
 
   /** @param {Session} session */
   async #renew(session) {
-    const { library, client, options } = this
+    const { oauth, client, options } = this
     if (!session.refreshToken) throw this.#ended()
     try {
-      const response = await library.refreshTokenGrantRequest(this.config.Provider, client, library.None(), session.refreshToken, options)
-      return this.#keep(await library.processRefreshTokenResponse(this.config.Provider, client, response), session)
+      const response = await oauth.refreshTokenGrantRequest(this.config.Provider, client, oauth.None(), session.refreshToken, options)
+      return this.#keep(await oauth.processRefreshTokenResponse(this.config.Provider, client, response), session)
     } catch (error) {
       if (isUnreachable(error)) {
         // The token may be valid for another moment.
@@ -193,11 +193,11 @@ export class HostedSignIn {
     const session = this.#session
     sessionStorage.clear()
     for (const key of Object.keys(localStorage)) if (key !== THEME_KEY) localStorage.removeItem(key)
-    const { library, client, options } = this
+    const { oauth, client, options } = this
     const { Provider, ClientId, IsPool } = this.config
     if (session?.refreshToken && Provider.revocation_endpoint) {
       // The tokens are gone from this tab in any case, and expire by themselves.
-      await library.revocationRequest(Provider, client, library.None(), session.refreshToken, options).catch(() => {})
+      await oauth.revocationRequest(Provider, client, oauth.None(), session.refreshToken, options).catch(() => {})
     }
     if (!Provider.end_session_endpoint) return location.assign(this.redirect)
     const url = new URL(Provider.end_session_endpoint)
@@ -213,7 +213,7 @@ export class HostedSignIn {
    */
   #explain(error) {
     const reason = error.error_description ?? error.error
-    if (error.code === this.library.AUTHORIZATION_RESPONSE_ERROR && error.error === 'access_denied') return `The sign-in was denied (${reason}).`
+    if (error.code === this.oauth.AUTHORIZATION_RESPONSE_ERROR && error.error === 'access_denied') return `The sign-in was denied (${reason}).`
     if (reason) return `${this.host} refused the sign-in: ${reason}. ${AGAIN}`
     if (isUnreachable(error)) return `Can't reach ${new URL(this.config.Provider.token_endpoint).host}. Check your connection, then sign in again.`
     if (error.code?.startsWith('OAUTH_')) return `The response of ${this.host} doesn't belong to this sign-in, or has a mistake (${error.message}). ${AGAIN}`
