@@ -2,16 +2,15 @@
 //! of a busy one.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use aws_sdk_sqs::types::{MessageSystemAttributeName, QueueAttributeName};
+use aws_sdk_sqs::types::MessageSystemAttributeName;
 use contracts::paths::KNOWLEDGE;
 use protocol::queue_message::group_of;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::agents::editor;
-use crate::support::{PATIENCE, System, options, turn};
+use crate::support::{System, options, turn};
 
 /// Longer than any test, so that no message is received twice.
 const VISIBILITY_SECONDS: i32 = 3_600;
@@ -23,18 +22,7 @@ const QUIET: &str = "globex ü";
 /// without the group of its org.
 async fn orgs_in_order(system: &System, queue: &str, count: usize) -> Vec<String> {
     let sqs = system.cloud.sqs();
-    let visible = QueueAttributeName::ApproximateNumberOfMessages;
-    let all_are_visible = async {
-        loop {
-            let depth = sqs.get_queue_attributes().queue_url(queue).attribute_names(visible.clone()).send();
-            let depth = depth.await.unwrap().attributes.unwrap()[&visible].parse::<usize>().unwrap();
-            if depth == count {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, all_are_visible).await.expect("all messages");
+    system.until_visible(queue, count).await;
     let mut orgs = Vec::new();
     for _ in 0..count {
         let received = sqs

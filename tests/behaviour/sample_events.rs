@@ -108,6 +108,10 @@ impl Recorded {
             .collect()
     }
 
+    async fn until_visible(&self, count: usize) {
+        self.system.until_visible(&self.system.cloud.endpoints().finalize_queue, count).await;
+    }
+
     async fn announce(&self, body: &str) {
         let queue = &self.system.cloud.endpoints().finalize_queue;
         self.system.cloud.sqs().send_message().queue_url(queue).message_body(body).send().await.unwrap();
@@ -122,10 +126,11 @@ async fn scenarios() -> BTreeMap<&'static str, Value> {
     of.send("execute.json", post(EXECUTE), Some(PLAIN)).await;
     of.finalize("turn-finalizer.json").await;
     of.send("execute-stream.json", post(EXECUTE), Some(STREAMED)).await;
+    // The function's own announcement is the first of the batch.
+    of.until_visible(1).await;
     of.announce(&settled("sample-stream", "turn-1")).await;
     of.announce(r#"{"Kind":"of_nobody"}"#).await;
-    // The announcement itself is delayed by a second.
-    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    of.until_visible(3).await;
     of.finalize("turn-finalizer-batch.json").await;
     of.system.cloud.sweep().await.unwrap();
     of.finalize("turn-finalizer-sweep.json").await;

@@ -18,6 +18,7 @@ use std::{
     time::Duration,
 };
 
+use aws_sdk_sqs::types::QueueAttributeName;
 use contracts::{id::InvalidId, paths};
 use local::call_proxy::{Call, CallProxy, Policy, ProxyOptions};
 use local::{Cloud, Model, Options, token::Identity};
@@ -132,6 +133,23 @@ impl System {
     /// Delays each call of the functions from now on, so that concurrent calls overlap however busy the machine is.
     pub fn delay_calls(&self, delay: Duration) {
         self.proxy.as_ref().expect("a proxy").delay_calls(delay);
+    }
+
+    /// Waits until so many messages of a queue can be received.
+    pub async fn until_visible(&self, queue: &str, count: usize) {
+        let reached = async {
+            let (sqs, visible) = (self.cloud.sqs(), QueueAttributeName::ApproximateNumberOfMessages);
+            loop {
+                let depth =
+                    sqs.get_queue_attributes().queue_url(queue).attribute_names(visible.clone()).send();
+                let depth = depth.await.unwrap().attributes.unwrap()[&visible].parse::<usize>().unwrap();
+                if depth == count {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, reached).await.expect("all messages");
     }
 
     /// Returns a client of this user.
