@@ -99,7 +99,8 @@ mod tests {
         assert_eq!(turn.resource, paths::TURN.template());
         // There is no literal segment below it, so `last` is a turn id.
         let summary = route(Method::GET, "/api/ai/agent/sessions/s1/turns/last/summary");
-        assert_eq!(summary.parameters, parameters(&[("SessionId", "s1"), ("TurnId", "last")]));
+        let all = [("SessionId", "s1"), ("TurnId", "last"), ("proxy", "summary")];
+        assert_eq!(summary.parameters, parameters(&all));
     }
 
     #[test]
