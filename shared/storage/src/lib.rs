@@ -5,7 +5,6 @@
 //! flows know which calls are safe to retry.
 
 pub mod clients;
-mod connection_secrets;
 pub mod credentials;
 mod failure;
 mod http;
@@ -13,23 +12,22 @@ mod item;
 pub mod key;
 mod knowledge_contents;
 mod objects;
+mod org_secrets;
 mod prewarm;
 mod queue;
 mod sdk_config;
 mod secrets;
 mod table;
 mod uploads;
-mod webhook_secrets;
 
 pub use clients::{Clients, Settings, load_table};
-pub use connection_secrets::ConnectionSecretStore;
 pub use http::loopback_client;
 pub use item::is_unreadable;
 pub use objects::{ObjectEntry, Objects};
+pub use org_secrets::{ConnectionSecretStore, WebhookSecretStore};
 pub use prewarm::Prewarmed;
 pub use queue::{KnowledgeQueue, Queue, WebhookQueue};
 pub use sdk_config::load_sdk_config;
 pub use secrets::Secrets;
 pub use table::Table;
 pub use uploads::{Upload, UploadContent, Uploads};
-pub use webhook_secrets::WebhookSecretStore;
