@@ -263,46 +263,15 @@ fn log(delivery: &Delivery) {
     let status = last.as_ref().and_then(|last| last.status);
     let (org, session) = (lane.session.org.as_str(), lane.session.session.as_str());
     let (webhook, event) = (lane.webhook.as_str(), event.name());
+    macro_rules! line {
+        ($level:ident, $message:expr) => {
+            tracing::$level!(org, session, webhook, event, id, attempts, status, "{}", $message)
+        };
+    }
     match state {
-        DeliveryState::Delivered => {
-            tracing::info!(
-                org,
-                session,
-                webhook,
-                event,
-                id,
-                attempts,
-                status,
-                "{}",
-                contracts::log::WEBHOOK_DELIVERED
-            );
-        }
-        DeliveryState::Pending => {
-            tracing::warn!(
-                org,
-                session,
-                webhook,
-                event,
-                id,
-                attempts,
-                status,
-                "{}",
-                contracts::log::WEBHOOK_FAILED
-            );
-        }
-        DeliveryState::Dead => {
-            tracing::error!(
-                org,
-                session,
-                webhook,
-                event,
-                id,
-                attempts,
-                status,
-                "{}",
-                contracts::log::WEBHOOK_DEAD
-            );
-        }
+        DeliveryState::Delivered => line!(info, contracts::log::WEBHOOK_DELIVERED),
+        DeliveryState::Pending => line!(warn, contracts::log::WEBHOOK_FAILED),
+        DeliveryState::Dead => line!(error, contracts::log::WEBHOOK_DEAD),
         DeliveryState::Dropped => {}
     }
 }
