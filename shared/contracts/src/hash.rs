@@ -8,6 +8,8 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::text::single_spaced;
+
 /// Characters of a line that are hashed, in UTF-16 code units.
 const MAX_LINE_UNITS: usize = 500;
 
@@ -92,6 +94,14 @@ sha256_hex! {
 #[must_use]
 pub fn as_text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+}
+
+impl Fingerprint {
+    /// Hashes the words of a text. White space between them doesn't count.
+    #[must_use]
+    pub fn hash_words(text: &str) -> Self {
+        Self::hash_bytes(single_spaced(text).as_bytes())
+    }
 }
 
 impl ContentHash {

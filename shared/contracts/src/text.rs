@@ -16,7 +16,13 @@ pub fn is_invisible(c: char) -> bool {
 #[must_use]
 pub fn one_line(text: &str) -> String {
     let visible: String = text.chars().filter(|c| c.is_whitespace() || !is_invisible(*c)).collect();
-    visible.split_whitespace().collect::<Vec<_>>().join(" ")
+    single_spaced(&visible)
+}
+
+/// Returns a text with each run of white space as one blank.
+#[must_use]
+pub fn single_spaced(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 use contracts::{
     Fingerprint,
     request::{ChatContent, ChatMessage, UserMessage},
+    text::single_spaced,
 };
 use runtime::id_key::IdKey;
 use serde_json::Value;
@@ -128,7 +129,7 @@ impl Run {
             Some(Role::User) => "user",
             Some(Role::Model) | None => "model",
         };
-        let text = canonical_text(&self.text);
+        let text = single_spaced(&self.text);
         let parts = [role, text.as_str()].into_iter().chain(self.others.iter().map(String::as_str));
         parts
             .flat_map(|part| [(part.len() as u64).to_be_bytes().as_slice(), part.as_bytes()].concat())
@@ -136,17 +137,12 @@ impl Run {
     }
 }
 
-/// Returns a text with each run of white space as one blank.
-pub(crate) fn canonical_text(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 /// Returns a JSON text with sorted members and no white space. Another text counts as it is.
 pub(crate) fn canonical_json(text: &str) -> String {
     match serde_json::from_str::<Value>(text) {
         Ok(value) => sorted(value).to_string(),
         Err(_) if text.trim().is_empty() => "{}".to_owned(),
-        Err(_) => canonical_text(text),
+        Err(_) => single_spaced(text),
     }
 }
 

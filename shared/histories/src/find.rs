@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use contracts::{
     id::{SessionId, TurnId},
     request::ChatMessage,
+    text::single_spaced,
 };
 use runtime::id_key::IdKey;
 use turns::{
@@ -16,10 +17,10 @@ use turns::{
 };
 
 use crate::{
-    chain::{Chain, Mark, canonical_text},
+    chain::{Chain, Mark},
     chat::{Chat, Hint, TurnRound},
     error::StartError,
-    matching::{Replies, brought_replies, compare},
+    matching::{Replies, brought_replies, compare, compare_words},
     port::Turns,
     turn::internal,
 };
@@ -183,7 +184,7 @@ impl<T: Turns> Finder<'_, T> {
         let head = &snapshot.head;
         let has_no_history = head.turns == 1 && !head.is_fork && snapshot.request.ancestry.is_empty();
         let instruction = snapshot.request.instruction.as_deref().unwrap_or_default();
-        Ok(has_no_history && canonical_text(&said) == canonical_text(instruction))
+        Ok(has_no_history && single_spaced(&said) == single_spaced(instruction))
     }
 
     /// Returns the marks of messages under each key, the key of new ids first.
@@ -206,6 +207,14 @@ impl<T: Turns> Finder<'_, T> {
         turn: &DerivedTurn,
         replies: usize,
     ) -> Result<Option<TurnMatch>, StartError> {
+        let messages = self.history().get(replies..).unwrap_or_default();
+        if let (DerivedSession::Own(Some(head)), Some(answer)) = (turn.state, turn.only_answer())
+            && let Some(count) = compare_words(answer, messages)
+        {
+            let until = replies.saturating_add(count);
+            let answered = Previous { id, is_last: head.is_last, until, read: None };
+            return Ok(Some(TurnMatch::Answered(answered)));
+        }
         let snapshot = present(self.turns.derived_snapshot(turn).await)?;
         Ok(snapshot.and_then(|snapshot| self.matching(id, snapshot, replies)))
     }

@@ -2,13 +2,15 @@
 
 use agent::outcome::Response;
 use contracts::{
+    Fingerprint,
     read::StatusReason,
     request::{ChatCall, ChatMessage, UserMessage, UserTurn},
     response::ToolCall,
+    text::single_spaced,
 };
 use turns::flow::TurnSnapshot;
 
-use crate::chain::{canonical_json, canonical_text};
+use crate::chain::canonical_json;
 
 /// The part of a turn's replies that a chat holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +41,15 @@ pub(crate) fn compare(snapshot: &TurnSnapshot, from: u32, messages: &[ChatMessag
     let is_answered = snapshot.head.status == StatusReason::Completed && round == snapshot.head.round;
     let answer = snapshot.response.as_ref().filter(|_| is_answered).and_then(Response::answer_text)?;
     is_same_answer(&reader.text(), &answer).then_some(Replies::Answered(reader.position))
+}
+
+/// Compares messages with the words of a turn's only reply. Returns the number of messages. `None` if it takes the stored
+/// reply to know: a stream can have sent more before it, and replies of another service can precede it.
+pub(crate) fn compare_words(answer: Fingerprint, messages: &[ChatMessage]) -> Option<usize> {
+    let mut reader = Reader { messages, position: 0 };
+    let said = reader.text();
+    let is_whole = matches!(messages.get(reader.position), None | Some(ChatMessage::User(_)));
+    (is_whole && Fingerprint::hash_words(&said) == answer).then_some(reader.position)
 }
 
 /// Returns the replies and results of another service with which a turn without an input of its own began.
@@ -89,7 +100,7 @@ impl Reader<'_> {
             }
             self.position = self.position.saturating_add(1);
         }
-        let (said, text) = (canonical_text(&said), canonical_text(text));
+        let (said, text) = (single_spaced(&said), single_spaced(text));
         // Some clients drop a text beside calls.
         (said.is_empty() || said.ends_with(&text)).then_some(())
     }
@@ -119,7 +130,7 @@ impl Reader<'_> {
             }
             self.position = self.position.saturating_add(1);
         }
-        (canonical_text(&said) == canonical_text(text)).then_some(())
+        (single_spaced(&said) == single_spaced(text)).then_some(())
     }
 
     fn skip_results(&mut self) {
@@ -138,6 +149,6 @@ fn is_same_call(sent: &ChatCall, stored: &ToolCall) -> bool {
 }
 
 fn is_same_answer(sent: &str, stored: &str) -> bool {
-    let (sent, stored) = (canonical_text(sent), canonical_text(stored));
+    let (sent, stored) = (single_spaced(sent), single_spaced(stored));
     sent.is_empty() == stored.is_empty() && sent.ends_with(&stored)
 }

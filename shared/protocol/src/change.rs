@@ -16,7 +16,7 @@ use crate::{
     usage::UsageEntry,
     webhook::Delivery,
 };
-use contracts::{Timestamp, id::UserId};
+use contracts::{Fingerprint, Timestamp, id::UserId};
 
 /// The partial work to keep of a turn that is ended from outside while it runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -112,6 +112,12 @@ impl TurnChange {
     pub fn with_partial_work(self, PartialWork { last_step, checkpoint, spent }: PartialWork) -> Self {
         let after = Turn { last_step, checkpoint, ..self.after };
         Self { after, ..self }.with_spent(spent)
+    }
+
+    /// Tells the words of the answer that the change commits.
+    #[must_use]
+    pub fn with_answer(self, answer: Option<Fingerprint>) -> Self {
+        Self { after: Turn { answer, ..self.after }, ..self }
     }
 
     /// Sets what the turn has spent, if that is known better than the head says.

@@ -72,6 +72,9 @@ pub struct Turn {
     pub is_imported: bool,
     /// True if its content must not be stored. Its session has no other turn, and is purged once the turn is settled.
     pub is_unstored: bool,
+    /// The [words](Fingerprint::hash_words) of its answer, once that is stored. A chat that holds the answer is recognized by
+    /// them without a read of it.
+    pub answer: Option<Fingerprint>,
     /// The state.
     pub state: State,
 }

@@ -70,6 +70,7 @@ fn head(sequence: u64, mode: &str) -> Turn {
         meters: Vec::new(),
         is_imported: false,
         is_unstored: false,
+        answer: None,
         state: State::Running {
             lease_ends: Timestamp::from_millis(0),
             stage: Stage { round: 0, attempts: vec![attempt] },

@@ -405,6 +405,7 @@ pub fn begin(
         meters: Vec::new(),
         is_imported: false,
         is_unstored: submission.unstored,
+        answer: None,
         state: State::Running { lease_ends, stage: Stage { round: 0, attempts: vec![attempt] } },
     };
     let mut commit = Commit::new(SessionChange { condition: session.map(|session| session.rev), after });

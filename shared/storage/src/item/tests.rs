@@ -88,6 +88,7 @@ fn turn(state: State) -> Turn {
         }],
         is_imported: true,
         is_unstored: true,
+        answer: Some(Fingerprint::hash_words("An answer.")),
         checkpoint: Some(protocol::stream_position::StreamPosition {
             segment: protocol::stream_position::Segment::first(1, 0),
             offset: 7,

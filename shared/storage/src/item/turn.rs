@@ -122,6 +122,8 @@ pub(crate) struct TurnItem {
     is_imported: bool,
     #[serde(rename = "Unstored", skip_serializing_if = "std::ops::Not::not", default)]
     is_unstored: bool,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    answer: Option<Fingerprint>,
 }
 
 /// The kind of a settlement.
@@ -203,6 +205,7 @@ impl From<&Turn> for TurnItem {
             for_approval: false,
             is_imported: turn.is_imported,
             is_unstored: turn.is_unstored,
+            answer: turn.answer,
         };
         match &turn.state {
             State::Running { lease_ends, stage } => {
@@ -305,6 +308,7 @@ impl TurnItem {
             meters: self.meters,
             is_imported: self.is_imported,
             is_unstored: self.is_unstored,
+            answer: self.answer,
         })
     }
 }

@@ -55,6 +55,7 @@ pub(super) fn turn(attempts: usize) -> Turn {
         meters: Vec::new(),
         is_imported: false,
         is_unstored: false,
+        answer: None,
         state: State::Running { lease_ends: now, stage: Stage { round: 0, attempts } },
     }
 }

@@ -267,6 +267,8 @@ fn as_imported(mut part: ArchiveItem, now: Timestamp) -> ArchiveItem {
             turn.meters.clear();
             turn.is_imported = true;
             turn.is_unstored = false;
+            // Nothing here computed it from the answer.
+            turn.answer = None;
             turn.due = matches!(turn.state, State::Settled(_)).then_some(now);
         }
         ArchiveItem::Result(result) => {

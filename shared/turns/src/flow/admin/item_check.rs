@@ -245,6 +245,7 @@ impl<'a> ItemCheck<'a> {
             meters: _,
             is_imported: _,
             is_unstored: _,
+            answer: _,
             state,
         } = turn;
         self.time("Created", *created)?;

@@ -8,6 +8,7 @@ use agent::{
     tool::{approval::CallApproval, rounds::ToolCallRecord},
 };
 use bytes::Bytes;
+use contracts::Fingerprint;
 use protocol::{
     approval::Approval,
     change::TurnChange,
@@ -150,7 +151,11 @@ pub(crate) fn transition_of(
 ) -> Result<TurnChange, IllegalTransition> {
     let (now, timing) = (deps.host().now(), deps.timing());
     if let Some(verdict) = outcome.verdict(writer.clone()) {
-        return settle(turn, verdict, outcome.report.received_at.unwrap_or(now), now, timing);
+        let is_kept = matches!(verdict, Verdict::Completed { .. }) && !turn.is_unstored;
+        let answer = is_kept.then(|| outcome.response.answer_text()).flatten();
+        let answer = answer.map(|text| Fingerprint::hash_words(&text));
+        let received = outcome.report.received_at.unwrap_or(now);
+        return Ok(settle(turn, verdict, received, now, timing)?.with_answer(answer));
     }
     let (seconds, expires) = match &outcome.ending {
         Ending::Suspended { recovery_point } => {

@@ -2,7 +2,7 @@
 
 use agent::{outcome::Response, tool::rounds::Round};
 use contracts::{
-    Timestamp,
+    Fingerprint, Timestamp,
     id::{SessionId, TurnId},
     read::{RanBy, StatusReason, StepKind},
     request::UserTurn,
@@ -94,6 +94,16 @@ impl DerivedTurn {
         let turn = turn.filter(|turn| turn.requested_by == caller.user.id);
         let head = turn.as_ref().map(|turn| TurnHead::new(&session, turn));
         Self { state: DerivedSession::Own(head), found: (Some(session), turn) }
+    }
+
+    /// Returns the [words](Fingerprint::hash_words) of the answer, if it is the turn's only reply and other turns may continue
+    /// from it.
+    #[must_use]
+    pub fn only_answer(&self) -> Option<Fingerprint> {
+        let turn = self.found.1.as_ref()?;
+        let DerivedSession::Own(Some(head)) = &self.state else { return None };
+        let is_open = head.status == StatusReason::Completed && !head.is_deleted && !head.is_unstored;
+        turn.answer.filter(|_| is_open && head.round == 0)
     }
 
     /// Returns the read for a start of the turn. None if the session doesn't exist.
