@@ -7,6 +7,7 @@ use std::{
 
 use local::call_proxy::{Call, Service, sequential};
 use mock_model::Moment;
+use serde_json::json;
 
 use crate::support::{Answer, System, turn, turn_in, turn_path};
 
@@ -26,17 +27,9 @@ impl Units {
         Self::of(system.take_calls())
     }
 
-    /// Does the same after a turn's finalization, which the table shows a moment before its call is recorded.
+    /// Does the same after a turn's finalization.
     pub async fn take_finalized(system: &System) -> Self {
-        let (mut calls, give_up) = (Vec::new(), Instant::now() + Duration::from_secs(20));
-        let is_finalization =
-            |call: &Call| call.function == "turn-finalizer" && call.operation == "TransactWriteItems";
-        while !calls.iter().any(is_finalization) {
-            assert!(Instant::now() < give_up, "no finalization was recorded");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-            calls.extend(system.take_calls());
-        }
-        Self::of(calls)
+        Self::of(finalized_calls(system).await)
     }
 
     fn of(calls: Vec<Call>) -> Self {
@@ -54,6 +47,19 @@ impl Units {
         }
         Self { writes, reads, by_operation }
     }
+}
+
+/// Takes the calls up to a turn's finalization, which the table shows a moment before its call is recorded.
+async fn finalized_calls(system: &System) -> Vec<Call> {
+    let (mut calls, give_up) = (Vec::new(), Instant::now() + Duration::from_secs(20));
+    let is_finalization =
+        |call: &Call| call.function == "turn-finalizer" && call.operation == "TransactWriteItems";
+    while !calls.iter().any(is_finalization) {
+        assert!(Instant::now() < give_up, "no finalization was recorded");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        calls.extend(system.take_calls());
+    }
+    calls
 }
 
 #[tokio::test]
@@ -87,38 +93,78 @@ async fn ordinary_turn_costs_at_most_28_write_and_6_read_units() {
     assert!(done(&ada.get(&turn_path(&second)).await));
 }
 
+/// The AWS calls of a turn: those that it waits for before the model is asked and after its last text, and all.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Waits {
+    before: usize,
+    after: usize,
+    all: usize,
+}
+
+/// Counts the calls of the turn that a request starts, until it is finalized.
+async fn waits(system: &System, request: impl Future<Output = Answer>) -> (Answer, Waits) {
+    let model = system.cloud.model().unwrap();
+    model.clear();
+    system.take_calls();
+    let answer = request.await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    let mut calls = finalized_calls(system).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    calls.extend(system.take_calls());
+    let moments = model.moments();
+    let at =
+        |expected: Moment| moments.iter().filter(move |(moment, _)| *moment == expected).map(|(_, at)| *at);
+    let (asked, replied) = (at(Moment::Received).next().unwrap(), at(Moment::TextSent).next_back().unwrap());
+    let execute = || calls.iter().filter(|call| call.function == "execute");
+    let before = sequential(execute().filter(|call| call.finished <= asked));
+    let after = sequential(execute().filter(|call| call.started >= replied));
+    let waits = Waits { before, after, all: calls.len() };
+    println!("{waits:?}");
+    (answer, waits)
+}
+
 #[tokio::test]
 async fn ordinary_turn_waits_for_two_aws_calls_before_and_after_the_model() {
     let system = System::metered().await;
     let ada = system.client("acme", "ada");
-    let model = system.cloud.model().unwrap();
     let first = turn("A question");
-    let mut fewest = (usize::MAX, usize::MAX, usize::MAX);
+    let mut fewest = None;
     // The first turns open connections and fill caches. A busy machine only adds calls, so the turn with the fewest counts.
     for sent in std::iter::once(first.clone())
         .chain((0..4).map(|_| turn_in(first["SessionId"].as_str().unwrap(), "Another question")))
     {
-        model.clear();
-        system.take_calls();
-        ada.execute(&sent).await.result();
-        let head = format!("TURN#{}", sent["TurnId"].as_str().unwrap());
-        system.until_attribute(&head, "Status", "completed").await;
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        let (calls, moments) = (system.take_calls(), model.moments());
-        let at = |expected: Moment| {
-            moments.iter().filter(move |(moment, _)| *moment == expected).map(|(_, at)| *at)
-        };
-        let (asked, replied) =
-            (at(Moment::Received).next().unwrap(), at(Moment::TextSent).next_back().unwrap());
-        let execute = || calls.iter().filter(|call| call.function == "execute");
-        let before = sequential(execute().filter(|call| call.finished <= asked));
-        let after = sequential(execute().filter(|call| call.started >= replied));
-        println!("{before} before, {after} after the model, {} in all", calls.len());
-        fewest = fewest.min((before, after, calls.len()));
+        let (_, waits) = waits(&system, ada.execute(&sent)).await;
+        fewest = fewest.into_iter().chain([waits]).min();
         system.delay_calls(Duration::from_millis(30));
     }
-    assert_eq!((fewest.0, fewest.1), (2, 2));
-    assert!((9..=10).contains(&fewest.2), "{} calls", fewest.2);
+    let Waits { before, after, all } = fewest.unwrap();
+    assert_eq!((before, after), (2, 2));
+    assert!((9..=10).contains(&all), "{all} calls");
+}
+
+#[tokio::test]
+async fn later_turn_of_a_chat_waits_for_no_call_more() {
+    let system = System::metered().await;
+    let ada = system.client("acme", "ada");
+    for (path, said) in
+        [("/v1/chat/completions", "/choices/0/message/content"), ("/v1/messages", "/content/0/text")]
+    {
+        let mut messages = vec![json!({"role": "user", "content": format!("A question to {path}")})];
+        let mut fewest = None;
+        for turn in 0..5 {
+            let body = json!({"model": "agent/default", "max_tokens": 4_096, "messages": messages});
+            let (answer, waits) = waits(&system, ada.post(path, body.to_string())).await;
+            if turn > 0 {
+                fewest = fewest.into_iter().chain([waits]).min();
+            }
+            let said = answer.json().pointer(said).cloned().unwrap();
+            messages.push(json!({"role": "assistant", "content": said}));
+            messages.push(json!({"role": "user", "content": "Another question"}));
+            system.delay_calls(Duration::from_millis(30));
+        }
+        let Waits { before, after, .. } = fewest.unwrap();
+        assert_eq!((before, after), (2, 2), "{path}");
+    }
 }
 
 #[tokio::test]
