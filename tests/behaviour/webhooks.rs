@@ -6,6 +6,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicU16, Ordering},
     },
+    time::{Duration, Instant},
 };
 
 use axum::{
@@ -107,11 +108,13 @@ async fn answer(
     State((received, status)): State<Shared>,
     headers: HeaderMap,
     body: Bytes,
-) -> (StatusCode, String) {
+) -> (StatusCode, [(&'static str, &'static str); 1], String) {
     let body = String::from_utf8(body.to_vec()).unwrap();
     received.lock().unwrap().push(Received { headers, body });
     // Text of the receiver, which must not appear anywhere.
-    (StatusCode::from_u16(status.load(Ordering::Relaxed)).unwrap(), "receiver-text".to_owned())
+    let status = StatusCode::from_u16(status.load(Ordering::Relaxed)).unwrap();
+    let pause = if status == StatusCode::TOO_MANY_REQUESTS { "7" } else { "0" };
+    (status, [("retry-after", pause)], "receiver-text".to_owned())
 }
 
 /// A webhook with the receiver's URL.
@@ -241,6 +244,21 @@ async fn events_of_a_session_arrive_in_order_after_failures() {
     assert_eq!(order, expected);
     let first: Vec<String> = receiver.received().iter().take(2).map(Received::id).collect();
     assert_eq!(first[0], first[1], "an attempt has the id of the one before it");
+}
+
+#[tokio::test]
+async fn receiver_delays_the_next_attempt() {
+    let (system, receiver) = (System::start().await, Receiver::start().await);
+    let olga = operator(&system, "acme");
+    subscribe(&olga, "hook", &document(&receiver.url)).await;
+    receiver.respond(429);
+    system.client("acme", "ada").execute(&turn("Hello.")).await.result();
+    receiver.until(1).await;
+    let refused = Instant::now();
+    receiver.respond(200);
+    receiver.until(2).await;
+    // By itself the first pause is 5 seconds at most.
+    assert!(refused.elapsed() > Duration::from_secs(6), "{:?}", refused.elapsed());
 }
 
 #[tokio::test]

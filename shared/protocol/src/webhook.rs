@@ -190,9 +190,15 @@ impl Attempt {
 }
 
 impl Delivery {
-    /// Returns the delivery after an attempt, and the next step. `jitter` draws a random time below its argument.
+    /// Returns the delivery after an attempt, and the next step. The receiver may have asked for a longer pause; `jitter`
+    /// draws a random time below its argument.
     #[must_use]
-    pub fn after(self, attempt: Attempt, jitter: impl FnOnce(Duration) -> Duration) -> (Self, Next) {
+    pub fn after(
+        self,
+        attempt: Attempt,
+        asked: Option<Duration>,
+        jitter: impl FnOnce(Duration) -> Duration,
+    ) -> (Self, Next) {
         let attempts = self.attempts.saturating_add(1);
         let (state, next) = if attempt.is_success() {
             (DeliveryState::Delivered, Next::Proceed)
@@ -201,7 +207,8 @@ impl Delivery {
         } else {
             let pause = FIRST_PAUSE.saturating_mul(3_u32.saturating_pow(attempts.saturating_sub(1)));
             let half = pause.min(MAX_PAUSE) / 2;
-            (DeliveryState::Pending, Next::Retry(half.saturating_add(jitter(half))))
+            let pause = half.saturating_add(jitter(half)).max(asked.unwrap_or_default().min(MAX_PAUSE));
+            (DeliveryState::Pending, Next::Retry(pause))
         };
         (Self { state, attempts, last: Some(attempt), ..self }, next)
     }
@@ -259,7 +266,7 @@ mod tests {
     fn pauses_triple_up_to_four_hours_and_keep_half_without_jitter() {
         let (mut delivery, mut pauses) = (delivery(), Vec::new());
         for second in 1..=10 {
-            let (after, next) = delivery.after(status(second, 500), |_| Duration::ZERO);
+            let (after, next) = delivery.after(status(second, 500), None, |_| Duration::ZERO);
             let Next::Retry(pause) = next else { panic!("{next:?}") };
             pauses.push(pause.as_millis());
             delivery = after;
@@ -270,13 +277,22 @@ mod tests {
     }
 
     #[test]
+    fn receiver_may_ask_for_a_longer_pause_up_to_the_longest() {
+        for (asked, pause) in [(1, 2_500), (60, 60_000), (86_400, MAX_PAUSE.as_millis())] {
+            let asked = Some(Duration::from_secs(asked));
+            let (_, next) = delivery().after(status(1, 429), asked, |_| Duration::ZERO);
+            assert_eq!(next, Next::Retry(Duration::from_millis(u64::try_from(pause).unwrap())));
+        }
+    }
+
+    #[test]
     fn old_event_is_dead_after_one_more_attempt() {
         let late = i64::try_from(MAX_AGE.as_secs()).unwrap();
-        let (dead, next) = delivery().after(status(late, 503), |_| Duration::ZERO);
+        let (dead, next) = delivery().after(status(late, 503), None, |_| Duration::ZERO);
         assert_eq!((dead.state, next), (DeliveryState::Dead, Next::Proceed));
-        let (accepted, _) = delivery().after(status(late, 204), |_| Duration::ZERO);
+        let (accepted, _) = delivery().after(status(late, 204), None, |_| Duration::ZERO);
         assert_eq!(accepted.state, DeliveryState::Delivered);
-        assert_eq!(delivery().after(status(1, 410), |_| Duration::ZERO).0.state, DeliveryState::Dead);
+        assert_eq!(delivery().after(status(1, 410), None, |_| Duration::ZERO).0.state, DeliveryState::Dead);
     }
 
     #[test]

@@ -8,7 +8,8 @@ use bytes::Bytes;
 use contracts::Timestamp;
 use egress::{Bounds, Failure, Guard};
 use http::{Method, Request, header};
-use turns::ports::{Receivers, SigningSecrets, Unavailable, WebhookMessage};
+use llm::retry::headers::retry_after;
+use turns::ports::{Receivers, SigningSecrets, Unavailable, WebhookMessage, WebhookReply};
 
 /// The prefix of a secret, as Standard Webhooks has it.
 const SECRET_PREFIX: &str = "whsec_";
@@ -37,7 +38,7 @@ impl Receivers for WebhookClient {
         message: WebhookMessage<'_>,
         timeout: Duration,
         may_send: &(dyn Fn() -> bool + Send + Sync),
-    ) -> Result<u16, String> {
+    ) -> Result<WebhookReply, String> {
         let WebhookMessage { url, id, at, body, secrets } = message;
         let signature =
             signatures(secrets, id, at, body).ok_or("The secret of the webhook is unreadable.")?;
@@ -52,7 +53,10 @@ impl Receivers for WebhookClient {
             .map_err(|_| "The event can't be sent as a request.")?;
         let bounds = Bounds { time: timeout, body_bytes: MAX_RESPONSE_BYTES };
         match self.guard.send(url, request, bounds, may_send).await {
-            Ok(response) => Ok(response.status.as_u16()),
+            Ok(response) => Ok(WebhookReply {
+                status: response.status.as_u16(),
+                retry_after: retry_after(&response.headers),
+            }),
             Err(Failure::NotAllowed) => Err("Another sender has taken over.".to_owned()),
             Err(failure) => Err(format!("No response: {failure}.")),
         }

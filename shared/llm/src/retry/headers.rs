@@ -29,6 +29,12 @@ impl Advice {
     }
 }
 
+/// Returns the pause before another request that a response asks for.
+#[must_use]
+pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    Advice::read(headers, Timestamp::now()).retry_after
+}
+
 fn decimal(value: &str, per_second: f64) -> Option<Duration> {
     let number: f64 = value.parse().ok()?;
     Duration::try_from_secs_f64(number / per_second).ok()

@@ -35,5 +35,5 @@ pub use store::{Audience, CHECKPOINT_PAGE_SIZE, DUE_SHARDS, PURGE_ITEM_PAGE_SIZE
 pub use usage_keys::{InvalidUsageKey, UsageKey, UsageKeyHolder};
 pub use webhooks::{
     LaneStep, Outbox, PENDING_PAGE_SIZE, Receivers, SigningSecrets, WebhookMessage, WebhookQueue,
-    WebhookSecrets,
+    WebhookReply, WebhookSecrets,
 };

@@ -170,16 +170,25 @@ pub struct WebhookMessage<'a> {
     pub secrets: &'a SigningSecrets,
 }
 
+/// What a receiver responded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WebhookReply {
+    /// The status.
+    pub status: u16,
+    /// The pause before the next attempt that it asks for.
+    pub retry_after: Option<Duration>,
+}
+
 /// Sends events to receivers, signed as Standard Webhooks says.
 pub trait Receivers: Send + Sync {
-    /// Sends a message once. Returns the status, or the reason why there is none. `may_send` is asked right before the
+    /// Sends a message once. Returns the reply, or the reason why there is none. `may_send` is asked right before the
     /// request is written.
     fn send(
         &self,
         message: WebhookMessage<'_>,
         timeout: Duration,
         may_send: &(dyn Fn() -> bool + Send + Sync),
-    ) -> impl Future<Output = Result<u16, String>> + Send;
+    ) -> impl Future<Output = Result<WebhookReply, String>> + Send;
     /// Returns a new random secret.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ use crate::{
     document_view,
     ports::{
         Deps, DocumentId, Documents, Host, LaneStep, Outbox, Reads, Receivers, Timer, Unavailable,
-        WebhookMessage, WebhookSecrets, WriteError,
+        WebhookMessage, WebhookReply, WebhookSecrets, WriteError,
     },
 };
 
@@ -76,11 +76,11 @@ where
                 Prepared::Send { delivery, webhook, body } => {
                     let (webhook, version) = *webhook;
                     let to = Recipient { target: &target, webhook: &webhook, leased };
-                    let attempt = send(deps, receivers, secrets, to, &delivery, &body).await?;
+                    let sent = send(deps, receivers, secrets, to, &delivery, &body).await?;
                     // The lease ended before the request was written. The next sender tries.
-                    let Some(attempt) = attempt else { return Ok(Lanes::Done) };
+                    let Some((attempt, asked)) = sent else { return Ok(Lanes::Done) };
                     note_health(deps, key, &target.health, &attempt, version).await;
-                    delivery.after(attempt, |limit| host.jitter(limit))
+                    delivery.after(attempt, asked, |limit| host.jitter(limit))
                 }
             };
             let (delivery, next) = done;
@@ -156,7 +156,8 @@ struct Recipient<'a> {
     leased: Duration,
 }
 
-/// Sends an event once. `None` if the lease would not outlast the request.
+/// Sends an event once. Returns the attempt, and the pause that the receiver asks for. `None` if the lease would not outlast
+/// the request.
 async fn send(
     deps: &impl Deps,
     receivers: &impl Receivers,
@@ -164,14 +165,14 @@ async fn send(
     Recipient { target, webhook, leased }: Recipient<'_>,
     delivery: &Delivery,
     body: &str,
-) -> Result<Option<Attempt>, Unavailable> {
+) -> Result<Option<(Attempt, Option<Duration>)>, Unavailable> {
     let (org, host) = (&delivery.lane.session.org, deps.host());
     let failed = |message: &str| Attempt { at: host.now(), status: None, message: Some(message.to_owned()) };
     let secrets = match target.health.secret_at {
         Some(since) => secrets.signing_secrets(org, &webhook.id, since).await?,
         None => None,
     };
-    let Some(secrets) = secrets else { return Ok(Some(failed("The webhook has no secret."))) };
+    let Some(secrets) = secrets else { return Ok(Some((failed("The webhook has no secret."), None))) };
     let at = host.now();
     let message = WebhookMessage { url: &webhook.url, id: &delivery.id, at, body, secrets: &secrets };
     let (spare, is_late) = (LANE_LEASE.saturating_sub(REQUEST_TIMEOUT), AtomicBool::new(false));
@@ -181,12 +182,13 @@ async fn send(
         is_early
     };
     let sent = receivers.send(message, REQUEST_TIMEOUT, &may_send).await;
-    Ok((!is_late.load(Ordering::Relaxed)).then(|| attempt(host.now(), sent)))
+    let asked = sent.as_ref().ok().and_then(|reply| reply.retry_after);
+    Ok((!is_late.load(Ordering::Relaxed)).then(|| (attempt(host.now(), sent), asked)))
 }
 
 /// Returns the attempt that had this response. Text of the receiver is never a part of it.
-pub(super) fn attempt(at: contracts::Timestamp, sent: Result<u16, String>) -> Attempt {
-    match sent {
+pub(super) fn attempt(at: contracts::Timestamp, sent: Result<WebhookReply, String>) -> Attempt {
+    match sent.map(|reply| reply.status) {
         Ok(status) if (200..300).contains(&status) => Attempt { at, status: Some(status), message: None },
         Ok(status) => Attempt {
             at,
