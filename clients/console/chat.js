@@ -14,12 +14,13 @@ import { compareReruns, forkNotice, forkTurn, inheritedTurns, openRerun } from '
 import { formatNumber, pageUrl } from './format.js'
 import { takeHandoff } from './handoff.js'
 import { icon } from './icons.js'
+import { isUnknownSession } from './not-found.js'
 import { toolsFor } from './page-tools.js'
 import { contextPicker } from './picker.js'
 import { exportJson, exportMarkdown, privateMark, renameSession, switchVisibility, visibilityAction } from './session-actions.js'
 import { knownTitle, Sidebar, sidebarSwitch } from './sidebar.js'
 import { displayTitle, splitInstruction } from './title.js'
-import { isUnknownSession, TurnView } from './turn-view.js'
+import { TurnView } from './turn-view.js'
 import { welcome } from './welcome.js'
 import { recordedFiles } from './workspace-files.js'
 import { Workspace } from './workspace.js'
@@ -170,6 +171,7 @@ export function chat(connection, [id, suffix]) {
   }
 
   /**
+   * Follows a turn to its end. Returns the error if the API refused the turn.
    * @param {TurnView} view
    * @param {import('../javascript/src/index.js').Turn} turn
    */
@@ -182,11 +184,30 @@ export function chat(connection, [id, suffix]) {
     turns.append(view.node)
     // The list shows the running session as soon as the API has it.
     setTimeout(() => node.isConnected && void sidebar.refresh(), LIST_DELAY_MS)
-    await view.follow(turn)
+    const refusal = await view.follow(turn)
     composer.isBusy.value = false
-    if (!node.isConnected) return
+    if (!node.isConnected) return undefined
     showSession().catch(() => {})
     void sidebar.refresh()
+    return refusal
+  }
+
+  /**
+   * Takes back a message that the API refused, so that it can be changed and sent again.
+   * @param {import('./composer.js').Message} message
+   * @param {TurnView} view
+   * @param {unknown} refusal
+   */
+  function takeBack(message, view, refusal) {
+    view.node.remove()
+    views.delete(view.id)
+    fill(problem, errorMessage(refusal))
+    composer.restore(message)
+    if (views.size > 0) return
+    open = undefined
+    start.hidden = picker.node.hidden = !isNew
+    title.textContent = 'New conversation'
+    history.replaceState(undefined, '', pageUrl('chat', session.id, 'new'))
   }
 
   /**
@@ -239,7 +260,10 @@ export function chat(connection, [id, suffix]) {
     // The URL contains the session's id after its first turn, so that a reload shows it.
     history.replaceState(undefined, '', pageUrl('chat', session.id))
     if (!open) title.textContent = displayTitle(text || 'Conversation')
-    follow(view, turn).then(focusComposer)
+    follow(view, turn).then((refusal) => {
+      if (refusal) takeBack({ text, files: sent, images }, view, refusal)
+      focusComposer()
+    })
     scrollToEnd()
   }
 

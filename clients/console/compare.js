@@ -12,6 +12,7 @@ import { announce, button, el, errorMessage, fill } from './dom.js'
 import { duration, formatCost, formatTokens, pageUrl } from './format.js'
 import { takeHandoff } from './handoff.js'
 import { markdown } from './markdown.js'
+import { isUnknownSession, notFound } from './not-found.js'
 import { toolsFor } from './page-tools.js'
 import { bars, elapsed } from './timeline.js'
 import { splitInstruction } from './title.js'
@@ -140,7 +141,7 @@ export function compare({ aptix }, [sessionId = '', ...parts]) {
     }
   }
 
-  const showError = (/** @type {unknown} */ error) => abort.signal.aborted || fill(node, el('h1', {}, 'Compare turns'), errorMessage(error))
+  const showError = (/** @type {unknown} */ error) => abort.signal.aborted || fill(node, el('h1', {}, 'Compare turns'), isUnknownSession(error) ? notFound(sessionId) : errorMessage(error))
   fill(
     node,
     el('h1', {}, 'Compare turns'),

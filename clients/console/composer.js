@@ -7,17 +7,22 @@
 import { attachmentView } from './attachments.js'
 import { button, el, fill, iconButton, Signal, announce } from './dom.js'
 import { formatBytes } from './format.js'
-import { mayBeScaled, scaledImage } from './scaled-image.js'
+import { IMAGE_TYPES } from './preview.js'
+import { scaledImage } from './scaled-image.js'
 
 /** Size limit of the attachments. Requests are limited to 4 MiB, and base64 adds a third. */
 const MAX_BYTES = 3 << 20
-const IMAGES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp']
 
 /** @typedef {{ text: string, files: File[], images: File[] }} Message */
+
+const isImage = (/** @type {File} */ { type }) => IMAGE_TYPES.includes(type)
 
 export class Composer {
   /** @type {File[]} */
   #attachments = []
+  /** Resolves once all chosen files are attached or refused. */
+  #attaching = Promise.resolve()
+  #isSubmitting = false
   #chips = el('ul', { class: 'chips', 'aria-label': 'Attached' })
   #text = el('textarea', {
     rows: 1,
@@ -56,7 +61,7 @@ export class Composer {
     this.node = el('form', { class: 'composer' }, this.#text, this.#chips, row)
     this.node.addEventListener('submit', (event) => {
       event.preventDefault()
-      this.#submit(actions.send)
+      void this.#submit(actions.send)
     })
     this.#text.addEventListener('keydown', (event) => {
       if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
@@ -118,55 +123,63 @@ export class Composer {
   }
 
   /**
-   * Takes a message back that was not sent.
+   * Takes a message back that was not sent. What was written meanwhile follows it.
    * @param {Message} message
    */
   restore({ text, files, images }) {
-    this.#text.value = text
-    this.#saveDraft(text)
-    this.#attachments = [...files, ...images]
+    this.#text.value = [text, this.#text.value].filter(Boolean).join('\n\n')
+    this.#saveDraft(this.#text.value)
+    this.#attachments = [...files, ...images, ...this.#attachments]
     this.#renderChips()
     this.focus()
   }
 
   /** @param {(message: Message) => void} send */
-  #submit(send) {
+  async #submit(send) {
+    if (this.#isSubmitting) return
+    this.#isSubmitting = true
+    await this.#attaching
+    // A file can disappear after it was chosen.
+    const isReadable = await Promise.all(this.#attachments.map((file) => file.slice(0, 1).arrayBuffer().then(() => true, () => false)))
+    this.#isSubmitting = false
+    const lost = this.#attachments.filter((_, at) => !isReadable[at])
+    this.#attachments = this.#attachments.filter((_, at) => isReadable[at])
+    if (lost.length > 0) return this.#renderChips(lost.map(({ name }) => `${name} can’t be read any more. Attach it again, or send the message without it.`))
     const text = this.#text.value.trim()
     if (this.isBusy.value || (text === '' && this.#attachments.length === 0)) return
-    const isImage = (/** @type {File} */ file) => IMAGES.includes(file.type)
-    send({ text, files: this.#attachments.filter((file) => !isImage(file)), images: this.#attachments.filter(isImage) })
+    const message = { text, files: this.#attachments.filter((file) => !isImage(file)), images: this.#attachments.filter(isImage) }
     this.#attachments = []
     this.#text.value = ''
     this.#saveDraft('')
     this.#renderChips()
+    send(message)
   }
 
   /** @param {FileList | null | undefined} files */
   #attach(files) {
     const chosen = [...(files ?? [])]
-    if (!chosen.some(mayBeScaled)) return this.#add(chosen)
-    announce('Preparing images.')
-    Promise.all(chosen.map((file) => (mayBeScaled(file) ? scaledImage(file) : file))).then((ready) => this.#add(ready))
+    if (chosen.some(isImage)) announce('Preparing images.')
+    const ready = Promise.all(chosen.map(async (file) => ({ name: file.name, file: isImage(file) ? await scaledImage(file) : file })))
+    this.#attaching = Promise.all([ready, this.#attaching]).then(([files]) => this.#add(files))
   }
 
-  /** @param {File[]} files */
+  /** @param {{ name: string, file: File | undefined }[]} files undefined for an image that can't be read */
   #add(files) {
-    for (const file of files) {
+    const problems = []
+    for (const { name, file } of files) {
       const before = this.#attachments.reduce((sum, { size }) => sum + size, 0)
-      if (before + file.size > MAX_BYTES) announce(`${file.name} was not attached. Attachments are limited to ${formatBytes(MAX_BYTES)}.`)
+      if (!file) problems.push(`${name} was not attached. It is no image that can be read.`)
+      else if (before + file.size > MAX_BYTES) problems.push(`${name} was not attached. Attachments are limited to ${formatBytes(MAX_BYTES)}.`)
       else {
         this.#attachments.push(file)
-        announce(`${file.name} attached.`)
-        continue
+        announce(`${name} attached.`)
       }
-      this.#renderChips(`${file.name} was not attached. Attachments are limited to ${formatBytes(MAX_BYTES)}.`)
-      return
     }
-    this.#renderChips()
+    this.#renderChips(problems)
   }
 
-  /** @param {string} [problem] */
-  #renderChips(problem) {
+  /** @param {string[]} problems */
+  #renderChips(problems = []) {
     const chips = this.#attachments.map((file) => {
       const remove = () => {
         this.#attachments = this.#attachments.filter((other) => other !== file)
@@ -177,11 +190,12 @@ export class Composer {
       return el(
         'li',
         {},
-        attachmentView({ name: file.name, [IMAGES.includes(file.type) ? 'image' : 'file']: file }),
+        attachmentView({ name: file.name, [isImage(file) ? 'image' : 'file']: file }),
         el('small', {}, formatBytes(file.size)),
         el('button', { type: 'button', class: 'ghost', 'aria-label': label, onclick: remove }, '×'),
       )
     })
-    fill(this.#chips, chips, problem && el('li', { class: 'error' }, problem))
+    if (problems.length > 0) announce(problems.join(' '))
+    fill(this.#chips, chips, problems.map((problem) => el('li', { class: 'error' }, problem)))
   }
 }

@@ -4,20 +4,10 @@
  * @module
  */
 
-const KEY = 'aptix-console:first-tokens'
-/** Turns that are kept, at most. */
-const MAX_TURNS = 50
+import { RecentStore } from './recent-store.js'
 
-/** @typedef {{ round: number, at: string }} FirstToken */
-
-/** @returns {[string, FirstToken[]][]} turn ids and times, oldest first */
-function read() {
-  try {
-    return JSON.parse(sessionStorage.getItem(KEY) ?? '[]')
-  } catch {
-    return []
-  }
-}
+/** @type {RecentStore<{ round: number, at: string }[]>} */
+const times = new RecentStore('sessionStorage', 'first-tokens', 50)
 
 /**
  * @param {string} turnId
@@ -25,14 +15,8 @@ function read() {
  */
 export function saveFirstToken(turnId, round) {
   const before = firstTokens(turnId).filter((token) => token.round !== round)
-  const others = read().filter(([id]) => id !== turnId)
-  const all = [...others, [turnId, [...before, { round, at: new Date().toISOString() }]]].slice(-MAX_TURNS)
-  try {
-    sessionStorage.setItem(KEY, JSON.stringify(all))
-  } catch {
-    // The storage is full: the trace has no first tokens.
-  }
+  times.set(turnId, [...before, { round, at: new Date().toISOString() }])
 }
 
 /** @param {string} turnId */
-export const firstTokens = (turnId) => read().find(([id]) => id === turnId)?.[1] ?? []
+export const firstTokens = (turnId) => times.get(turnId) ?? []

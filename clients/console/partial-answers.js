@@ -5,33 +5,19 @@
  * @module
  */
 
-const KEY = 'aptix-console:partial-answers'
-/** Answers that are stored, at most. */
-const MAX_ANSWERS = 20
+import { RecentStore } from './recent-store.js'
+
+/** @type {RecentStore<string>} */
+const answers = new RecentStore('sessionStorage', 'partial-answers', 20)
 /** Size limit of a stored answer, in UTF-16 code units. */
 const MAX_LENGTH = 100_000
-
-/** @returns {[string, string][]} turn ids and texts, oldest first */
-function read() {
-  try {
-    return JSON.parse(sessionStorage.getItem(KEY) ?? '[]')
-  } catch {
-    return []
-  }
-}
 
 /**
  * @param {string} turnId
  * @param {string} text
  */
 export function savePartialAnswer(turnId, text) {
-  if (text === '' || text.length > MAX_LENGTH) return
-  const answers = read().filter(([id]) => id !== turnId)
-  try {
-    sessionStorage.setItem(KEY, JSON.stringify([...answers, [turnId, text]].slice(-MAX_ANSWERS)))
-  } catch {
-    // The storage is full. The API has the answer up to its last checkpoint.
-  }
+  if (text !== '' && text.length <= MAX_LENGTH) answers.set(turnId, text)
 }
 
 /**
@@ -40,6 +26,6 @@ export function savePartialAnswer(turnId, text) {
  * @param {string} text
  */
 export function longerPartialAnswer(turnId, text) {
-  const saved = read().find(([id]) => id === turnId)?.[1] ?? ''
+  const saved = answers.get(turnId) ?? ''
   return saved.startsWith(text.trimEnd()) ? saved : text
 }

@@ -4,37 +4,22 @@
  * @module
  */
 
-const KEY = 'aptix-console:seen'
-/** Sessions whose time is stored, at most. */
-const MAX_SESSIONS = 500
+import { RecentStore } from './recent-store.js'
 
-/** @returns {[string, string][]} ids and times, oldest first */
-function read() {
-  try {
-    return JSON.parse(localStorage.getItem(KEY) ?? '[]')
-  } catch {
-    return []
-  }
-}
+/** @type {RecentStore<string>} */
+const dates = new RecentStore('localStorage', 'seen', 500)
 
 /**
  * @param {string} id
  * @param {string} date of the last activity that was shown
  */
-export function markRead(id, date) {
-  const others = read().filter(([other]) => other !== id)
-  try {
-    localStorage.setItem(KEY, JSON.stringify([...others, [id, date]].slice(-MAX_SESSIONS)))
-  } catch {
-    // The storage is full. The session stays unread.
-  }
-}
+export const markRead = (id, date) => dates.set(id, date)
 
 /**
  * Returns a function that tells whether a session has an activity after the last one that was shown. One that was never opened here isn't
  * unread: others of the org may have many.
  */
 export function unreadTest() {
-  const marks = new Map(read())
+  const marks = new Map(dates.items())
   return (/** @type {string} */ id, /** @type {string} */ date) => (marks.get(id) ?? date) < date
 }

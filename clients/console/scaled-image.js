@@ -11,25 +11,17 @@ const MAX_BYTES = 1 << 20
 const QUALITY = 0.85
 /** Types that are scaled. A GIF may be animated. */
 const TYPES = ['image/png', 'image/jpeg', 'image/webp']
-/** Size from which an image is looked at. */
-const MIN_BYTES = 256 << 10
 
 /**
- * Returns true if an image may be scaled down, which takes a moment.
+ * Scales an image down if it is large.
  * @param {File} file
- */
-export const mayBeScaled = ({ type, size }) => TYPES.includes(type) && size > MIN_BYTES
-
-/**
- * Scales an image down if it is large. Returns other files, and images that can't be read, as they are.
- * @param {File} file
- * @returns {Promise<File>}
+ * @returns {Promise<File | undefined>} undefined if the browser can't decode it: the API would refuse it too
  */
 export async function scaledImage(file) {
   const bitmap = await createImageBitmap(file).catch(() => undefined)
-  if (!bitmap) return file
+  if (!bitmap) return undefined
   const scale = Math.min(1, MAX_SIDE / Math.max(bitmap.width, bitmap.height))
-  if (scale === 1 && file.size <= MAX_BYTES) return file
+  if (!TYPES.includes(file.type) || (scale === 1 && file.size <= MAX_BYTES)) return file
   const canvas = new OffscreenCanvas(Math.round(bitmap.width * scale), Math.round(bitmap.height * scale))
   canvas.getContext('2d')?.drawImage(bitmap, 0, 0, canvas.width, canvas.height)
   bitmap.close()

@@ -8,6 +8,7 @@ import { copyButton, curl } from './curl.js'
 import { button, el, errorMessage, fill, announce } from './dom.js'
 import { pageUrl, formatCost, formatNumber, formatTokens, duration, timestamp } from './format.js'
 import { instructionNodes } from './instruction.js'
+import { notFound } from './not-found.js'
 import { sourceList } from './sources.js'
 import { stepView } from './step-view.js'
 import { logView } from './turn-log.js'
@@ -83,8 +84,7 @@ export function trace(connection, [sessionId = '', turnId = '']) {
 
   load().catch((error) => {
     if (error.status !== 404) return fill(node, el('h1', {}, 'Trace'), errorMessage(error))
-    const about = el('p', {}, `No turn with the id ${turnId} of the session ${sessionId} is visible to you. Check the link, or ask the session's owner: it may be private, or have reached the end of its retention.`)
-    fill(node, el('h1', {}, 'Turn not found'), about, el('p', { class: 'row' }, el('a', { class: 'button', href: pageUrl('chat', sessionId) }, 'Conversation'), el('a', { class: 'button', href: '#/sessions' }, 'All sessions')))
+    fill(node, el('h1', {}, 'Turn not found'), notFound(sessionId, turnId))
   })
   return { title: 'Trace', node }
 }

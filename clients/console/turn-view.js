@@ -16,6 +16,7 @@ import { GrowingMarkdown, markdown } from './markdown.js'
 import { Meter } from './meter.js'
 import { whenNear } from './near.js'
 import { longerPartialAnswer, savePartialAnswer } from './partial-answers.js'
+import { Reasoning } from './reasoning.js'
 import { sourceList } from './sources.js'
 import { splitInstruction } from './title.js'
 import { finishedCallCard, roundActions, toolCard } from './tool-card.js'
@@ -72,7 +73,6 @@ export class TurnView {
   #hasText = false
   /** @type {HTMLElement | undefined} */
   #runningTool
-  /** Text of the last model call's reasoning. @type {HTMLElement | undefined} */
   #reasoning
   /** @type {Meter | undefined} */
   #meter
@@ -92,6 +92,7 @@ export class TurnView {
   constructor(context, { id, instruction, attachments = [], rerunOf }) {
     this.#context = context
     this.id = id
+    this.#reasoning = new Reasoning(id, this.#cards)
     this.instruction = instruction
     this.#renderInstruction(instruction, attachments)
     this.node = el('article', { class: 'turn', 'aria-label': `Turn: ${splitInstruction(instruction).text.slice(0, 60)}` })
@@ -114,6 +115,7 @@ export class TurnView {
   showFinished(turn) {
     const isFailed = turn.Status.Id === 'failed'
     const isStopped = turn.StatusReason === 'cancelled'
+    this.#reasoning.restore()
     if (isStopped) fill(this.#notes, stoppedNote())
     else if (isFailed) fill(this.#notes, errorMessage({ message: plainFailure(turn.Errors.join(' ')) || 'The turn failed.' }))
     const partial = turn.PartialAnswerSummary ?? ''
@@ -131,6 +133,7 @@ export class TurnView {
 
   /** Shows the finished tool rounds of a running turn, and its attachments. */
   async showEarlierRounds() {
+    this.#reasoning.restore()
     await Promise.all([this.#loadRequest(), this.#loadRounds(false)]).catch((error) => this.#notes.append(errorMessage(error)))
   }
 
@@ -152,7 +155,7 @@ export class TurnView {
       if (Text.trim() !== '') nodes.push(el('div', { class: 'interim' }, markdown((this.#lastInterimText = Text))))
       nodes.push(...Calls.map((call) => (call.RanBy === 'server' ? finishedTool(call) : finishedCallCard(call))))
     }
-    this.#cards.prepend(...nodes)
+    this.#cards.append(...nodes)
   }
 
   /**
@@ -175,17 +178,20 @@ export class TurnView {
   }
 
   /**
-   * Follows a running turn until it ends. Never rejects.
+   * Follows a running turn until it ends. Never rejects. Returns the error if the API refused the turn, so that there is none.
    * @param {Turn} turn
    */
   async follow(turn) {
+    /** @type {unknown} */
+    let failure
     this.node.setAttribute('aria-busy', 'true')
     this.#showState('Waiting for the model…')
     this.#meter = new Meter(this.#figures)
     try {
       for (let next = /** @type {Turn | undefined} */ (turn); next;) next = await this.#read(next)
     } catch (error) {
-      if (error instanceof DOMException && error.name === 'AbortError') return
+      if (error instanceof DOMException && error.name === 'AbortError') return undefined
+      failure = error
       if (this.#sending.length > 0) this.#showNotSent(error)
       const { message = String(error), code, requestId } = /** @type {Partial<AptixError>} */ (error ?? {})
       this.#notes.append(errorMessage({ message: plainFailure(message), code, requestId }))
@@ -198,8 +204,9 @@ export class TurnView {
       this.#context.onUpdate()
     }
     // The cost is available shortly after the end.
-    await this.#loadCosts().catch(() => {})
+    const reading = await this.#loadCosts().catch((error) => error)
     this.#context.onUpdate()
+    return reading instanceof AptixError && reading.status === 404 ? failure : undefined
   }
 
   /** Stops the turn. */
@@ -221,13 +228,18 @@ export class TurnView {
       else if (event.type === 'reset') this.#reset(event.reason)
       else if (event.type === 'retry') this.#showState(`Retrying: ${event.error.message}`)
       else if (event.type === 'status') this.#showStatus(event.status)
-      else if (event.type === 'reasoning') this.#showReasoning(event)
+      else if (event.type === 'reasoning') {
+        this.#reasoning.add(event)
+        this.#context.onUpdate()
+      }
       else if (event.type === 'stopped') {
         this.#text = event.text
         savePartialAnswer(this.id, event.text)
+        this.#reasoning.save()
         this.#notes.append(stoppedNote())
         announce('Turn stopped.')
       } else if (event.type === 'result') {
+        this.#reasoning.save()
         const { calls } = event.answer
         if (calls.length) {
           this.#text ||= event.answer.text
@@ -386,16 +398,6 @@ export class TurnView {
     this.#cards.append(this.#runningTool)
   }
 
-  /** @param {import('../javascript/src/events.js').ReasoningEvent} piece */
-  #showReasoning({ text, index }) {
-    if (index === 0 || !this.#reasoning) {
-      this.#reasoning = el('p', {})
-      this.#cards.append(el('details', { class: 'reasoning' }, el('summary', {}, 'Reasoning'), this.#reasoning))
-    }
-    this.#reasoning.append(text)
-    this.#context.onUpdate()
-  }
-
   /** @param {string} text */
   #append(text) {
     this.#text += text
@@ -465,6 +467,3 @@ function statusText({ Phase, ToolName, Attempt = 1 }) {
   // A later attempt has taken the turn over from one that died.
   return Attempt > 1 && text !== '' ? `${text} (attempt ${Attempt})` : text
 }
-
-/** @param {unknown} error */
-export const isUnknownSession = (error) => error instanceof AptixError && error.code === 'SessionNotFound'

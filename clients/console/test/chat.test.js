@@ -1,6 +1,9 @@
 /** Browser tests of the console's chat page, failures included. */
 
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 
 import { skip as noBrowser } from '../../javascript/test/chromium.js'
@@ -27,18 +30,65 @@ suite('chat page', { skip: noCloud || noBrowser }, () => {
     await Promise.all([ui?.end(), cloud?.end()])
   })
 
-  test('reasoning is folded above the answer and stays after it', async () => {
+  test('reasoning is folded above the answer, is Markdown, and survives a reload', async () => {
     const { page } = ui
     await ui.visit(cloud.api)
-    await ui.send(script().think('Let me <b>look</b>.').say('It is 7.'))
+    await ui.send(script().think('Let me **look** at <b>it</b>.').say('It is 7.'))
     await page.until(`${answer} === 'It is 7.'`)
     await page.until(isIdle)
-    const blocks = await page.run(
-      `[...document.querySelectorAll('.reasoning')].map((block) => [block.open, block.querySelector('p').textContent])`,
-    )
-    assert.deepEqual(blocks, [[false, 'Let me <b>look</b>.']])
+    const blocks = `[...document.querySelectorAll('.reasoning')].map((block) => [block.open, block.querySelector('p').textContent, block.querySelector('strong').textContent])`
+    const expected = [[false, 'Let me look at <b>it</b>.', 'look']]
+    assert.deepEqual(await page.run(blocks), expected)
     const isAbove = `${newestTurn}.querySelector('.reasoning').compareDocumentPosition(${newestTurn}.querySelector('.answer')) & Node.DOCUMENT_POSITION_FOLLOWING`
     assert.ok(await page.run(isAbove))
+    await page.reload()
+    await page.until(`${answer} === 'It is 7.' && !!document.querySelector('.reasoning')`)
+    assert.deepEqual(await page.run(blocks), expected)
+    assert.ok(await page.run(isAbove))
+  })
+
+  test('a message that the API refuses comes back with its files', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api)
+    await page.run(`import('/console/handoff.js').then(({ setHandoff }) => setHandoff('contexts', { agent: 'no-such-agent' }))`)
+    await ui.visit(cloud.api, '#/sessions')
+    await ui.visit(cloud.api)
+    await ui.drop([{ name: 'a.txt', type: 'text/plain', text: 'apples' }])
+    await page.until(`document.querySelectorAll('.composer .chips li').length === 1`)
+    await ui.send('What is in a.txt?')
+    await page.until(`/no such agent/.test(document.querySelector('.chat > div > .error')?.textContent) && ${isIdle}`)
+    assert.equal(await page.run(`document.querySelector('.composer textarea').value`), 'What is in a.txt?')
+    assert.equal(await page.run(`document.querySelectorAll('.composer .chips li').length`), 1)
+    assert.equal(await page.run(`document.querySelectorAll('article.turn').length`), 0)
+    assert.match(await page.run(`location.hash`), /\/new$/)
+    // The choice of the agent is open again.
+    await page.reload()
+    await page.until(`document.querySelector('h1').textContent === 'New conversation' && ${isIdle}`)
+    assert.equal(await page.run(`document.querySelector('.composer textarea').value`), 'What is in a.txt?')
+    await ui.send('Hello')
+    await page.until(`!!${newestTurn} && ${isIdle}`)
+  })
+
+  test('files that can’t be read are named and not sent', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api)
+    await ui.drop([{ name: 'shot.png', type: 'image/png', text: 'no image' }, { name: 'a.txt', type: 'text/plain', text: 'apples' }])
+    await page.until(`document.querySelector('.composer .error')?.textContent === 'shot.png was not attached. It is no image that can be read.'`)
+    const folder = mkdtempSync(join(tmpdir(), 'aptix-console-'))
+    const path = join(folder, 'gone.txt')
+    writeFileSync(path, 'gone')
+    const { root } = await page.send('DOM.getDocument')
+    const { nodeId } = await page.send('DOM.querySelector', { nodeId: root.nodeId, selector: '.composer input[type=file]' })
+    await page.send('DOM.setFileInputFiles', { nodeId, files: [path] })
+    await page.until(`document.querySelectorAll('.composer .chips li').length === 2`)
+    rmSync(folder, { recursive: true })
+    await ui.send('What is in them?')
+    await page.until(`document.querySelector('.composer .error')?.textContent.startsWith('gone.txt can’t be read any more')`)
+    assert.equal(await page.run(`document.querySelector('.composer textarea').value`), 'What is in them?')
+    assert.equal(await page.run(`document.querySelectorAll('article.turn').length`), 0)
+    await ui.send('What is in it?')
+    await page.until(`!!${newestTurn} && ${isIdle}`)
+    assert.equal(await page.run(`${newestTurn}.querySelector('.instruction .chips').textContent`), 'a.txt')
   })
 
   test('chat without entered token runs tool round and renders safe Markdown', async () => {
@@ -151,7 +201,7 @@ suite('chat page', { skip: noCloud || noBrowser }, () => {
       document.querySelector('.chat').dispatchEvent(new DragEvent('drop', { dataTransfer: notes, bubbles: true, cancelable: true }))
     })()`)
     const chips = `[...document.querySelectorAll('.composer .chips li')].map((element) => element.firstChild.textContent)`
-    assert.deepEqual(await page.run(chips), ['shot.png', 'notes.txt'])
+    await page.until(`${chips}.join() === 'shot.png,notes.txt'`)
     await ui.send(script().call('workspace_read_file', { path: 'notes.txt' }).afterTools().say('Seen.'))
     await ui.press('Run')
     await page.until(`document.querySelector('.tool textarea').value.includes('remember the milk')`)

@@ -54,6 +54,21 @@ export class ConsolePage {
   }
 
   /**
+   * Drops files on the chat.
+   * @param {{ name: string, type: string, text?: string, base64?: string }[]} files
+   */
+  drop(files) {
+    return this.page.run(`(() => {
+      const data = new DataTransfer()
+      for (const { name, type, text, base64 } of ${JSON.stringify(files)}) {
+        const content = text ?? Uint8Array.from(atob(base64), (c) => c.charCodeAt(0))
+        data.items.add(new File([content], name, { type }))
+      }
+      document.querySelector('.chat').dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }))
+    })()`)
+  }
+
+  /**
    * Clicks the button with this label.
    * @param {string} label
    * @param {string} [within]

@@ -35,8 +35,10 @@ suite('dead ends', { skip: noCloud || noBrowser }, () => {
     assert.deepEqual(page.errors, [])
   })
 
-  test('link to an unknown turn says so and leads on', async () => {
+  test('link to an unknown turn or comparison says so and leads on', async () => {
     const { page } = ui
+    await ui.visit(cloud.api, '#/compare/no-such-session/one/two')
+    await page.until(`/No session with the id no-such-session is visible to you/.test(document.querySelector('main').textContent)`)
     await ui.visit(cloud.api, '#/trace/no-such-session/no-such-turn')
     await page.until(`document.querySelector('main h1')?.textContent === 'Turn not found'`)
     assert.match(await page.run(`document.querySelector('main').textContent`), /No turn with the id no-such-turn of the session no-such-session is visible to you/)
