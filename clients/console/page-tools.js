@@ -14,6 +14,7 @@ import { button, download } from './dom.js'
  * @property {(args: any) => unknown} run
  * @property {string} [verb] label of its button; `Run` by default
  * @property {(args: any) => Promise<Node>} [preview] preview of the call
+ * @property {string} [previewed] member of the arguments that the preview replaces
  * @property {(args: any) => Promise<Node | undefined>} [resultAction] action on the result, such as a download
  */
 
@@ -27,6 +28,7 @@ export const toolsFor = (workspace) => ({
   workspace_search_text: { run: ({ pattern, path }) => workspace.search(pattern, path) },
   workspace_write_patch: {
     verb: 'Apply',
+    previewed: 'patch',
     async preview({ path, patch }) {
       const { before, after = '' } = await workspace.previewPatch(path, patch)
       return diffView(after, before, `Changes to ${escapeInvisible(path)}`)

@@ -76,12 +76,16 @@ export function toolCard(call, tools, always, { saved, isAlone, onReady }) {
     state.textContent = 'No result was sent.'
     showStatus(status, 'not sent')
   }
-  const showPreview = (/** @type {Node} */ shown) => {
+  /** Member of the arguments that the preview shows better, once there is one. @type {string | undefined} */
+  let previewed
+  const showPreview = (/** @type {Node} */ shown, /** @type {string | undefined} */ member) => {
     fill(previewArea, shown)
+    previewed = member
+    if (edit.getAttribute('aria-pressed') === 'false') showArgs()
     if (node.contains(document.activeElement)) showButtons()
   }
   const preview = () =>
-    tool?.preview?.(args).then(showPreview, (error) => showPreview(errorMessage({ message: errorText(error) })))
+    tool?.preview?.(args).then((shown) => showPreview(shown, tool.previewed), (error) => showPreview(errorMessage({ message: errorText(error) }), undefined))
   const showButtons = () => buttons.scrollIntoView({ block: 'nearest' })
 
   /** Runs the tool. Returns true if it has a result. */
@@ -93,7 +97,7 @@ export function toolCard(call, tools, always, { saved, isAlone, onReady }) {
       if (action) actionArea.replaceChildren(action)
       return true
     } catch (error) {
-      state.textContent = `Failed: ${errorText(error)} Write a result or refuse.`
+      fill(state, el('span', { class: 'error' }, `Failed: ${errorText(error)}`), ' Write a result or refuse.')
       return false
     } finally {
       showStatus(status, 'needs approval')
@@ -124,7 +128,8 @@ export function toolCard(call, tools, always, { saved, isAlone, onReady }) {
   }
   const argsText = () => (args === call.args ? call.argsJson : JSON.stringify(args))
   const showArgs = () => {
-    fill(argsView, valueView('Arguments', argsText()))
+    const { [previewed ?? '']: _, ...others } = Object(args)
+    fill(argsView, valueView('Arguments', previewed ? JSON.stringify(others) : argsText()))
     edit.setAttribute('aria-pressed', 'false')
   }
   const editArgs = () => {
@@ -176,25 +181,30 @@ export function toolCard(call, tools, always, { saved, isAlone, onReady }) {
  */
 export function roundActions(cards) {
   const node = el('div', { class: 'row round-actions' })
-  const isOver = () => cards.filter(({ isOpen }) => isOpen()).length < 2
-  if (isOver()) return node
-  const runnable = cards.filter(({ isRunnable }) => isRunnable())
+  const open = () => cards.filter(({ isOpen }) => isOpen())
   const runAll = async () => {
     // One after another, since a call can change what the next one reads.
-    for (const card of runnable) await card.run()
-    const open = cards.find(({ isOpen }) => isOpen())
-    if (open) open.focus()
+    for (const card of open()) await card.run()
+    open()[0]?.focus()
   }
-  const act = (/** @type {() => unknown} */ action) => async () => {
-    await action()
-    if (isOver()) node.remove()
+  const update = () => {
+    const count = open().length
+    if (count < 2) return node.remove()
+    const runnable = open().filter(({ isRunnable }) => isRunnable()).length
+    fill(
+      node,
+      runnable > 1 && button(`Run all ${runnable} and send`, runAll, { title: 'Without a review of the results' }),
+      button(`Refuse all ${count}`, () => cards.forEach((card) => card.refuse())),
+    )
   }
-  fill(
-    node,
-    runnable.length > 1 && button(`Run all ${runnable.length} and send`, act(runAll), { title: 'Without a review of the results' }),
-    button(`Refuse all ${cards.length}`, act(() => cards.forEach((card) => card.refuse()))),
-  )
-  for (const { result } of cards) void result.then(() => isOver() && node.remove())
+  update()
+  for (const { result } of cards) {
+    void result.then(() => {
+      update()
+      // The button that was pressed is gone.
+      if (document.activeElement === document.body) open()[0]?.focus()
+    })
+  }
   return node
 }
 
@@ -255,10 +265,9 @@ function showStatus(status, name) {
 /** @param {string} argsJson */
 function summary(argsJson) {
   try {
-    const values = Object.entries(Object(JSON.parse(argsJson))).map(
-      ([name, value]) => `${name}: ${typeof value === 'string' ? (value.split('\n', 1)[0] ?? '') : JSON.stringify(value)}`,
-    )
-    return escapeInvisible(values.join(', ').slice(0, MAX_SUMMARY_CHARS))
+    const values = Object.entries(Object(JSON.parse(argsJson))).map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    // A text of several lines, such as a patch, says little in one.
+    return escapeInvisible(values.filter((value) => !value.includes('\n')).join(', ').slice(0, MAX_SUMMARY_CHARS))
   } catch {
     return ''
   }

@@ -16,21 +16,7 @@ let ui
 const answer = `${newestTurn}?.querySelector('.answer').textContent`
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
-/**
- * Drops files on the chat.
- * @param {{ name: string, type: string, text?: string, base64?: string }[]} files
- */
-const drop = (files) =>
-  ui.page.run(`(() => {
-    const data = new DataTransfer()
-    for (const { name, type, text, base64 } of ${JSON.stringify(files)}) {
-      const content = text ?? Uint8Array.from(atob(base64), (c) => c.charCodeAt(0))
-      data.items.add(new File([content], name, { type }))
-    }
-    document.querySelector('.chat').dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }))
-  })()`)
-
-/** Keeps the files that the page creates in \`window.downloads\`. */
+/** Keeps the files that the page creates in `window.downloads`. */
 const captureDownloads = () =>
   ui.page.run(`(() => {
     window.downloads = []
@@ -143,7 +129,7 @@ suite('turns of the chat', { skip: noCloud || noBrowser }, () => {
   test('calls of a round are run or refused together', async () => {
     const { page } = ui
     await ui.visit(cloud.api)
-    await drop([{ name: 'a.txt', type: 'text/plain', text: 'apples' }])
+    await ui.drop([{ name: 'a.txt', type: 'text/plain', text: 'apples' }])
     const round = () => script().call('workspace_list_files', { path: '' }).call('workspace_read_file', { path: 'a.txt' })
     await ui.send(round().afterTools().say('All.'))
     await page.until(`document.querySelectorAll('.tool').length === 2`)
@@ -156,6 +142,16 @@ suite('turns of the chat', { skip: noCloud || noBrowser }, () => {
     await ui.press('Refuse all 2')
     await page.until(`${answer} === 'None.' && ${isIdle}`)
     assert.deepEqual(await page.run(`[...${newestTurn}.querySelectorAll('.tool .tag')].map((tag) => tag.textContent)`), ['refused', 'refused'])
+    const patch = '--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-apples\n\\ No newline at end of file\n+pears\n\\ No newline at end of file\n'
+    await ui.send(round().call('workspace_write_patch', { path: 'a.txt', patch }).afterTools().say('Less.'))
+    await page.until(`!!document.querySelector('.round-actions') && !!${newestTurn}.querySelector('.tool .payload')`)
+    assert.ok(!(await page.run(`${newestTurn}.querySelectorAll('.tool')[2].innerText`)).includes('@@'), 'the diff is shown in place of the patch')
+    await ui.press('Refuse', 'article.turn:last-child .tool')
+    // The next call has the focus, and the buttons count those that are open.
+    await page.until(`document.activeElement.closest('.tool') === ${newestTurn}.querySelectorAll('.tool')[1]`)
+    assert.deepEqual(await page.run(`[...document.querySelectorAll('.round-actions button')].map(({ textContent }) => textContent)`), ['Run all 2 and send', 'Refuse all 2'])
+    await ui.press('Refuse all 2')
+    await page.until(`${answer} === 'Less.' && ${isIdle}`)
     await ui.send(round().call('unknown_tool').afterTools().say('Some.'))
     await ui.press('Run all 2 and send')
     await page.until(`${newestTurn}.querySelectorAll('.tool.finished').length === 2 && !document.querySelector('.round-actions')`)
@@ -167,7 +163,7 @@ suite('turns of the chat', { skip: noCloud || noBrowser }, () => {
   test('edited arguments are used, and an allowed tool runs without asking', async () => {
     const { page } = ui
     await ui.visit(cloud.api)
-    await drop([{ name: 'a.txt', type: 'text/plain', text: 'apples' }, { name: 'b.txt', type: 'text/plain', text: 'bananas' }])
+    await ui.drop([{ name: 'a.txt', type: 'text/plain', text: 'apples' }, { name: 'b.txt', type: 'text/plain', text: 'bananas' }])
     const read = (/** @type {string} */ path) => script().call('workspace_read_file', { path })
     await ui.send(read('a.txt').afterTools().call('workspace_read_file', { path: 'a.txt' }).afterTools().say('Read.'))
     await ui.press('Edit', '.tool')
@@ -300,7 +296,7 @@ suite('turns of the chat', { skip: noCloud || noBrowser }, () => {
   test('attached images and files have previews', async () => {
     const { page } = ui
     await ui.visit(cloud.api)
-    await drop([{ name: 'shot.png', type: 'image/png', base64: PIXEL }, { name: 'main.rs', type: 'text/plain', text: 'fn main() {}' }])
+    await ui.drop([{ name: 'shot.png', type: 'image/png', base64: PIXEL }, { name: 'main.rs', type: 'text/plain', text: 'fn main() {}' }])
     await page.until(`document.querySelector('.composer .thumbnail')?.naturalWidth === 1`)
     await ui.press('main.rs', '.composer')
     await page.until(`document.querySelector('dialog .hl-keyword')?.textContent === 'fn'`)
