@@ -1,6 +1,6 @@
 /**
  * Parses Markdown into a few kinds of values. markdown-it reads the text into tokens, which hold no markup; formulas, footnotes and the
- * rule for URLs are ours. HTML is text, and only http, https and mailto URLs become links.
+ * rule for URLs are ours. HTML but `<br>` is text, and only http, https and mailto URLs become links.
  *
  * @module
  */
@@ -50,6 +50,8 @@ const IMAGE_DATA = /^data:(image\/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/]+=
 /** `[^label]`. A link's text may look the same. */
 const REFERENCE = /\[\^([^\]\s^]{1,40})\](?!\()/y
 const FOOTNOTE = /^\[\^([^\]\s^]{1,40})\]:[ \t]*/
+/** A line break in a cell, which has no other way to get one. */
+const BREAK = /<br\s{0,4}\/?>/iy
 const PARENTHESES = /\\\(([^\n]{1,500}?)\\\)/y
 
 await import(new URL('./vendor/markdown-it.min.js', import.meta.url).href)
@@ -68,6 +70,7 @@ library.block.ruler.before('formula', 'footnote', blockFootnote, isParagraphEnd)
 library.block.ruler.before('footnote', 'too_deep', tooDeep)
 library.inline.ruler.before('escape', 'formula', inlineFormula)
 library.inline.ruler.before('escape', 'reference', inlineReference)
+library.inline.ruler.before('escape', 'break', inlineBreak)
 
 /**
  * Returns the normalized URL if a link may point to it, or undefined.
@@ -303,6 +306,20 @@ function inlineReference(state, isSilent) {
   const [all = '', label = ''] = REFERENCE.exec(src) ?? []
   if (label === '' || pos + all.length > posMax) return false
   if (!isSilent) state.push('reference', '', 0).content = label
+  state.pos += all.length
+  return true
+}
+
+/**
+ * Reads `<br>`, the only tag that is no text.
+ * @param {any} state
+ * @param {boolean} isSilent
+ */
+function inlineBreak(state, isSilent) {
+  BREAK.lastIndex = state.pos
+  const [all = ''] = (state.src[state.pos] === '<' && BREAK.exec(state.src)) || []
+  if (all === '' || state.pos + all.length > state.posMax) return false
+  if (!isSilent) state.push('hardbreak', 'br', 0)
   state.pos += all.length
   return true
 }

@@ -19,6 +19,8 @@ import { image } from './preview.js'
 
 /** Characters of a line from which a code block can be wrapped. */
 const MAX_LINE_CHARS = 60
+/** Characters from which the text of a cell is long. */
+const LONG_CELL_CHARS = 40
 /** Extensions of downloaded code, by language. Others are text. */
 const EXTENSIONS = /** @type {Record<string, string>} */ ({
   bash: 'sh', c: 'c', cpp: 'cpp', css: 'css', csharp: 'cs', go: 'go', html: 'html', java: 'java', javascript: 'js', js: 'js', json: 'json', markdown: 'md',
@@ -103,13 +105,13 @@ function blockNode(item, levels) {
       const head = el(
         'tr',
         {},
-        item.head.map((cell, column) => el('th', { scope: 'col', dir: 'auto', class: alignClass(item.align[column]) }, cell.map(inlineNode))),
+        item.head.map((children, column) => cell('th', children, item.align[column])),
       )
       const rows = item.rows.map((row) =>
         el(
           'tr',
           {},
-          row.map((cell, column) => el('td', { dir: 'auto', class: alignClass(item.align[column]) }, cell.map(inlineNode))),
+          row.map((children, column) => cell('td', children, item.align[column])),
         ),
       )
       const table = el('table', {}, el('thead', {}, head), el('tbody', {}, rows))
@@ -118,8 +120,17 @@ function blockNode(item, levels) {
   }
 }
 
-/** @param {import('./markdown-parser.js').Align} align */
-const alignClass = (align) => align && `align-${align}`
+/**
+ * Creates a cell of a table. A cell with a long text has a least width, or a column with a long word would leave it one word per line.
+ * @param {'th' | 'td'} tag
+ * @param {Inline[]} children
+ * @param {import('./markdown-parser.js').Align} align
+ */
+function cell(tag, children, align) {
+  const node = el(tag, { scope: tag === 'th' ? 'col' : undefined, dir: 'auto', class: align && `align-${align}` }, children.map(inlineNode))
+  node.classList.toggle('long', (node.textContent ?? '').length > LONG_CELL_CHARS)
+  return node
+}
 
 /**
  * @param {Block[]} item

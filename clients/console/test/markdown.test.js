@@ -79,6 +79,11 @@ test('footnotes and their references keep their labels', () => {
   for (const text of ['`[^1]`', '[^1](https://a.b/)', '[^a b]', '\\[^1]']) assert.ok(!JSON.stringify(parse(text)).includes('reference'), text)
 })
 
+test('break is the only tag that is no text', () => {
+  assert.deepEqual(first('a<br>b<BR />c'), { type: 'paragraph', children: [textNode('a'), { type: 'break' }, textNode('b'), { type: 'break' }, textNode('c')] })
+  assert.deepEqual(first('`<br>` <brx> <br onclick="x">'), { type: 'paragraph', children: [{ type: 'code', text: '<br>' }, textNode(' <brx> <br onclick="x">')] })
+})
+
 test('image in the text itself is shown, and none is loaded', () => {
   assert.deepEqual(first('![dot](data:image/png;base64,iVBORw0KGgo=)'), {
     type: 'paragraph',
