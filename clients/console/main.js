@@ -12,6 +12,7 @@ import { icon } from './icons.js'
 import { openMenu } from './menu.js'
 import { openPalette, openShortcuts } from './palette.js'
 import { watchReachability } from './reachability.js'
+import { bestExcerpt } from './session-match.js'
 import { keyLabel, pressedKeys } from './shortcuts.js'
 import { applyTheme, setTheme, themeSwitch, toggleTheme } from './theme.js'
 import { displayTitle } from './title.js'
@@ -152,8 +153,7 @@ async function searchContents(connection, words) {
   /** @type {import('./palette.js').Command[]} */
   const found = []
   for await (const { Session, Matches } of connection.aptix.sessions.search(words, { pageSize: MAX_FOUND })) {
-    const text = Matches.map(({ Snippet }) => Snippet)[0] ?? ''
-    found.push({ label: `${displayTitle(Session.Name)} – ${text.slice(0, 90)}`, icon: 'file', action: () => (location.hash = pageUrl('chat', Session.Id)) })
+    found.push({ label: displayTitle(Session.Name), icon: 'file', about: bestExcerpt(Matches), action: () => (location.hash = pageUrl('chat', Session.Id)) })
     if (found.length === MAX_FOUND) break
   }
   return found

@@ -11,7 +11,7 @@ import { keyLabel } from './shortcuts.js'
 /** Commands that are shown at a time. */
 const MAX_SHOWN = 40
 
-/** @typedef {{ label: string, icon: import('./icons.js').IconName, action: () => unknown, keys?: string }} Command */
+/** @typedef {{ label: string, icon: import('./icons.js').IconName, action: () => unknown, keys?: string, about?: Node }} Command */
 
 /** Time after the last key until contents are searched. */
 const SEARCH_DELAY_MS = 250
@@ -65,7 +65,7 @@ export function openPalette(commands, search) {
         'li',
         { role: 'option', id: `command-${at}`, onclick: () => run(command), onmousemove: () => at !== selected && select(at) },
         icon(command.icon),
-        el('span', {}, command.label),
+        el('span', {}, command.label, command.about),
         command.keys && el('kbd', {}, keyLabel(command.keys)),
       ),
     )

@@ -115,7 +115,7 @@ suite('branches and other tabs', { skip: noCloud || noBrowser }, () => {
     await page.until(`${dot('Slow')} !== 'running'`)
   })
 
-  test('palette finds what was said', async () => {
+  test('palette shows the words that it found in a session', async () => {
     const { page } = ui
     const session = cloud.client().session()
     await session.send(`About trees ${script().say('The sequoia is the tallest.')}`).final()
@@ -126,7 +126,8 @@ suite('branches and other tabs', { skip: noCloud || noBrowser }, () => {
       field.value = 'sequoia'
       field.dispatchEvent(new Event('input', { bubbles: true }))
     })()`)
-    await page.until(`document.querySelector('.palette li')?.textContent.includes('About trees – ')`)
+    await page.until(`/^About trees(instruction|answer) of turn 1: .*sequoia/s.test(document.querySelector('.palette li')?.textContent)`)
+    assert.equal(await page.run(`document.querySelector('.palette li mark').textContent`), 'sequoia')
     await page.run(`document.querySelector('.palette li').click()`)
     await page.until(`location.hash === '#/chat/${session.id}'`)
   })
