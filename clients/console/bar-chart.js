@@ -22,6 +22,8 @@ const dates = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short
 export function barChart({ name, format, overall }, bars, allSeries, names) {
   const totals = bars.map((_, at) => sum(allSeries.map(({ values }) => values[at] ?? 0)))
   const end = axisEnd(Math.max(...totals))
+  // There is no half turn.
+  const scale = end % 2 > 0 && totals.every(Number.isInteger) ? [end, 0] : [end, end / 2, 0]
   const total = overall ?? `${format(sum(totals))} in all`
   const reading = el('span', { class: 'reading' }, total)
   const colorOf = (/** @type {string} */ series) => `series-${names.indexOf(series) + 1}`
@@ -49,7 +51,7 @@ export function barChart({ name, format, overall }, bars, allSeries, names) {
     el(
       'div',
       { class: 'plot', 'aria-hidden': 'true' },
-      el('div', { class: 'scale' }, [end, end / 2, 0].map((value) => el('span', {}, format(value, true)))),
+      el('div', { class: 'scale' }, scale.map((value) => el('span', {}, format(value, true)))),
       plot,
       el('div', { class: 'dates' }, shown),
     ),

@@ -18,6 +18,8 @@ const MAX_BYTES = 3_000_000
 /** Interval at which the list is loaded again while a document is in work. */
 const POLL_MS = 1_000
 const TRANSIENT = ['pending', 'indexing', 'deleting']
+/** Colors of the other states. */
+const TAGS = /** @type {Record<string, string>} */ ({ ready: 'completed', failed: 'failed' })
 
 /**
  * @typedef {{ Id: string, Name: string, Bytes: number, Status: string, StatusReason?: string, Chunks?: number, Attributes: import('./attributes.js').Attribute[], AgentContextIds: string[], LastUpdatedDate: string }} KnowledgeDocument
@@ -38,6 +40,7 @@ export function knowledge(connection) {
   const upload = el(
     'section',
     { 'aria-label': 'Upload' },
+    dropZone,
     el(
       'details',
       {},
@@ -47,7 +50,6 @@ export function knowledge(connection) {
       labelledField('Agents that may use the documents', agents),
       el('p', { class: 'muted', id: 'agents-hint' }, 'Choose none for every agent.'),
     ),
-    dropZone,
   )
   const head = el('tr', {}, ['Name', 'Status', 'Chunks', 'Size', 'Attributes', 'Agents', 'Changed', 'Actions'].map((label) => el('th', { scope: 'col' }, label)))
   const table = el('div', { class: 'scroll-x' }, el('table', { class: 'list', 'aria-label': 'Documents' }, el('thead', {}, head), list))
@@ -56,7 +58,7 @@ export function knowledge(connection) {
     'div',
     { class: 'page' },
     el('h1', {}, 'Knowledge'),
-    el('p', { class: 'muted' }, 'Documents that turns search: PDF, Word, PowerPoint and Excel files, HTML, Markdown and other texts of up to 3 MB. A document of the same name is replaced.'),
+    el('p', { class: 'muted' }, 'Documents that your agents search in each turn: PDF, Word, PowerPoint and Excel files, HTML, Markdown and other texts of up to 3 MB. An answer shows the passages that it had as its sources. A document of the same name is replaced.'),
     problem,
     content,
   )
@@ -70,7 +72,7 @@ export function knowledge(connection) {
       const documents = /** @type {KnowledgeDocument[]} */ (/** @type {unknown} */ (await listAll(connection, PATH)))
       documents.sort((one, other) => one.Name.localeCompare(other.Name))
       fill(problem)
-      fill(list, documents.length ? documents.map(row) : el('tr', {}, el('td', { colspan: 8, class: 'muted' }, 'No documents yet.')))
+      fill(list, documents.length ? documents.map(row) : el('tr', {}, el('td', { colspan: 8, class: 'muted' }, 'No documents yet. The first one is ready for your agents within seconds.')))
       const isInWork = documents.some(({ Status }) => TRANSIENT.includes(Status))
       if (isInWork && !isDisposed) timer = setTimeout(() => void refresh(), POLL_MS)
     } catch (error) {
@@ -87,7 +89,7 @@ export function knowledge(connection) {
       'tr',
       { 'data-name': Name },
       el('th', { scope: 'row' }, name),
-      el('td', { 'data-label': 'Status' }, el('span', { class: 'tag' }, Status), StatusReason !== undefined && el('div', { class: Status === 'failed' ? 'error' : 'muted' }, StatusReason)),
+      el('td', { 'data-label': 'Status' }, el('span', { class: `tag ${TAGS[Status] ?? 'pending'}` }, Status), StatusReason !== undefined && el('div', { class: Status === 'failed' ? 'error' : 'muted' }, StatusReason)),
       el('td', { 'data-label': 'Chunks' }, Chunks === undefined ? '' : formatNumber(Chunks)),
       el('td', { 'data-label': 'Size' }, formatBytes(Bytes)),
       el('td', { 'data-label': 'Attributes' }, Attributes.map(({ Key, Values }) => el('div', {}, `${escapeInvisible(Key)}: ${escapeInvisible(Values.join(', '))}`))),
@@ -120,7 +122,8 @@ export function knowledge(connection) {
     for (const file of chosen) {
       const name = file.webkitRelativePath || file.name
       try {
-        if (file.size > MAX_BYTES) throw new Error(`It has ${formatBytes(file.size)}, at most ${formatBytes(MAX_BYTES)} are allowed.`)
+        if (file.size === 0) throw new Error('It is empty.')
+        if (file.size > MAX_BYTES) throw new Error(`It has ${(file.size / 1e6).toFixed(1)} MB, at most ${MAX_BYTES / 1e6} MB are allowed.`)
         const body = { Name: name, ContentBase64: await base64(file), Attributes: parseAttributes(attributes.value), AgentContextIds: [...agents.selectedOptions].map(({ value }) => value) }
         await connection.send('POST', PATH, JSON.stringify(body))
       } catch (error) {

@@ -22,7 +22,7 @@ export function testPanel({ aptix }, prepare) {
   const send = el('button', { class: 'primary' }, 'Save and send')
   const files = el('input', { type: 'file', multiple: true, name: 'files' })
   const form = el('form', {}, labelledField('Test message', field), labelledField('Files for its tools', files), el('div', { class: 'row' }, send, button('Start over', reset, { class: 'ghost' })))
-  const hint = 'Saves the editor, and sends the message in a conversation of its own. A change of a context that is in use reaches turns within a minute.'
+  const hint = 'Saves, and sends the message in a conversation of its own. A change of an agent that is in use takes up to a minute.'
   const node = el('section', { class: 'card', 'aria-label': 'Test' }, el('h2', {}, 'Test'), el('p', { class: 'muted' }, hint), turns, form)
   /** @type {import('../javascript/src/index.js').Session | undefined} */
   let session

@@ -8,10 +8,13 @@ import { escapeInvisible } from '../javascript/src/patch.js'
 import { listAll } from './agent-documents.js'
 import { contextPage } from './context-page.js'
 import { announce, button, el, errorMessage, fill, openDialog } from './dom.js'
-import { formatNumber, timestamp } from './format.js'
+import { formatNumber, pageUrl, timestamp } from './format.js'
 import { notAllowed } from './not-allowed.js'
 
 const WEBHOOKS = 'api/ai/agent/webhooks'
+const DOCUMENTS = '#/webhooks/documents'
+/** Colors of the states. */
+const TAGS = /** @type {Record<string, string>} */ ({ delivered: 'completed', dead: 'failed', dropped: '' })
 /** Deliveries on a page. */
 const PAGE_SIZE = 50
 
@@ -40,7 +43,7 @@ export function webhooks(connection, [view]) {
   }
   const list = el('ul', { class: 'contexts-list', 'aria-label': 'Webhooks' })
   const detail = el('div', {})
-  const documents = el('a', { class: 'button', href: '#/webhooks/documents' }, 'Edit webhooks')
+  const documents = el('a', { class: 'button', href: DOCUMENTS }, 'Edit webhooks')
   const about = el('p', { class: 'muted' }, 'Receivers that get the events of your org’s turns, signed as Standard Webhooks says.')
   const content = el('div', { class: 'split' }, list, detail)
   const node = el('div', {}, el('div', { class: 'row head' }, el('h1', {}, 'Webhooks'), el('span', { class: 'spacer' }), documents), about, content)
@@ -60,7 +63,7 @@ export function webhooks(connection, [view]) {
 
   const load = async () => {
     const all = await listAll(connection, WEBHOOKS)
-    fill(list, all.length > 0 ? all.map(choice) : el('li', { class: 'muted' }, 'None yet. Edit webhooks makes the first one.'))
+    fill(list, all.length > 0 ? all.map(choice) : el('li', { class: 'muted' }, 'None yet. Add one with ', el('a', { href: DOCUMENTS }, 'Edit webhooks'), '.'))
     if (all[0]) await open(all[0].Id)
   }
   load().catch((error) => fill(content, error.status === 403 ? notAllowed('see webhooks', 'operators') : errorMessage(error)))
@@ -94,11 +97,11 @@ function webhook(connection, id) {
       {},
       el('th', { scope: 'row' }, timestamp(CreationDate)),
       el('td', { 'data-label': 'Event' }, Event),
-      el('td', { 'data-label': 'State' }, el('span', { class: 'tag' }, State), LastMessage !== undefined && el('div', { class: State === 'dead' ? 'error' : 'muted' }, LastMessage)),
+      el('td', { 'data-label': 'State' }, el('span', { class: `tag ${TAGS[State] ?? 'pending'}` }, State), LastMessage !== undefined && el('div', { class: State === 'dead' ? 'error' : 'muted' }, LastMessage)),
       el('td', { 'data-label': 'Attempts' }, formatNumber(Attempts)),
       el('td', { 'data-label': 'Last status' }, LastStatusCode === undefined ? '' : String(LastStatusCode)),
-      el('td', { 'data-label': 'Session' }, el('a', { href: `#/sessions/${encodeURIComponent(SessionId)}` }, SessionId)),
-      el('td', {}, button('Deliver again', () => replay({ SessionId, DeliveryId }).catch(fail), { class: 'ghost', 'aria-label': `Deliver ${DeliveryId} again` })),
+      el('td', { 'data-label': 'Session' }, el('a', { href: pageUrl('chat', SessionId) }, SessionId)),
+      el('td', {}, button('Deliver again', () => replay({ SessionId, DeliveryId }).catch(fail), { class: 'ghost', 'aria-label': `Deliver again: ${DeliveryId}` })),
     )
   }
 
