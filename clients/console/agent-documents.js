@@ -61,6 +61,21 @@ export async function putDocuments(connection, id, documents, before) {
 }
 
 /**
+ * Deletes an agent, and its conversation context unless another agent names it.
+ * @param {import('./connection.js').Connection} connection
+ * @param {string} id
+ * @param {{ agent?: Context | undefined, conversation?: Context | undefined }} before documents as they were shown
+ */
+export async function deleteDocuments(connection, id, { agent, conversation }) {
+  const remove = (/** @type {string} */ path, /** @type {Context | undefined} */ document) =>
+    connection.send('DELETE', `${path}/${encodeURIComponent(id)}`, undefined, document?.ETag ? { 'if-match': document.ETag } : {})
+  await remove(AGENTS, agent)
+  if (conversation?.Id !== id) return
+  const others = await readAll(connection, AGENTS)
+  if (!others.some(({ Content }) => Content.DefaultConversationContextId === id)) await remove(CONVERSATIONS, conversation)
+}
+
+/**
  * @param {import('./connection.js').Connection} connection
  * @param {string} path
  * @param {unknown} content

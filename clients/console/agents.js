@@ -4,12 +4,12 @@
  * @module
  */
 
-import { AGENTS, CONNECTIONS, CONVERSATIONS, FILE_AGENT, listAll, putDocuments, readAll } from './agent-documents.js'
+import { AGENTS, CONNECTIONS, CONVERSATIONS, deleteDocuments, FILE_AGENT, listAll, putDocuments, readAll } from './agent-documents.js'
 import { agentForm, deriveId } from './agent-form.js'
 import { openAgentWizard } from './agent-wizard.js'
 import { consoleApi } from './connection.js'
 import { contextPage } from './context-page.js'
-import { announce, button, el, errorMessage, fill } from './dom.js'
+import { announce, button, el, errorMessage, fill, openDialog } from './dom.js'
 import { pageUrl } from './format.js'
 import { setHandoff, takeHandoff } from './handoff.js'
 import { notAllowed } from './not-allowed.js'
@@ -104,6 +104,7 @@ function page(connection, fileTools, read) {
     const id = isChanged || shown.id === undefined ? await store() : shown.id
     return { agent: id }
   })
+  const remove = button('Delete', confirmDeletion, { class: 'danger ghost' })
   form.node.addEventListener('submit', (event) => {
     event.preventDefault()
     save.click()
@@ -121,6 +122,7 @@ function page(connection, fileTools, read) {
     form.show(agent)
     test.reset()
     title.textContent = agent.agent?.Name || agent.id || 'New agent'
+    remove.hidden = agent.id === undefined || Boolean(agent.agent?.IsBuiltIn)
     showNote()
     for (const choice of list.querySelectorAll('button')) choice.setAttribute('aria-pressed', String(choice.dataset.key === agent.id))
   }
@@ -148,6 +150,17 @@ function page(connection, fileTools, read) {
     fill(form.errors, el('p', { class: 'success' }, 'Saved.'))
     announce('Saved.')
     return id
+  }
+
+  function confirmDeletion() {
+    const { id = '', agent } = shown
+    const hint = el('p', {}, `${deletion} Its versions are kept.`)
+    openDialog({ title: `Delete ${agent?.Name || id}?`, fields: [hint], submit: 'Delete', isDangerous: true }, async () => {
+      await deleteDocuments(connection, id, shown)
+      announce(`Deleted ${id}.`)
+      await refresh()
+      show({})
+    })
   }
 
   async function refresh() {
@@ -185,6 +198,6 @@ function page(connection, fileTools, read) {
   }, { class: 'primary' })
   const head = el('div', { class: 'row head' }, el('h1', {}, 'Agents'), el('span', { class: 'spacer' }), el('a', { class: 'button', href: '#/agents/advanced' }, 'Advanced'), button('Step by step', () => openAgentWizard(connection)), create)
   const about = el('p', { class: 'muted' }, 'An agent is a prompt with a model, tools and limits. Changes take effect within a minute.')
-  const editorHead = el('div', { class: 'row editor-head' }, title, note, el('span', { class: 'spacer' }), el('div', { class: 'row' }, save, chat))
+  const editorHead = el('div', { class: 'row editor-head' }, title, note, el('span', { class: 'spacer' }), el('div', { class: 'row' }, save, chat, remove))
   return [head, about, el('div', { class: 'split' }, list, el('div', {}, editorHead, el('div', { class: 'columns' }, form.node, test.node)))]
 }

@@ -27,6 +27,8 @@ import { Workspace } from './workspace.js'
 
 /** Turns loaded at a time. */
 const PAGE_SIZE = 20
+/** Pages that a link to a turn loads, at most. */
+const MAX_PAGES = 25
 /** Time after which a new turn is in the list of sessions. */
 const LIST_DELAY_MS = 700
 /** Distance to the end from which the page offers to go there. */
@@ -41,7 +43,7 @@ const CHECK_TIMEOUT_MS = 3_000
  * @param {string[]} parts
  * @returns {import('./main.js').View}
  */
-export function chat(connection, [id, suffix]) {
+export function chat(connection, [id, suffix, turnId = '']) {
   const { aptix } = connection
   // Leaving the page stops reading. The turn continues and can be resumed.
   const abort = new AbortController()
@@ -329,8 +331,11 @@ export function chat(connection, [id, suffix]) {
       return page.find(({ Status }) => Status.Id === 'pending')
     }
     const pending = await loadMore()
+    for (let pages = 1; turnId && !views.has(turnId) && earlierRow.hasChildNodes() && pages < MAX_PAGES; pages++) await loadMore()
     await showSession()
-    scrollToEnd()
+    const target = views.get(turnId)?.node
+    if (target) target.scrollIntoView()
+    else scrollToEnd()
     picker.node.hidden = true
     showAllowed()
     if (pending) {

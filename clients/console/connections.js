@@ -10,13 +10,11 @@ import { deriveId } from './agent-form.js'
 import { connectionForm } from './connection-form.js'
 import { contextPage } from './context-page.js'
 import { announce, button, el, errorMessage, fill, openDialog } from './dom.js'
-import { notAllowed } from './not-allowed.js'
+import { isOperator, notAllowed } from './not-allowed.js'
 import { toolAgents } from './tool-agents.js'
 import { toolOffers } from './tool-offers.js'
 import { toolTrial } from './tool-trial.js'
 
-/** Documents that only operators read. */
-const FOR_OPERATORS = 'api/ai/agent/budgets'
 /** The longest id of a connection. */
 const MAX_ID_CHARS = 32
 
@@ -45,8 +43,7 @@ export function connections(connection, [view]) {
   const node = el('div', {}, el('h1', {}, 'Connections'))
   const open = async () => {
     await listAll(connection, CONNECTIONS)
-    const isOperator = await connection.read(FOR_OPERATORS).then(() => true, (error) => error.status !== 403)
-    fill(node, ...page(connection, isOperator))
+    fill(node, ...page(connection, await isOperator(connection)))
   }
   open().catch((error) => fill(node, el('h1', {}, 'Connections'), error.status === 403 ? notAllowed('see connections and give their tools to agents', 'operators and agent editors') : errorMessage(error)))
   return { title: 'Connections', node }
@@ -54,9 +51,9 @@ export function connections(connection, [view]) {
 
 /**
  * @param {import('./connection.js').Connection} connection
- * @param {boolean} isOperator
+ * @param {boolean} mayChange
  */
-function page(connection, isOperator) {
+function page(connection, mayChange) {
   const list = el('ul', { class: 'contexts-list', 'aria-label': 'Connections' })
   const title = el('h2', {})
   const note = el('small', {})
@@ -117,15 +114,15 @@ function page(connection, isOperator) {
     shown = context
     isChanged = false
     form.show(context)
-    form.setReadOnly(!isOperator)
+    form.setReadOnly(!mayChange)
     trial.reset()
     if (context?.Id !== before?.Id) offers.reset()
     showTools()
-    trial.node.hidden ||= !isOperator
+    trial.node.hidden ||= !mayChange
     agents.show(context?.Id)
-    steps.hidden = Boolean(context) || !isOperator
+    steps.hidden = Boolean(context) || !mayChange
     title.textContent = context ? context.Name || context.Id : 'New connection'
-    remove.hidden = !context || !isOperator
+    remove.hidden = !context || !mayChange
     showNote()
     for (const choice of list.querySelectorAll('button')) choice.setAttribute('aria-pressed', String(choice.dataset.key === context?.Id))
   }
@@ -179,7 +176,7 @@ function page(connection, isOperator) {
       const attributes = { class: 'choice', 'data-key': Id, 'aria-pressed': String(Id === shown?.Id) }
       return el('li', {}, button([el('strong', {}, Name || Id), el('small', {}, `${Id}${Deprecated ? ' · deprecated' : ''}`)], () => open(Id).catch(form.showError), attributes))
     })
-    fill(list, choices.length > 0 ? choices : el('li', { class: 'muted' }, isOperator ? 'None yet. The form makes the first one.' : 'None yet. An operator of your org can add one.'))
+    fill(list, choices.length > 0 ? choices : el('li', { class: 'muted' }, mayChange ? 'None yet. The form makes the first one.' : 'None yet. An operator of your org can add one.'))
     return all
   }
 
@@ -191,9 +188,9 @@ function page(connection, isOperator) {
     show(undefined)
     form.focus()
   }, { class: 'primary' })
-  const head = el('div', { class: 'row head' }, el('h1', {}, 'Connections'), el('span', { class: 'spacer' }), el('a', { class: 'button', href: '#/connections/advanced' }, 'Advanced'), isOperator && add)
+  const head = el('div', { class: 'row head' }, el('h1', {}, 'Connections'), el('span', { class: 'spacer' }), el('a', { class: 'button', href: '#/connections/advanced' }, 'Advanced'), mayChange && add)
   const about = el('p', { class: 'muted' }, 'Servers whose tools your agents may call: your own HTTP APIs, and MCP servers. The service makes the calls, so nothing has to be deployed. Changes take effect within a minute.')
-  const role = !isOperator && el('p', { class: 'notice' }, 'Operators of your org add and change connections, set their secrets and try their tools. You can see them, and give their tools to agents.')
-  const editorHead = el('div', { class: 'row editor-head' }, title, note, el('span', { class: 'spacer' }), el('div', { class: 'row' }, isOperator && save, remove))
+  const role = !mayChange && el('p', { class: 'notice' }, 'Operators of your org add and change connections, set their secrets and try their tools. You can see them, and give their tools to agents.')
+  const editorHead = el('div', { class: 'row editor-head' }, title, note, el('span', { class: 'spacer' }), el('div', { class: 'row' }, mayChange && save, remove))
   return [head, about, role, el('div', { class: 'split' }, list, el('div', {}, editorHead, el('div', { class: 'columns' }, form.node, el('div', {}, steps, trial.node, agents.node))))].filter((part) => part !== false)
 }

@@ -29,7 +29,7 @@ const MAX_DEPRECATED_CHARS = 400
  * @typedef {{ path: string, idMember: string, nameMember: string, template: Content, deletion: string,
  *   deprecation: (text: string) => Record<string, unknown> }} Kind
  *
- * @typedef {{ title: string, label: string, description: string, kinds: Record<string, Kind>, isTestable?: boolean, link?: Node }} Options
+ * @typedef {{ title: string, label: string, description: string, kinds: Record<string, Kind>, isTestable?: boolean, link?: Node, roles?: string }} Options
  *
  * A document in the editor. Without `context` it is new.
  * @typedef {{ kind: string, id: string, context?: Context }} Selection
@@ -40,7 +40,7 @@ const MAX_DEPRECATED_CHARS = 400
  * @param {Options} options
  * @returns {import('./main.js').View}
  */
-export function contextPage(connection, { title: pageTitle, label, description, kinds, isTestable = false, link }) {
+export function contextPage(connection, { title: pageTitle, label, description, kinds, isTestable = false, link, roles = 'operators and agent editors' }) {
   const kindNames = Object.keys(kinds)
   const listElement = el('ul', { class: 'contexts-list', 'aria-label': label })
   const note = el('small', {})
@@ -289,7 +289,7 @@ export function contextPage(connection, { title: pageTitle, label, description, 
   }
   start().catch((error) => {
     if (error.status !== 403) return showError(error)
-    fill(node, el('h1', {}, pageTitle), notAllowed(`see and change ${label.toLowerCase()}`, 'operators and agent editors'))
+    fill(node, el('h1', {}, pageTitle), notAllowed(`see and change ${label.toLowerCase()}`, roles))
   })
   return { title: pageTitle, node }
 }

@@ -18,6 +18,8 @@ const MAX_BYTES = 3_000_000
 /** Interval at which the list is loaded again while a document is in work. */
 const POLL_MS = 1_000
 const TRANSIENT = ['pending', 'indexing', 'deleting']
+/** Time after which a document that waits needs an explanation. */
+const WAIT_MS = 10_000
 /** Colors of the other states. */
 const TAGS = /** @type {Record<string, string>} */ ({ ready: 'completed', failed: 'failed' })
 
@@ -53,7 +55,8 @@ export function knowledge(connection) {
   )
   const head = el('tr', {}, ['Name', 'Status', 'Chunks', 'Size', 'Attributes', 'Agents', 'Changed', 'Actions'].map((label) => el('th', { scope: 'col' }, label)))
   const table = el('div', { class: 'scroll-x' }, el('table', { class: 'list', 'aria-label': 'Documents' }, el('thead', {}, head), list))
-  const content = el('div', {}, upload, table)
+  const wait = el('p', { class: 'notice', role: 'status', hidden: true }, 'A local cloud that runs from its sources builds the vector database and the reader of PDF and Office files when they are first needed. That takes minutes; the terminal shows the progress.')
+  const content = el('div', {}, upload, wait, table)
   const node = el(
     'div',
     { class: 'page' },
@@ -73,6 +76,7 @@ export function knowledge(connection) {
       documents.sort((one, other) => one.Name.localeCompare(other.Name))
       fill(problem)
       fill(list, documents.length ? documents.map(row) : el('tr', {}, el('td', { colspan: 8, class: 'muted' }, 'No documents yet. The first one is ready for your agents within seconds.')))
+      wait.hidden = !connection.config.IsLocal || !documents.some(({ Status, LastUpdatedDate }) => Status === 'pending' && Date.now() - Date.parse(LastUpdatedDate) > WAIT_MS)
       const isInWork = documents.some(({ Status }) => TRANSIENT.includes(Status))
       if (isInWork && !isDisposed) timer = setTimeout(() => void refresh(), POLL_MS)
     } catch (error) {

@@ -12,7 +12,7 @@ import { icon } from './icons.js'
 import { openMenu } from './menu.js'
 import { openPalette, openShortcuts } from './palette.js'
 import { watchReachability } from './reachability.js'
-import { bestExcerpt } from './session-match.js'
+import { searchHit } from './session-match.js'
 import { keyLabel, pressedKeys } from './shortcuts.js'
 import { applyTheme, setTheme, themeSwitch, toggleTheme } from './theme.js'
 import { displayTitle } from './title.js'
@@ -152,8 +152,9 @@ function commands(connection) {
 async function searchContents(connection, words) {
   /** @type {import('./palette.js').Command[]} */
   const found = []
-  for await (const { Session, Matches } of connection.aptix.sessions.search(words, { pageSize: MAX_FOUND })) {
-    found.push({ label: displayTitle(Session.Name), icon: 'file', about: bestExcerpt(Matches), action: () => (location.hash = pageUrl('chat', Session.Id)) })
+  for await (const session of connection.aptix.sessions.search(words, { pageSize: MAX_FOUND })) {
+    const { href, excerpt } = searchHit(session)
+    found.push({ label: displayTitle(session.Session.Name), icon: 'file', about: excerpt, action: () => (location.hash = href) })
     if (found.length === MAX_FOUND) break
   }
   return found

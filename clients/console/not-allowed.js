@@ -1,5 +1,5 @@
 /**
- * Text of a page that the caller may not use.
+ * Text of a page that the caller may not use, and whether the caller is an operator.
  *
  * @module
  */
@@ -22,3 +22,13 @@ export const notAllowed = (action, roles) =>
       el('p', {}, 'Ask an operator of your org for the role, or ', el('a', { href: pageUrl('chat') }, 'go to the chat'), '.'),
     ),
   )
+
+/** Documents that only operators read. */
+const FOR_OPERATORS = 'api/ai/agent/budgets'
+
+/**
+ * Asks the API, since a token doesn't say which claim makes its user an operator.
+ * @param {import('./connection.js').Connection} connection
+ * @returns {Promise<boolean>}
+ */
+export const isOperator = (connection) => connection.read(FOR_OPERATORS).then(() => true, (error) => error.status !== 403)

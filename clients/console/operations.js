@@ -8,7 +8,7 @@
 import { deadLetterSection, tile } from './dead-letters.js'
 import { announce, button, el, errorMessage, fill, labelledField, openDialog } from './dom.js'
 import { duration, formatNumber, pageUrl, timestamp } from './format.js'
-import { notAllowed } from './not-allowed.js'
+import { isOperator } from './not-allowed.js'
 import { displayTitle } from './title.js'
 import { unknownEffectSection } from './unknown-effects.js'
 
@@ -44,18 +44,19 @@ export function operations(connection) {
   const effects = unknownEffectSection(connection)
   const queue = deadLetterSection()
   const refresh = () => Promise.all([start(), effects.refresh(), queue.refresh()])
+  const help = el(
+    'details',
+    { class: 'more-filters' },
+    el('summary', {}, 'What the buttons do'),
+    el('p', { class: 'muted' }, el('em', {}, 'Settle'), ' ends a turn whose function died, as the sweep does within a minute, and leaves a turn alone that is alive. ', el('em', {}, 'Abandon'), ' ends a turn whether or not it is alive. Both are for operators and leave an audit line.'),
+  )
   const node = el(
     'div',
     {},
     el('div', { class: 'row head' }, el('h1', {}, 'Operations'), el('span', { class: 'spacer' }), updated, button('Refresh', refresh)),
     el('p', { class: 'muted' }, 'Turns that have not ended, the longest first. A turn that a client has to continue may wait for days.'),
     figures,
-    el(
-      'details',
-      { class: 'more-filters' },
-      el('summary', {}, 'What the buttons do'),
-      el('p', { class: 'muted' }, el('em', {}, 'Settle'), ' ends a turn whose function died, as the sweep does within a minute, and leaves a turn alone that is alive. ', el('em', {}, 'Abandon'), ' ends a turn whether or not it is alive. Both are for operators and leave an audit line.'),
-    ),
+    help,
     problem,
     filter,
     result,
@@ -65,8 +66,12 @@ export function operations(connection) {
   /** @type {{ session: Summary, turn: Turn }[]} */
   let shown = []
   let isDisposed = false
+  /** Operators end turns; others see them. @type {boolean | undefined} */
+  let mayEnd
 
   async function list() {
+    mayEnd ??= await isOperator(connection)
+    help.hidden = !mayEnd
     /** @type {{ session: Summary, turn: Turn }[]} */
     const open = []
     for await (const session of aptix.sessions.list({ status: 'pending', pageSize: MAX_SESSIONS })) {
@@ -141,8 +146,8 @@ export function operations(connection) {
           'div',
           { class: 'row' },
           el('a', { class: 'button', href: pageUrl('chat', session.Id) }, 'Open'),
-          button('Settle', () => end('settle').catch(showError), { 'aria-label': `Settle the turn of ${title}` }),
-          button('Abandon', abandon, { 'aria-label': `Abandon the turn of ${title}`, class: 'danger ghost' }),
+          mayEnd && button('Settle', () => end('settle').catch(showError), { 'aria-label': `Settle the turn of ${title}` }),
+          mayEnd && button('Abandon', abandon, { 'aria-label': `Abandon the turn of ${title}`, class: 'danger ghost' }),
         ),
       ),
     )
@@ -150,7 +155,7 @@ export function operations(connection) {
 
   const showError = (/** @type {unknown} */ error) => fill(problem, errorMessage(error))
   /** @returns {Promise<void>} */
-  const start = () => list().catch((error) => (error.status === 403 ? fill(node, el('h1', {}, 'Operations'), notAllowed('end turns of others', 'operators')) : showError(error)))
+  const start = () => list().catch(showError)
   start()
   const timer = setInterval(() => void (document.visibilityState === 'visible' && !document.querySelector('dialog[open]') && refresh()), REFRESH_MS)
   return {

@@ -5,17 +5,26 @@
  */
 
 import { el } from './dom.js'
+import { pageUrl } from './format.js'
 
 /** @typedef {import('../javascript/src/wire.js').SessionMatch['Matches'][number]} Match */
 
 /**
- * Shows the match with the most of the searched words. The name is shown anyway.
+ * Returns the match with the most of the searched words. The name is shown anyway.
  * @param {Match[]} matches
  */
-export function bestExcerpt(matches) {
+function bestMatch(matches) {
   const words = (/** @type {Match} */ { Snippet, Marks }) => new Set(Marks.map(({ Start, Length }) => Snippet.slice(Start, Start + Length).toLowerCase())).size
-  const best = matches.filter(({ MatchedIn }) => MatchedIn !== 'name').reduce((best, match) => (best && words(best) >= words(match) ? best : match), /** @type {Match | undefined} */ (undefined))
-  return best && matchExcerpt(best)
+  return matches.filter(({ MatchedIn }) => MatchedIn !== 'name').reduce((best, match) => (best && words(best) >= words(match) ? best : match), /** @type {Match | undefined} */ (undefined))
+}
+
+/**
+ * Returns the address of a session that a search found, at the turn with the best match, and an excerpt of it.
+ * @param {import('../javascript/src/wire.js').SessionMatch} found
+ */
+export function searchHit({ Session, Matches }) {
+  const match = bestMatch(Matches)
+  return { href: match?.TurnId === undefined ? pageUrl('chat', Session.Id) : pageUrl('chat', Session.Id, 'turn', match.TurnId), excerpt: match && matchExcerpt(match) }
 }
 
 /**

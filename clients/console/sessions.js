@@ -7,7 +7,7 @@
 import { button, el, errorMessage, fill, labelledField, announce } from './dom.js'
 import { formatNumber, formatRatings, pageUrl, timestamp } from './format.js'
 import { deleteSession, privateMark, renameSession, switchVisibility, visibilityAction } from './session-actions.js'
-import { matchExcerpt } from './session-match.js'
+import { matchExcerpt, searchHit } from './session-match.js'
 import { displayTitle } from './title.js'
 
 /** Sessions loaded at a time. */
@@ -96,7 +96,7 @@ export function sessions(connection) {
     const actions = IsDeleted
       ? [button('Restore', () => reloadAfter(aptix.session(Id).restore()), { 'aria-label': `Restore ${title}` })]
       : [
-          button('Rename', () => renameSession(aptix, session, start), { 'aria-label': `Rename ${title}` }),
+          button('Rename', () => renameSession(aptix, session, start), { class: 'ghost', 'aria-label': `Rename ${title}` }),
           button(visibilityAction(session), () => switchVisibility(aptix, session, start), { 'aria-label': `${visibilityAction(session)}: ${title}`, class: 'ghost' }),
           button('Delete', () => deleteSession(aptix, session, start), { 'aria-label': `Delete ${title}`, class: 'danger ghost' }),
         ]
@@ -107,7 +107,7 @@ export function sessions(connection) {
       el(
         'th',
         { scope: 'row' },
-        el('a', { href: pageUrl('chat', Id) }, title),
+        el('a', { href: searchHit({ Session: session, Matches: matches }).href }, title),
         privateMark(session),
         tag && el('span', { class: `tag ${tag}` }, tag),
         Category && el('span', { class: 'tag' }, Category),

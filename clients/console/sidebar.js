@@ -8,7 +8,7 @@ import { button, el, errorMessage, fill, iconButton } from './dom.js'
 import { pageUrl, timestamp } from './format.js'
 import { icon } from './icons.js'
 import { openMenu } from './menu.js'
-import { bestExcerpt } from './session-match.js'
+import { searchHit } from './session-match.js'
 import { deleteSession, exportJson, exportMarkdown, privateMark, renameSession, switchVisibility, visibilityAction } from './session-actions.js'
 import { groupSessions, pins, togglePin } from './session-groups.js'
 import { displayTitle } from './title.js'
@@ -158,8 +158,9 @@ export class Sidebar {
 
   /** @param {import('../javascript/src/wire.js').SessionMatch[]} found */
   #showMatches(found) {
-    const items = found.map(({ Session, Matches }) => {
-      return el('li', { class: 'found' }, el('a', { href: pageUrl('chat', Session.Id) }, displayTitle(Session.Name)), bestExcerpt(Matches))
+    const items = found.map((session) => {
+      const { href, excerpt } = searchHit(session)
+      return el('li', { class: 'found' }, el('a', { href }, displayTitle(session.Session.Name)), excerpt)
     })
     fill(this.#list, items.length > 0 ? el('ul', {}, items) : el('p', { class: 'muted' }, 'No sessions match.'))
   }

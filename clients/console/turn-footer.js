@@ -35,7 +35,7 @@ export function turnFooter(context, turn, { instruction, answer, edit }) {
     isCompleted && !isReadOnly && button([icon('fork'), 'Fork'], () => context.fork(turn.Id), { class: 'ghost', title: 'Continue from here in a new session' }),
     el('a', { href: pageUrl('trace', session.id, turn.Id) }, icon('trace'), 'Trace'),
     rerunOf && el('a', { href: pageUrl('compare', session.id, rerunOf, turn.Id) }, 'Compare with the original'),
-    el('span', { class: 'details' }, timestamp(turn.CreationDate), details && ` · ${details}`),
+    el('span', { class: 'details' }, !isReadOnly && `Turn ${turn.SequenceNumber} · `, timestamp(turn.CreationDate), details && ` · ${details}`),
   ]
   return { nodes, loadFeedback: async () => feedback?.load() }
 }

@@ -39,7 +39,7 @@ const KIND = {
 export function webhooks(connection, [view]) {
   if (view === 'documents') {
     const link = el('a', { class: 'button', href: '#/webhooks' }, 'Deliveries')
-    return contextPage(connection, { title: 'Webhooks', label: 'Webhooks', description: 'The documents of the webhooks, with their versions.', kinds: { webhook: KIND }, link })
+    return contextPage(connection, { title: 'Webhooks', label: 'Webhooks', description: 'The documents of the webhooks, with their versions.', kinds: { webhook: KIND }, link, roles: 'operators' })
   }
   const list = el('ul', { class: 'contexts-list', 'aria-label': 'Webhooks' })
   const detail = el('div', {})
@@ -66,7 +66,10 @@ export function webhooks(connection, [view]) {
     fill(list, all.length > 0 ? all.map(choice) : el('li', { class: 'muted' }, 'None yet. Add one with ', el('a', { href: DOCUMENTS }, 'Edit webhooks'), '.'))
     if (all[0]) await open(all[0].Id)
   }
-  load().catch((error) => fill(content, error.status === 403 ? notAllowed('see webhooks', 'operators') : errorMessage(error)))
+  load().catch((error) => {
+    documents.hidden = error.status === 403
+    fill(content, error.status === 403 ? notAllowed('see webhooks', 'operators') : errorMessage(error))
+  })
   return { title: 'Webhooks', node }
 }
 

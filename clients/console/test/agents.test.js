@@ -75,6 +75,14 @@ suite('agents page', { skip: noCloud || noBrowser }, () => {
     await fillIn({ name: 'Cafe helper', system: 'Another one.' })
     await ui.press('Save')
     await page.until(`${choices}.includes('Cafe helpercafe-helper-2')`)
+
+    // Both documents are deleted.
+    await ui.press('Delete', '.editor-head')
+    await ui.press('Delete', 'dialog')
+    await page.until(`!${choices}.includes('Cafe helpercafe-helper-2') && document.querySelector('.editor-head h2').textContent === 'New agent'`)
+    await ui.visit(cloud.api, '#/agents/advanced')
+    await page.until(`${choices}.includes('Café helperconversation · cafe-helper')`)
+    assert.ok(!(await page.run(choices)).some((/** @type {string} */ text) => text.endsWith('cafe-helper-2')))
     assert.deepEqual(page.errors, [])
   })
 

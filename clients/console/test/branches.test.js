@@ -115,10 +115,12 @@ suite('branches and other tabs', { skip: noCloud || noBrowser }, () => {
     await page.until(`${dot('Slow')} !== 'running'`)
   })
 
-  test('palette shows the words that it found in a session', async () => {
+  test('palette shows the words that it found, and opens their turn', async () => {
     const { page } = ui
     const session = cloud.client().session()
     await session.send(`About trees ${script().say('The sequoia is the tallest.')}`).final()
+    // The turn isn't on the newest page of the conversation.
+    for (let count = 0; count < 21; count += 1) await session.send(`Go on ${script().words(60)}`).final()
     await ui.visit(cloud.api)
     await page.run(`document.querySelector('.search-button').click()`)
     await page.run(`(() => {
@@ -129,7 +131,9 @@ suite('branches and other tabs', { skip: noCloud || noBrowser }, () => {
     await page.until(`/^About trees(instruction|answer) of turn 1: .*sequoia/s.test(document.querySelector('.palette li')?.textContent)`)
     assert.equal(await page.run(`document.querySelector('.palette li mark').textContent`), 'sequoia')
     await page.run(`document.querySelector('.palette li').click()`)
-    await page.until(`location.hash === '#/chat/${session.id}'`)
+    await page.until(`location.hash.startsWith('#/chat/${session.id}/turn/')`)
+    const position = `[...document.querySelectorAll('article.turn')].find((turn) => turn.textContent.includes('The sequoia is the tallest.'))?.getBoundingClientRect()`
+    await page.until(`${position}?.top >= 0 && ${position}.bottom <= innerHeight`)
   })
 })
 

@@ -48,6 +48,12 @@ suite('webhooks in the console', { skip: noCloud || noBrowser }, () => {
     assert.deepEqual(await ui.violations(), [])
     await page.run(`document.querySelector('tbody a').click()`)
     await page.until(`location.hash === '#/chat/${session.id}' && document.querySelector('h1').textContent === 'Hello'`)
+    await page.run(`sessionStorage.setItem('aptix-console:identity', JSON.stringify({ Operator: false }))`)
+    for (const hash of ['#/webhooks', '#/webhooks/documents']) {
+      await ui.visit(cloud.api, hash)
+      await page.until(`document.querySelector('main [role=alert]')?.textContent.startsWith('Only operators of your org can see')`)
+      assert.equal(await page.run(`[...document.querySelectorAll('main :is(button, .button)')].filter((element) => element.checkVisibility()).length`), 0, hash)
+    }
     assert.deepEqual(page.errors, [])
   })
 })
