@@ -61,6 +61,17 @@ suite('screens', { skip: noCloud || noBrowser }, () => {
     }
   })
 
+  test('list of sessions keeps its actions in view beside a name without spaces', async () => {
+    const { page } = ui
+    await cloud.client().session().send('x'.repeat(200)).final()
+    for (const width of [800, 1000, 1440]) {
+      await page.show({ width, height: 800 })
+      await ui.visit(cloud.api, '#/sessions')
+      await page.until(`document.querySelector('.list tbody')?.textContent.includes('xxxx')`)
+      assert.ok((await ui.overflow) <= 0, `${width}`)
+    }
+  })
+
   test('table keeps its words whole, and right-to-left text runs from the right', async () => {
     const { page } = ui
     await page.show({ width: 390, height: 844 })
@@ -74,6 +85,7 @@ suite('screens', { skip: noCloud || noBrowser }, () => {
       return new Set([...range.getClientRects()].map(({ top }) => Math.round(top / 8))).size
     })`
     assert.deepEqual(await page.run(lines), [1, 1])
+    assert.ok((await page.run(`document.querySelector('.answer td.long').offsetWidth`)) >= 200, 'a long text has more than a word per line')
     assert.equal(await page.run(`getComputedStyle([...document.querySelectorAll('.answer p')].at(-1)).direction`), 'rtl')
     assert.ok((await ui.overflow) <= 0)
     assert.deepEqual(await ui.violations(), [])
