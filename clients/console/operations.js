@@ -88,14 +88,16 @@ export function operations(connection) {
 
   /** Shows the turns that match the filter, and their number by reason. */
   function show() {
-    const waiting = shown.filter(({ turn }) => reasonOf(turn) === 'waiting_for_tools').length
+    const waitFor = (/** @type {string} */ reason) => shown.filter(({ turn }) => reasonOf(turn) === reason).length
+    const [clients, approvals] = [waitFor('waiting_for_tools'), waitFor('waiting_for_approval')]
     const oldest = shown[0]
     const more = shown.length === MAX_SESSIONS ? ' or more' : ''
     fill(
       figures,
       tile('Open turns', `${formatNumber(shown.length)}${more}`),
-      tile('Wait for a client', formatNumber(waiting)),
-      tile('Work or are overdue', formatNumber(shown.length - waiting)),
+      tile('Wait for a client', formatNumber(clients)),
+      tile('Wait for an approval', formatNumber(approvals)),
+      tile('Work or are overdue', formatNumber(shown.length - clients - approvals)),
       tile('Open for the longest', oldest ? duration(Date.now() - Date.parse(oldest.turn.CreationDate)) : '–'),
     )
     const text = words.value.trim().toLowerCase()
