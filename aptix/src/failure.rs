@@ -29,10 +29,26 @@ pub(crate) fn exit_code(result: Result<ExitCode, Failure>) -> ExitCode {
         // The reader of the output, such as `head`, has closed the pipe.
         Err(error) if is_closed_pipe(error.as_ref()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {}", with_sources(error.as_ref()));
+            let code = error.downcast_ref::<client::Error>().and_then(client::Error::code);
+            eprintln!("error: {}{}", with_sources(error.as_ref()), list_advice(code));
             if error.is::<InvalidOption>() { ExitCode::from(INVALID_OPTION) } else { ExitCode::FAILURE }
         }
     }
+}
+
+/// Names the command that lists what the API doesn't find. Empty for other errors.
+pub(crate) fn list_advice(code: Option<&str>) -> String {
+    let command = match code.unwrap_or_default() {
+        "SessionNotFound" => "sessions",
+        "AgentContextNotFound" => "agents",
+        "ConversationContextNotFound" => "conversations",
+        "ConnectionNotFound" => "connections",
+        "WebhookNotFound" => "webhooks",
+        "ModeNotFound" => "modes",
+        "KnowledgeNotFound" => "knowledge",
+        _ => return String::new(),
+    };
+    format!(" List yours with `aptix {command} list`.")
 }
 
 fn is_closed_pipe(error: &(dyn std::error::Error + 'static)) -> bool {

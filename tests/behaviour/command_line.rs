@@ -260,6 +260,14 @@ async fn sessions_and_documents_are_managed_with_files() {
     let (status, _, errors) = run(&["chat", "--session", "mistyped", "Hello"]).await;
     let reason = "No session mistyped is visible to you. List yours with `aptix sessions list`";
     assert!(status == Some(1) && errors.contains(reason), "{errors}");
+    for (command, list) in [
+        (&["sessions", "export", "mistyped"][..], "sessions"),
+        (&["chat", "--agent", "mistyped", "Hello"], "agents"),
+    ] {
+        let (status, _, errors) = run(command).await;
+        let advice = format!("List yours with `aptix {list} list`.");
+        assert!(status == Some(1) && errors.contains(&advice), "{command:?}: {errors}");
+    }
     let (status, _, errors) = run(&["chat", "Hello there [[script: status 500]]"]).await;
     assert!(
         status == Some(1) && errors.contains("Run the command again.") && !errors.contains("/retry"),

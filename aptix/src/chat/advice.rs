@@ -2,6 +2,8 @@
 
 use client::{Error, Retry};
 
+use crate::failure::list_advice;
+
 /// Formats an error, with advice for known errors.
 pub(super) fn with_advice(error: &Error, is_interactive: bool) -> String {
     match (error.code(), error.retry()) {
@@ -12,7 +14,7 @@ pub(super) fn with_advice(error: &Error, is_interactive: bool) -> String {
             format!("{} Type /retry to try again.", sentence(error))
         }
         (_, Retry::SameRequest | Retry::NewTurn) => format!("{} Run the command again.", sentence(error)),
-        _ => error.to_string(),
+        _ => format!("{error}{}", list_advice(error.code())),
     }
 }
 
