@@ -263,6 +263,7 @@ async fn sessions_and_documents_are_managed_with_files() {
     for (command, list) in [
         (&["sessions", "export", "mistyped"][..], "sessions"),
         (&["chat", "--agent", "mistyped", "Hello"], "agents"),
+        (&["agents", "get", "mistyped"], "agents"),
     ] {
         let (status, _, errors) = run(command).await;
         let advice = format!("List yours with `aptix {list} list`.");

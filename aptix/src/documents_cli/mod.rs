@@ -363,7 +363,7 @@ async fn put(api: &Api, documents: Vec<NewDocument>, condition: &Condition) -> R
 /// Sends a request. An error has a line for each problem.
 async fn send(api: &Api, request: Request) -> Result<Value, Failure> {
     api.call(&request).await.map_err(|error| match error {
-        client::Error::Api(error) => {
+        client::Error::Api(error) if !error.others.is_empty() => {
             let lines =
                 std::iter::once(error.to_string()).chain(error.others.iter().map(ToString::to_string));
             lines.collect::<Vec<_>>().join("\n").into()
