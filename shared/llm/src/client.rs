@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use agent::model::{Error, Model, Observer, Reply, Request};
+use breaker::Breaker;
 use contracts::gen_ai;
 use tokio::time::{Instant, timeout_at};
 use tracing::Instrument;
@@ -10,10 +11,10 @@ use tracing::Instrument;
 pub use crate::config::{Config, ConfigError, Timeouts};
 
 use crate::accumulator::StateOptions;
-use crate::breaker::{Breaker, is_outage};
 use crate::call::{Call, Endpoint};
 use crate::clock::{Clock, SystemClock};
 use crate::key::{ApiKey, KeySource};
+use crate::outage::{is_outage, rejected};
 use crate::wire::Body;
 use crate::{trace, wire, wire_capture};
 
@@ -55,7 +56,7 @@ impl<K: KeySource, W: Clock> Model for Client<K, W> {
         let url = config.endpoint_url(&wire::operation(config.wire, &request.model));
         let url = url.map_err(|_| Error::UNAVAILABLE)?;
         let now = self.endpoint.clock.now();
-        let permit = self.breaker.acquire(now)?;
+        let permit = self.breaker.acquire(now).map_err(rejected)?;
         let deadline_at = now + deadline.min(config.timeouts.total);
         // A timeout says nothing about the provider: the caller may have had too little time left.
         let span = trace::call_span(gen_ai::CHAT, &request.model, config, url.host_str());

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::key::{ApiKey, KeyLocation};
 use crate::retry::Policy;
-use crate::{breaker, sse};
+use crate::sse;
 
 /// The configuration of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! decisions are pure: a `builder` builds a request, and an `accumulator` turns events into one reply. The rest is common
 //! to all wires: [`prompt`] has the texts of a request, [`reader`] decompresses a response and tells its form, [`sse`] and
 //! [`event_stream`] decode a stream, [`block_reply`] collects a reply that comes in blocks, and [`failure`] classifies
-//! errors. [`retry`] decides whether to retry, and [`breaker`] whether to call at all. [`Client`] is the thin I/O layer
+//! errors. [`retry`] decides whether to retry, and the circuit breaker whether to call at all. [`Client`] is the thin I/O layer
 //! around them.
 //! [`embeddings`] requests vectors from an OpenAI-compatible provider, with the same retries.
 //!
@@ -19,7 +19,6 @@ pub mod anthropic_messages;
 mod auth;
 pub mod bedrock_converse;
 pub mod block_reply;
-pub mod breaker;
 mod call;
 pub mod chat_completions;
 pub mod client;
@@ -36,6 +35,7 @@ mod json;
 pub mod key;
 pub mod model_list;
 mod omissions;
+pub mod outage;
 pub mod probe;
 pub mod prompt;
 pub mod provider_message;

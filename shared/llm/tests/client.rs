@@ -15,7 +15,6 @@ use agent::model::{
     Wire,
 };
 use contracts::{Usage, response::ToolOutcome};
-use llm::breaker;
 use llm::client::Timeouts;
 use llm::retry::Policy;
 use llm::{ApiKey, Client, Config, Error};

@@ -6,8 +6,8 @@ use std::{
     time::Duration,
 };
 
+use breaker::{Breaker, Policy};
 use contracts::id::OrgId;
-use llm::breaker::{Breaker, Policy};
 
 /// The failures in a row that open a breaker, and the time until a call may try again.
 const POLICY: Policy = Policy { failures: 5, pause: Duration::from_secs(15) };

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent::retrieval::{EmbeddingModel, Error, Retrieval, Search, SearchResult};
-use llm::breaker::{self, Breaker};
+use breaker::Breaker;
 use llm::embeddings::Embeddings;
 use llm::key::KeySource;
+use llm::outage::is_outage;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
@@ -88,7 +89,7 @@ impl<E: KeySource, Q: KeySource + 'static> Retrieval for Retriever<E, Q> {
         let permit = self.embedding_breaker.acquire(Instant::now()).map_err(|_| Error::Paused)?;
         self.database.prefetch_layout(&self.collection);
         let embedded = self.embeddings.embed(model, &[question], deadline).await;
-        permit.record(embedded.as_ref().is_err_and(breaker::is_outage), Instant::now());
+        permit.record(embedded.as_ref().is_err_and(is_outage), Instant::now());
         let embedded = embedded.map_err(|error| match error {
             llm::Error::TimedOut => Error::TimedOut,
             _ => Error::EmbeddingFailed,

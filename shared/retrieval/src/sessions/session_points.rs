@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use breaker::Breaker;
 use contracts::id::OrgId;
 use futures::future::try_join;
-use llm::breaker::Breaker;
 use llm::key::KeySource;
 use protocol::{id::SessionKey, purge::DeleteOutcome};
 use qdrant_client::qdrant::{

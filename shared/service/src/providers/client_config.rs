@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use llm::{Config, Wire, breaker, client::Timeouts, retry::Policy};
+use llm::{Config, Wire, client::Timeouts, retry::Policy};
 use settings::{Env, MIN_TIMEOUT_SECONDS};
 
 /// Reads the settings. Invalid ones are reported when `env` finishes.

@@ -1,8 +1,8 @@
 //! A circuit breaker. Opens after a number of consecutive failures, rejects calls for a while, and then lets one probe
 //! call decide whether to close again.
 //!
-//! The state is in memory, per process and provider: each process has its own view, and a new process starts closed.
-//! Time is an argument.
+//! The state is in memory, per process and service: each process has its own view, and a new process starts closed.
+//! Time is an argument. Deliberately absent: the rule for what an outage is, which each kind of service has.
 
 use std::{
     borrow::Cow,
@@ -10,7 +10,6 @@ use std::{
     time::Duration,
 };
 
-use agent::model::Error;
 use tokio::time::Instant;
 
 /// The thresholds of a circuit breaker.
@@ -45,6 +44,14 @@ pub struct Breaker {
     service: Cow<'static, str>,
     policy: Policy,
     state: Mutex<State>,
+}
+
+/// The error of a call that an open breaker rejects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the circuit breaker is open for {remaining:?}")]
+pub struct Open {
+    /// The time until the next probe.
+    pub remaining: Duration,
 }
 
 /// A permit for one call. Dropping it before [`Permit::record`] discards the outcome.
@@ -83,14 +90,14 @@ impl Breaker {
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`], with the time until the next probe.
-    pub fn acquire(&self, now: Instant) -> Result<Permit<'_>, Error> {
+    /// [`Open`], with the time until the next probe.
+    pub fn acquire(&self, now: Instant) -> Result<Permit<'_>, Open> {
         let mut state = self.state();
         let probe_at = match *state {
             State::Closed { .. } => None,
             State::Open { until } if now >= until => Some(now),
-            State::Open { until } => return Err(unavailable_for(until.saturating_duration_since(now))),
-            State::HalfOpen => return Err(unavailable_for(self.policy.pause)),
+            State::Open { until } => return Err(Open { remaining: until.saturating_duration_since(now) }),
+            State::HalfOpen => return Err(Open { remaining: self.policy.pause }),
         };
         if probe_at.is_some() {
             *state = State::HalfOpen;
@@ -140,15 +147,6 @@ impl Drop for Permit<'_> {
             *self.breaker.state() = State::Open { until };
         }
     }
-}
-
-/// True if the provider is overloaded or down. False if the request is at fault.
-pub fn is_outage(error: &Error) -> bool {
-    matches!(error, Error::Unavailable { .. } | Error::TimedOut | Error::RateLimited { .. })
-}
-
-fn unavailable_for(remaining: Duration) -> Error {
-    Error::Unavailable { retry_after: Some(remaining) }
 }
 
 #[cfg(test)]
