@@ -3,30 +3,18 @@
 //! It takes AWS credentials, since a client's org is the tenant of its tokens: no operator of an org may claim a client.
 
 use contracts::id::OrgId;
-use turns::ports::Unavailable;
 
-use crate::stores::Stores;
+use crate::stores::{Stores, Unreachable};
 
 /// Clients listed, at most.
 const MAX_LISTED: usize = 1_000;
-
-/// The table can't be reached.
-#[derive(Debug, thiserror::Error)]
-#[error("Can't reach {place}")]
-pub struct Error {
-    /// The deployment.
-    place: String,
-    /// The cause.
-    #[source]
-    source: Unavailable,
-}
 
 /// Lists clients, one line each with id and org.
 ///
 /// # Errors
 /// Fails if the table does not respond.
-pub async fn list(stores: &Stores) -> Result<String, Error> {
-    let clients = stores.table.client_orgs(MAX_LISTED).await.map_err(unavailable(stores))?;
+pub async fn list(stores: &Stores) -> Result<String, Unreachable> {
+    let clients = stores.table.client_orgs(MAX_LISTED).await.map_err(|error| stores.unreachable(error))?;
     Ok(clients.into_iter().map(|(client, org)| format!("{client:<40}  {org}\n")).collect())
 }
 
@@ -34,8 +22,8 @@ pub async fn list(stores: &Stores) -> Result<String, Error> {
 ///
 /// # Errors
 /// Fails if the table does not respond.
-pub async fn put(stores: &Stores, client: &str, org: &OrgId) -> Result<String, Error> {
-    stores.table.put_client_org(client, org).await.map_err(unavailable(stores))?;
+pub async fn put(stores: &Stores, client: &str, org: &OrgId) -> Result<String, Unreachable> {
+    stores.table.put_client_org(client, org).await.map_err(|error| stores.unreachable(error))?;
     Ok(format!("Tokens of {client} that name no org belong to {org} within two minutes.\n"))
 }
 
@@ -43,11 +31,7 @@ pub async fn put(stores: &Stores, client: &str, org: &OrgId) -> Result<String, E
 ///
 /// # Errors
 /// Fails if the table does not respond.
-pub async fn remove(stores: &Stores, client: &str) -> Result<String, Error> {
-    stores.table.remove_client_org(client).await.map_err(unavailable(stores))?;
+pub async fn remove(stores: &Stores, client: &str) -> Result<String, Unreachable> {
+    stores.table.remove_client_org(client).await.map_err(|error| stores.unreachable(error))?;
     Ok(format!("Tokens of {client} that name no org are refused within two minutes.\n"))
-}
-
-fn unavailable(stores: &Stores) -> impl Fn(Unavailable) -> Error {
-    |source| Error { place: stores.place.clone(), source }
 }

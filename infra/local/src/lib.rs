@@ -67,4 +67,4 @@ pub use llm::signing_scope;
 pub use options::{Data, Logs, Model, ModelCheck, ModelSetup, Oidc, Options, ProviderChoice, Vectors};
 pub use queues::{Error as QueueError, QueueReport, QueueUrls, Queues};
 pub use service_keys::ServiceKeys;
-pub use stores::{Resources, Stores};
+pub use stores::{Resources, Stores, Unreachable};

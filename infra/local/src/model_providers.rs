@@ -5,10 +5,9 @@
 use std::path::Path;
 
 use serde_json::Value;
-use turns::ports::Unavailable;
 
 use crate::json_file;
-use crate::stores::Stores;
+use crate::stores::{Stores, Unreachable};
 
 /// The most bytes of a list. Sixteen providers with all members take about 16 KB.
 const MAX_BYTES: usize = 64 * 1024;
@@ -17,14 +16,8 @@ const MAX_BYTES: usize = 64 * 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The table can't be reached.
-    #[error("Can't reach {place}")]
-    Unavailable {
-        /// The deployment.
-        place: String,
-        /// The cause.
-        #[source]
-        source: Unavailable,
-    },
+    #[error(transparent)]
+    Unreachable(#[from] Unreachable),
     /// The file is no JSON.
     #[error(transparent)]
     File(#[from] json_file::Error),
@@ -57,7 +50,7 @@ pub enum Error {
 /// # Errors
 /// Fails if there is none, or the table does not respond.
 pub async fn get(stores: &Stores) -> Result<String, Error> {
-    let list = stores.table.model_providers().await.map_err(unavailable(stores))?;
+    let list = stores.table.model_providers().await.map_err(|error| stores.unreachable(error))?;
     let list = list.ok_or_else(|| Error::Absent { place: stores.place.clone() })?;
     Ok(match serde_json::from_str::<Value>(&list) {
         Ok(list) => format!("{list:#}\n"),
@@ -78,7 +71,7 @@ pub async fn put(stores: &Stores, file: &Path) -> Result<String, Error> {
     let on_aws = !stores.is_local;
     service::providers::check(&text, on_aws)
         .map_err(|invalid| Error::Invalid { file: name, faults: invalid.faults().join("\n") })?;
-    stores.table.put_model_providers(&text).await.map_err(unavailable(stores))?;
+    stores.table.put_model_providers(&text).await.map_err(|error| stores.unreachable(error))?;
     let count = list.as_array().map_or(0, Vec::len);
     Ok(format!("Saved {count} model providers. {NEXT_START}\n"))
 }
@@ -88,13 +81,9 @@ pub async fn put(stores: &Stores, file: &Path) -> Result<String, Error> {
 /// # Errors
 /// Fails if the table does not respond.
 pub async fn remove(stores: &Stores) -> Result<String, Error> {
-    stores.table.remove_model_providers().await.map_err(unavailable(stores))?;
+    stores.table.remove_model_providers().await.map_err(|error| stores.unreachable(error))?;
     Ok(format!("Removed the model providers. {NEXT_START}\n"))
 }
 
 const NEXT_START: &str = "Functions with MODEL_PROVIDERS=table read them when they start. Deploy a new value of Revision to start all \
                           at once.";
-
-fn unavailable(stores: &Stores) -> impl Fn(Unavailable) -> Error {
-    |source| Error::Unavailable { place: stores.place.clone(), source }
-}

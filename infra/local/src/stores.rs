@@ -26,6 +26,15 @@ pub struct Stores {
     pub(crate) place: String,
 }
 
+/// A deployment whose table doesn't respond.
+#[derive(Debug, thiserror::Error)]
+#[error("Can't reach {place}")]
+pub struct Unreachable {
+    place: String,
+    #[source]
+    source: Unavailable,
+}
+
 /// The resources of a deployment on AWS.
 #[derive(Debug, Clone, Default)]
 pub struct Resources {
@@ -43,6 +52,11 @@ pub(crate) fn is_s3_replaced() -> bool {
 }
 
 impl Stores {
+    /// Names the deployment in the error of its table.
+    pub(crate) fn unreachable(&self, source: Unavailable) -> Unreachable {
+        Unreachable { place: self.place.clone(), source }
+    }
+
     /// Connects to the local cloud on a data folder.
     ///
     /// # Errors

@@ -5,11 +5,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use turns::ports::Unavailable;
 pub use turns::ports::{UsageKey, UsageKeyHolder};
 
 use crate::json_file;
-use crate::stores::Stores;
+use crate::stores::{Stores, Unreachable};
 
 /// The most keys of a list and of a file: as many as a region has.
 const MAX_KEYS: usize = 10_000;
@@ -18,14 +17,8 @@ const MAX_KEYS: usize = 10_000;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The table can't be reached.
-    #[error("Can't reach {place}")]
-    Unavailable {
-        /// The deployment.
-        place: String,
-        /// The cause.
-        #[source]
-        source: Unavailable,
-    },
+    #[error(transparent)]
+    Unreachable(#[from] Unreachable),
     /// The file is no JSON object of texts.
     #[error(transparent)]
     File(#[from] json_file::Error),
@@ -54,7 +47,7 @@ pub enum Error {
 /// # Errors
 /// Fails if the table does not respond, or a key can't be read.
 pub async fn list(stores: &Stores) -> Result<String, Error> {
-    let keys = stores.table.usage_keys(MAX_KEYS).await.map_err(unavailable(stores))?;
+    let keys = stores.table.usage_keys(MAX_KEYS).await.map_err(|error| stores.unreachable(error))?;
     Ok(keys.into_iter().map(|(holder, key)| format!("{holder:<40}  {}\n", key.as_str())).collect())
 }
 
@@ -63,7 +56,7 @@ pub async fn list(stores: &Stores) -> Result<String, Error> {
 /// # Errors
 /// Fails if the table does not respond.
 pub async fn put(stores: &Stores, holder: &UsageKeyHolder, key: &UsageKey) -> Result<String, Error> {
-    stores.table.put_usage_key(holder, key).await.map_err(unavailable(stores))?;
+    stores.table.put_usage_key(holder, key).await.map_err(|error| stores.unreachable(error))?;
     Ok(format!("Requests of {holder} count against their own key within two minutes.\n"))
 }
 
@@ -74,7 +67,7 @@ pub async fn put(stores: &Stores, holder: &UsageKeyHolder, key: &UsageKey) -> Re
 pub async fn put_file(stores: &Stores, file: &Path) -> Result<String, Error> {
     let keys = read(file)?;
     for (holder, key) in &keys {
-        stores.table.put_usage_key(holder, key).await.map_err(unavailable(stores))?;
+        stores.table.put_usage_key(holder, key).await.map_err(|error| stores.unreachable(error))?;
     }
     Ok(format!("Saved {} usage keys. They apply within two minutes.\n", keys.len()))
 }
@@ -84,7 +77,7 @@ pub async fn put_file(stores: &Stores, file: &Path) -> Result<String, Error> {
 /// # Errors
 /// Fails if the table does not respond.
 pub async fn remove(stores: &Stores, holder: &UsageKeyHolder) -> Result<String, Error> {
-    stores.table.remove_usage_key(holder).await.map_err(unavailable(stores))?;
+    stores.table.remove_usage_key(holder).await.map_err(|error| stores.unreachable(error))?;
     Ok(format!(
         "Requests of {holder} count against the key of their org, or else the shared one, within two minutes.\n"
     ))
@@ -106,8 +99,4 @@ fn read(file: &Path) -> Result<Vec<(UsageKeyHolder, UsageKey)>, Error> {
         })
     });
     keys.collect()
-}
-
-fn unavailable(stores: &Stores) -> impl Fn(Unavailable) -> Error {
-    |source| Error::Unavailable { place: stores.place.clone(), source }
 }
