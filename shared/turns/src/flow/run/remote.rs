@@ -310,6 +310,29 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
         );
     }
 
+    /// Sends a call whose result nobody needs once the turn is lost. If the turn has ended, the target has a moment to be told.
+    async fn send_unrecorded(
+        &self,
+        call: &ValidRemoteCall<'_>,
+        key: &str,
+    ) -> Result<RemoteOutcome, Interruption> {
+        // An attempt that loses the turn is kept alive to tell the target.
+        let _in_flight = self.owned.begin_remote_call();
+        let host = self.deps.host();
+        let is_lost = pin!(async {
+            while !self.owned.is_lost() {
+                host.sleep(END_POLL_INTERVAL).await;
+            }
+            if self.owned.is_ended() {
+                host.sleep(CANCEL_TIMEOUT).await;
+            }
+        });
+        match select(pin!(self.send(call, key)), is_lost).await {
+            Either::Left((sent, _)) => sent,
+            Either::Right(_) => Err(Interruption::OwnershipLost),
+        }
+    }
+
     /// Sends a call at most once. Ownership is confirmed right before the request is written.
     async fn send(&self, call: &ValidRemoteCall<'_>, key: &str) -> Result<RemoteOutcome, Interruption> {
         let Self { deps, owned, limits, .. } = *self;
@@ -364,7 +387,7 @@ impl<D: AgentDeps> RemoteRunner for RemoteRound<'_, D> {
             true => self.run_intended(&call).await,
             false => {
                 let key = call.tool.key(&self.owned.turn.key, self.number, call.at, &call.arguments);
-                self.send(&call, &key).await
+                self.send_unrecorded(&call, &key).await
             }
         };
         outcome
@@ -389,6 +412,9 @@ impl<D: AgentDeps> RemoteRunner for RemoteRound<'_, D> {
             })
     }
 }
+
+/// The time for telling a target that its call is cancelled.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The interval at which a call that its target can stop looks for the end of its turn.
 const END_POLL_INTERVAL: Duration = Duration::from_millis(100);
