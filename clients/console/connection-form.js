@@ -12,7 +12,15 @@ import { newTool, toolFields } from './tool-fields.js'
 
 /** The API's limit. */
 const MAX_TOOLS = 512
-const SCHEMES = { none: 'None', bearer: 'Bearer token', header: 'A header with a secret' }
+/** The ways to authenticate. Only those with a secret have one to enter. */
+const SCHEMES = {
+  none: 'None',
+  bearer: 'Bearer token',
+  header: 'A header with a secret',
+  sigv4: 'AWS signature of the deployment',
+  caller: 'Token of the caller',
+}
+const hasSecret = (/** @type {unknown} */ scheme) => scheme === 'bearer' || scheme === 'header'
 
 /**
  * @param {() => void} onChange
@@ -23,22 +31,36 @@ export function connectionForm(onChange) {
   const choice = (/** @type {string} */ value, /** @type {string} */ label, /** @type {string} */ about) =>
     el('label', { class: 'wizard-choice' }, el('input', { type: 'radio', name: 'protocol', value }), el('span', {}, el('strong', {}, label), el('small', {}, about)))
   const protocols = el('div', { class: 'protocols', role: 'radiogroup', 'aria-label': 'Protocol' })
-  const choices = [choice('http', 'HTTP API', 'You describe its calls here'), choice('mcp', 'MCP server', 'It lists its tools, you choose')]
+  const choices = [
+    choice('http', 'HTTP API', 'You describe its calls here'),
+    choice('mcp', 'MCP server', 'It lists its tools, you choose'),
+    choice('lambda', 'Lambda function', 'You describe its tools here'),
+  ]
+  const arn = el('input', { name: 'function', maxlength: 300, autocomplete: 'off', placeholder: 'arn:aws:lambda:eu-west-1:123456789012:function:tickets:live' })
   const scheme = el('select', { name: 'scheme' }, Object.entries(SCHEMES).map(([value, label]) => el('option', { value }, label)))
   const header = el('input', { name: 'header', maxlength: 64, autocomplete: 'off', placeholder: 'X-Api-Key', pattern: '[A-Za-z0-9\\-]+' })
+  const service = el('input', { name: 'service', maxlength: 64, autocomplete: 'off', placeholder: 'lambda', pattern: '[a-z0-9\\-]+' })
+  const region = el('input', { name: 'region', maxlength: 64, autocomplete: 'off', placeholder: 'eu-west-1', pattern: '[a-z0-9\\-]+' })
+  const audience = el('input', { name: 'audience', maxlength: 256, autocomplete: 'off' })
   const secret = el('input', { name: 'secret', type: 'password', maxlength: 8192, autocomplete: 'new-password', 'aria-describedby': 'secret-hint' })
   const secretHint = el('small', { id: 'secret-hint' })
+  const urlField = labelledField('URL', url)
+  const arnField = labelledField('ARN of the function, a version or an alias', arn)
   const headerField = labelledField('Header', header)
+  const serviceField = labelledField('AWS service', service)
+  const regionField = labelledField('Region', region)
+  const audienceField = labelledField('Audience of the token', audience)
   const secretField = el('div', {}, labelledField('Secret', secret), secretHint)
   const tools = el('div', { class: 'tools-list' })
   const offers = el('div', {})
   const errors = el('div', {})
   const add = button('Add another tool', () => append(newTool(), true).focus(), { class: 'ghost' })
+  const authentication = el('div', { class: 'request-line' }, labelledField('Authentication', scheme), headerField, serviceField, regionField, audienceField)
   const node = el(
     'form',
     { class: 'card agent-form', 'aria-label': 'Connection' },
     errors,
-    el('fieldset', {}, el('legend', {}, 'Server'), protocols, labelledField('Name', name), labelledField('URL', url), el('div', { class: 'request-line' }, labelledField('Authentication', scheme), headerField), secretField),
+    el('fieldset', {}, el('legend', {}, 'Server'), protocols, labelledField('Name', name), urlField, arnField, authentication, secretField),
     el('fieldset', {}, el('legend', {}, 'Tools'), offers, tools, el('div', { class: 'row' }, add)),
   )
   /** @type {ReturnType<typeof toolFields>[]} */
@@ -58,6 +80,9 @@ export function connectionForm(onChange) {
     }
   }
   const isHttp = () => protocolField().value === 'http'
+  const isFunction = () => protocolField().value === 'lambda'
+  /** The authentication that is sent: the deployment's role invokes a function. */
+  const chosen = () => (isFunction() ? 'none' : scheme.value)
 
   /**
    * @param {Tool} tool
@@ -97,16 +122,29 @@ export function connectionForm(onChange) {
     const content = before?.Content
     const host = hostOf(url.value)
     const isMoved = Boolean(content) && hostOf(content?.Url) !== host
-    headerField.hidden = scheme.value !== 'header'
-    header.required = scheme.value === 'header'
-    secretField.hidden = scheme.value === 'none'
-    const hadSecret = Boolean(content) && /** @type {any} */ (content?.Authentication)?.Scheme !== 'none' && content?.Authentication !== undefined
-    secret.required = scheme.value !== 'none' && (!hadSecret || isMoved)
+    for (const [field, input, isShown] of /** @type {[HTMLElement, HTMLInputElement, boolean][]} */ ([
+      [urlField, url, !isFunction()],
+      [arnField, arn, isFunction()],
+      [headerField, header, chosen() === 'header'],
+      [serviceField, service, chosen() === 'sigv4'],
+      [regionField, region, chosen() === 'sigv4'],
+      [audienceField, audience, chosen() === 'caller'],
+    ])) {
+      field.hidden = !isShown
+      input.required = isShown
+      // A hidden field must not keep the form from being sent.
+      input.disabled = !isShown
+    }
+    authentication.hidden = isFunction()
+    secretField.hidden = !hasSecret(chosen())
+    const hadSecret = hasSecret(/** @type {any} */ (content?.Authentication)?.Scheme)
+    secret.required = hasSecret(chosen()) && (!hadSecret || isMoved)
     secret.placeholder = secret.required ? '' : 'Leave empty to keep the stored one'
     secretHint.textContent = isMoved ? `The stored secret belongs to ${hostOf(content?.Url)}. Enter it again for ${host || 'the new host'}.` : `Sent to ${host || 'this server'} only. Nobody can read it again.`
-    offers.hidden = isHttp()
+    const isListed = !isHttp() && !isFunction()
+    offers.hidden = !isListed
     // A server with a list says itself what its tools are.
-    if (!isHttp()) for (const empty of fields.filter((one) => one.name() === '')) drop(empty)
+    if (isListed) for (const empty of fields.filter((one) => one.name() === '')) drop(empty)
     else if (fields.length === 0 && !before) append(newTool(), true)
     for (const one of fields) one.update()
   }
@@ -125,7 +163,7 @@ export function connectionForm(onChange) {
     isValid: () => node.reportValidity(),
     focus: () => name.focus(),
     name: () => name.value.trim(),
-    secret: () => (scheme.value === 'none' ? '' : secret.value),
+    secret: () => (hasSecret(chosen()) ? secret.value : ''),
     forgetSecret: () => (secret.value = ''),
     /** @param {boolean} isReadOnly */
     setReadOnly(isReadOnly) {
@@ -137,12 +175,16 @@ export function connectionForm(onChange) {
       const content = /** @type {any} */ (context?.Content ?? {})
       name.value = content.Name ?? ''
       url.value = content.Url ?? ''
+      arn.value = content.FunctionArn ?? ''
       const protocol = content.Protocol ?? 'http'
       const isListed = choices.some((label) => label.querySelector('input')?.value === protocol)
       fill(protocols, choices, !isListed && choice(protocol, protocol, 'See the advanced view'))
       protocolField().value = protocol
       scheme.value = content.Authentication?.Scheme ?? 'none'
       header.value = content.Authentication?.Header ?? ''
+      service.value = content.Authentication?.Service ?? ''
+      region.value = content.Authentication?.Region ?? ''
+      audience.value = content.Authentication?.Audience ?? ''
       secret.value = ''
       fields = []
       fill(tools)
@@ -162,15 +204,23 @@ export function connectionForm(onChange) {
      * Returns the document. Members that the form doesn't show stay as they are.
      * @param {string} id
      */
-    document: (id) => ({
-      ...before?.Content,
-      Kind: 'connection',
-      Id: id,
-      Name: name.value.trim(),
-      Protocol: protocolField().value,
-      Url: url.value.trim(),
-      Authentication: { Scheme: scheme.value, ...(scheme.value === 'header' && { Header: header.value.trim() }) },
-      Tools: fields.map((one) => one.value()),
-    }),
+    document(id) {
+      const { Url: _, FunctionArn: __, ...rest } = before?.Content ?? {}
+      return {
+        ...rest,
+        Kind: 'connection',
+        Id: id,
+        Name: name.value.trim(),
+        Protocol: protocolField().value,
+        ...(isFunction() ? { FunctionArn: arn.value.trim() } : { Url: url.value.trim() }),
+        Authentication: {
+          Scheme: chosen(),
+          ...(chosen() === 'header' && { Header: header.value.trim() }),
+          ...(chosen() === 'sigv4' && { Service: service.value.trim(), Region: region.value.trim() }),
+          ...(chosen() === 'caller' && { Audience: audience.value.trim() }),
+        },
+        Tools: fields.map((one) => one.value()),
+      }
+    },
   }
 }

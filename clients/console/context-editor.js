@@ -34,7 +34,7 @@ const SECTIONS = {
     { title: 'More', members: [] },
   ],
   connection: [
-    { title: 'Main', members: ['Id', 'Name', 'Protocol', 'Url', 'Authentication', 'Agents', 'TimeoutSeconds', 'Deprecated'], isOpen: true },
+    { title: 'Main', members: ['Id', 'Name', 'Protocol', 'Url', 'FunctionArn', 'Authentication', 'Agents', 'TimeoutSeconds', 'Deprecated'], isOpen: true },
     { title: 'Tools', members: ['Tools'], isOpen: true },
   ],
 }

@@ -11,8 +11,10 @@ import { script } from '../../javascript/src/testing.js'
 import { ConsolePage, isIdle, newestTurn } from './pages.js'
 
 const SECRET = 'tk-5eCr3t/42'
+/** The function that connections of this cloud may invoke. */
+const FUNCTION = 'arn:aws:lambda:eu-west-1:123456789012:function:tickets:live'
 
-/** A ticket system, which files what it gets if the key is right. */
+/** A ticket system, which files what it gets if the key is right, and as a Lambda function what the cloud sends. */
 class Tickets {
   /** @type {{ method: string | undefined, url: string | undefined, key: unknown, body: string }[]} */
   received = []
@@ -22,8 +24,8 @@ class Tickets {
     for await (const chunk of request) body += chunk
     const { method, url, headers } = request
     this.received.push({ method, url, key: headers['x-api-key'], body })
-    const isAllowed = headers['x-api-key'] === SECRET
-    response.writeHead(isAllowed ? 201 : 401, { 'content-type': 'application/json' })
+    const isAllowed = headers['x-api-key'] === SECRET || url === `/2015-03-31/functions/${encodeURIComponent(FUNCTION)}/invocations`
+    response.writeHead(!isAllowed ? 401 : headers['x-api-key'] ? 201 : 200, { 'content-type': 'application/json' })
     response.end(JSON.stringify(isAllowed ? { id: 17, title: JSON.parse(body).title } : { error: 'wrong key' }))
   })
 
@@ -48,7 +50,10 @@ suite('connections in the console', { skip: noCloud || noBrowser }, () => {
   /** @type {Tickets} */
   let tickets
   before(async () => {
-    ;[cloud, ui, tickets] = await Promise.all([Cloud.start(), ConsolePage.open(), new Tickets().start()])
+    tickets = await new Tickets().start()
+    process.env.CONNECTION_FUNCTIONS = FUNCTION
+    process.env.AWS_ENDPOINT_URL_LAMBDA = new URL(tickets.url).origin
+    ;[cloud, ui] = await Promise.all([Cloud.start(), ConsolePage.open()])
     ui.key = cloud.consoleKey
   })
   after(async () => {
@@ -181,5 +186,35 @@ suite('connections in the console', { skip: noCloud || noBrowser }, () => {
     await page.until(`document.querySelector('[aria-label=Agents] li').textContent.startsWith('None yet.')`)
     assert.deepEqual(await ui.violations(), [])
     await page.run(`sessionStorage.removeItem('aptix-console:identity')`)
+  })
+
+  test('function is added by its ARN and tried, and schemes show their own fields', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api, '#/connections')
+    // The page opens the first connection, if there is one.
+    await page.until(`${noteText}?.startsWith('ticket-system')`)
+    await ui.press('Add a tool')
+    const shown = `[...document.querySelectorAll('form[aria-label=Connection] fieldset:first-of-type :is(input, select):not([type=radio])')].filter((field) => field.checkVisibility()).map(({ name }) => name)`
+    assert.deepEqual(await page.run(shown), ['name', 'url', 'scheme'])
+    for (const [scheme, fields] of [['bearer', ['secret']], ['header', ['header', 'secret']], ['sigv4', ['service', 'region']], ['caller', ['audience']]]) {
+      await fillIn({ scheme: String(scheme) })
+      assert.deepEqual(await page.run(shown), ['name', 'url', 'scheme', ...fields ?? []])
+    }
+    await page.run(`document.querySelector('[name=protocol][value=lambda]').click()`)
+    assert.deepEqual(await page.run(shown), ['name', 'function'])
+    await fillIn({ name: 'Ticket function', function: FUNCTION.replace(':live', ''), tool: 'create_ticket', about: 'Files a ticket.' })
+    await ui.press('Add an argument')
+    await fillIn({ argument: 'title', description: 'What is wrong' })
+    await ui.press('Save')
+    await page.until(`document.querySelector('form .error')?.textContent.includes('is none that the deployment may invoke')`)
+    await fillIn({ function: FUNCTION })
+    await ui.press('Save')
+    await page.until(`document.querySelector('form .success')?.textContent === 'Saved.'`)
+    await tryIt({ title: 'Printer' })
+    await page.until(`${trial}.querySelector('.tag')?.textContent === 'done'`)
+    assert.match(await page.run(`${trial}.textContent`), /"title": "Printer"/)
+    assert.equal(tickets.received.at(-1)?.body, '{"title":"Printer"}')
+    assert.deepEqual(await ui.violations(), [])
+    assert.deepEqual(page.errors, [])
   })
 })
