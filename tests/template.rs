@@ -117,7 +117,7 @@ fn no_permission_has_a_wildcard_resource() {
 
 /// A stack whose provider is signed for by the roles needs no secret, and others grant nothing in Bedrock.
 #[test]
-fn keys_and_bedrock_are_optional_permissions_by_parameter() {
+fn keys_bedrock_and_functions_are_optional_permissions_by_parameter() {
     let template = template();
     assert_eq!(template["Parameters"]["OpenAiApiKeySecretArn"]["Default"], "");
     let mut found = BTreeSet::new();
@@ -125,7 +125,11 @@ fn keys_and_bedrock_are_optional_permissions_by_parameter() {
         let policies = role["Policies"].as_sequence().into_iter().flatten();
         let policies = policies.filter_map(|policy| policy["PolicyDocument"]["Statement"].as_sequence());
         for statement in policies.flatten() {
-            let is_ours = |text: &String| text.starts_with("bedrock") || text.starts_with("secretsmanager:");
+            let is_ours = |text: &String| {
+                ["bedrock", "secretsmanager:", "lambda:InvokeFunction"]
+                    .iter()
+                    .any(|ours| text.starts_with(ours))
+            };
             let texts = all_texts(statement);
             let is_of_connections =
                 texts.iter().any(|text| [CONNECTION_SECRETS, WEBHOOK_SECRETS].contains(&text.as_str()));
@@ -150,6 +154,7 @@ fn keys_and_bedrock_are_optional_permissions_by_parameter() {
         "HasBedrockModels CallBedrockModels: BedrockModelArns",
         "HasBedrockProjects CreateBedrockResponses: BedrockProjectArns",
         "HasBedrockProjects DeleteBedrockResponses: BedrockProjectArns",
+        "HasConnectionFunctions InvokeConnectionFunctions: ConnectionFunctionArns",
         "HasProviderKey ReadProviderKey: OpenAiApiKeySecretArn",
         "HasProviderKeys ReadNamedProvidersKeys: ProviderKeySecretArns",
         "HasQdrantKey ReadQdrantKey: QdrantApiKeySecretArn",

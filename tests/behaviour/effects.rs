@@ -15,14 +15,17 @@ use crate::support::{Answer, Client, LEASE, PATIENCE, System, id, options, sessi
 
 /// A system with a short lease, and its shop.
 pub async fn open(protocol: &str, is_stateless: bool) -> (System, Shop, UnboundedReceiver<Kill>) {
-    let system = System::with(Options { lease: Some(LEASE), ..options() }).await;
-    let (shop, kills) = Shop::start(is_stateless).await;
+    let (shop, kills) = match protocol {
+        "lambda" => Shop::signed(is_stateless, "lambda").await,
+        _ => Shop::start(is_stateless).await,
+    };
+    let system = System::with(shop.allowed(Options { lease: Some(LEASE), ..options() })).await;
     shop.open(&operator(&system, "acme"), protocol).await;
     (system, shop, kills)
 }
 
 /// Runs a turn whose function is killed once by the shop. Returns the response of the retry.
-async fn run_with_kill(
+pub async fn run_with_kill(
     system: &System,
     client: &Client,
     turn: &Value,

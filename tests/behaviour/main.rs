@@ -33,6 +33,8 @@ mod client_tools;
 mod command_line;
 mod concurrency;
 mod connection_addresses;
+mod connection_credentials;
+mod connection_functions;
 mod connection_refresh;
 mod connection_results;
 mod connections;

@@ -1,4 +1,5 @@
-//! A shop that refunds orders and counts what it performs, over HTTP and over MCP, and a connection to it.
+//! A shop that refunds orders and counts what it performs, over HTTP, over MCP and as a Lambda function, and a connection to
+//! it.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +13,10 @@ use axum::{
     http::{HeaderMap, StatusCode, Uri},
     response::{IntoResponse, Response},
 };
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use contracts::paths::{AGENTS, CONNECTIONS};
+use local::{Options, aws_credentials::SharedCredentialsProvider};
+use mock_wires::verified;
 use serde_json::{Value, json};
 use tokio::{
     net::TcpListener,
@@ -21,6 +25,7 @@ use tokio::{
 };
 
 use crate::agents::put;
+use crate::bedrock;
 use crate::support::{Client, turn};
 
 /// The moment of a call at which the shop asks for a kill.
@@ -34,12 +39,17 @@ pub enum Moment {
     Performed,
 }
 
+/// The alias of the function that the shop is.
+pub const FUNCTION: &str = "arn:aws:lambda:eu-central-1:123456789012:function:shop:live";
+
 /// Asks the test to kill the caller, and waits until it has.
 pub type Kill = oneshot::Sender<()>;
 
 /// A shop.
 pub struct Shop {
     pub url: String,
+    /// The AWS service of the signatures that each request needs.
+    service: Option<&'static str>,
     state: Shared,
     server: JoinHandle<std::io::Result<()>>,
 }
@@ -51,6 +61,8 @@ struct Shared {
     kills: mpsc::UnboundedSender<Kill>,
     /// The ends of calls that their caller gave up: `notifications/cancelled`, or the end of the connection.
     cancelled: Arc<Mutex<Vec<String>>>,
+    /// The client contexts of invocations.
+    contexts: Arc<Mutex<Vec<Value>>>,
     /// True for the revision of MCP without sessions.
     is_stateless: bool,
 }
@@ -64,19 +76,36 @@ impl Drop for Shop {
 impl Shop {
     /// Starts a shop. Each message that it sends asks for a kill of the functions.
     pub async fn start(is_stateless: bool) -> (Self, mpsc::UnboundedReceiver<Kill>) {
+        Self::with(is_stateless, None).await
+    }
+
+    /// Starts a shop that accepts only requests with a valid AWS signature for this service.
+    pub async fn signed(is_stateless: bool, service: &'static str) -> (Self, mpsc::UnboundedReceiver<Kill>) {
+        Self::with(is_stateless, Some(service)).await
+    }
+
+    async fn with(
+        is_stateless: bool,
+        service: Option<&'static str>,
+    ) -> (Self, mpsc::UnboundedReceiver<Kill>) {
         let (kills, wanted) = mpsc::unbounded_channel();
         let state = Shared {
             performed: Arc::default(),
             moments: Arc::default(),
             cancelled: Arc::default(),
+            contexts: Arc::default(),
             kills,
             is_stateless,
         };
         let router = Router::new().fallback(answer).with_state(state.clone());
+        let router = match service {
+            Some(service) => verified(router, bedrock::check(service)),
+            None => router,
+        };
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let server = tokio::spawn(async move { axum::serve(listener, router).await });
-        (Self { url, state, server }, wanted)
+        (Self { url, service, state, server }, wanted)
     }
 
     /// Has the caller killed at a moment of the order's first call.
@@ -89,12 +118,28 @@ impl Shop {
         self.state.performed.lock().unwrap().clone()
     }
 
+    /// Returns options of a cloud whose connections may invoke the shop as a function, and sign requests to it.
+    pub fn allowed(&self, options: Options) -> Options {
+        let mut options = options;
+        let mut set = |name: &str, value: &str| options.environment.insert(name.to_owned(), value.to_owned());
+        set("CONNECTION_FUNCTIONS", FUNCTION);
+        set("AWS_ENDPOINT_URL_LAMBDA", &self.url);
+        set("CONNECTION_SIGNED_HOSTS", self.url.trim_start_matches("http://"));
+        let credentials = SharedCredentialsProvider::new(bedrock::valid_credentials());
+        Options { aws_credentials: Some(credentials), ..options }
+    }
+
+    /// Returns the client contexts of invocations, in order.
+    pub fn contexts(&self) -> Vec<Value> {
+        self.state.contexts.lock().unwrap().clone()
+    }
+
     /// Returns the ends of calls that their caller gave up.
     pub fn cancelled(&self) -> Vec<String> {
         self.state.cancelled.lock().unwrap().clone()
     }
 
-    /// Writes the connection `shop`, over HTTP or MCP, and the agent `clerk` that has its tools.
+    /// Writes the connection `shop`, over HTTP, MCP or as a function, and the agent `clerk` that has its tools.
     pub async fn open(&self, operator: &Client, protocol: &str) {
         let order = json!({
             "type": "object", "required": ["order"], "properties": { "order": { "type": "string" } },
@@ -114,6 +159,14 @@ impl Shop {
             "Tools": [tool("refund", "effect"), tool("refund_keyed", "keyed"), tool("status", "read")],
         });
         let mut connection = connection;
+        match self.service {
+            _ if protocol == "lambda" => {
+                connection.as_object_mut().unwrap().remove("Url");
+                connection["FunctionArn"] = json!(FUNCTION);
+            }
+            Some(service) => connection["Authentication"] = signature(service),
+            None => {}
+        }
         if protocol == "http" {
             let mut with_lookup = tool("refund_found", "effect");
             with_lookup["LookupPath"] = json!("/by-key/{key}");
@@ -126,7 +179,40 @@ impl Shop {
     }
 }
 
+/// Returns the authentication of a connection whose requests are signed for this service.
+pub fn signature(service: &str) -> Value {
+    json!({ "Scheme": "sigv4", "Service": service, "Region": "eu-central-1" })
+}
+
 impl Shared {
+    /// Answers an invocation of the function. Some orders make it fail.
+    async fn invoke(self, headers: &HeaderMap, event: &Value) -> Response {
+        let context = BASE64_STANDARD.decode(&headers["x-amz-client-context"]).unwrap();
+        let context: Value = serde_json::from_slice(&context).unwrap();
+        assert_eq!(headers["x-amz-invocation-type"], "RequestResponse");
+        self.contexts.lock().unwrap().push(context["custom"].clone());
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let order = text(&event["order"]);
+        let failed = |error: Value| ([("x-amz-function-error", "Unhandled")], Json(error)).into_response();
+        let api_error = |status: StatusCode, kind: &'static str| {
+            (status, [("x-amzn-errortype", kind)], Json(json!({ "message": kind }))).into_response()
+        };
+        match order.as_str() {
+            "no-such-order" => failed(json!({
+                "errorType": "KeyError", "errorMessage": "No such order.", "stackTrace": ["File shop.py"],
+            })),
+            "slow" => failed(json!({ "errorMessage": "Task timed out after 3.00 seconds" })),
+            "throttled" => api_error(StatusCode::TOO_MANY_REQUESTS, "TooManyRequestsException"),
+            "unprepared" => api_error(StatusCode::BAD_GATEWAY, "KMSDisabledException"),
+            "broken" => api_error(StatusCode::INTERNAL_SERVER_ERROR, "ServiceException"),
+            _ => {
+                let (tool, key) =
+                    (text(&context["custom"]["aptixTool"]), text(&context["custom"]["aptixKey"]));
+                Json(tokio::spawn(self.refund(tool, order, key)).await.unwrap()).into_response()
+            }
+        }
+    }
+
     /// Has the caller killed if that is wanted at this moment of the order's call. Returns true if it was.
     async fn kill(&self, order: &str, moment: Moment) -> bool {
         let is_wanted = self.moments.lock().unwrap().get(order) == Some(&moment);
@@ -168,6 +254,10 @@ async fn answer(State(shop): State<Shared>, uri: Uri, headers: HeaderMap, body: 
     let Ok(body) = serde_json::from_slice::<Value>(&body) else {
         return StatusCode::NOT_FOUND.into_response();
     };
+    if let Some(name) = uri.path().strip_prefix("/2015-03-31/functions/") {
+        assert_eq!(name, format!("{}/invocations", FUNCTION.replace(':', "%3A")));
+        return shop.invoke(&headers, &body).await;
+    }
     if uri.path() != "/mcp" {
         let tool = uri.path().rsplit('/').next().unwrap().to_owned();
         let key = headers.get("idempotency-key").map_or("", |key| key.to_str().unwrap());

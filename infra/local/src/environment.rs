@@ -133,11 +133,30 @@ pub(crate) fn for_functions(
     environment
 }
 
-/// True if a declared provider has signed requests. Errors in the declaration are reported by the functions.
+/// True if requests to AWS are signed: those of a declared provider, or of connections. Errors in the declaration are reported by the functions.
 pub(crate) fn signs_requests(options: &Options) -> bool {
     let providers = model_providers(options).unwrap_or_default();
     let providers: Vec<Value> = serde_json::from_str(&providers).unwrap_or_default();
-    providers.iter().any(|provider| provider.get("Auth").is_some_and(|auth| auth == "aws-sigv4"))
+    let of_provider =
+        providers.iter().any(|provider| provider.get("Auth").is_some_and(|auth| auth == "aws-sigv4"));
+    of_provider || connections_sign(options)
+}
+
+/// True if requests of connections are signed by the developer's credentials: with credentials of the options, or if they go
+/// to AWS. A server on this machine can be tried without any.
+fn connections_sign(options: &Options) -> bool {
+    let list = |name: &str| {
+        let value = options.environment.get(name).map_or("", String::as_str);
+        value.split(',').map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>()
+    };
+    let (functions, hosts) =
+        (list(settings::CONNECTION_FUNCTIONS.name), list(settings::CONNECTION_SIGNED_HOSTS.name));
+    let is_far =
+        |host: &&str| !["127.0.0.1", "localhost"].contains(&host.split(':').next().unwrap_or_default());
+    let reaches_aws = hosts.iter().any(is_far)
+        || !functions.is_empty() && list(settings::AWS_ENDPOINT_URL_LAMBDA.name).is_empty();
+    let is_used = !functions.is_empty() || !hosts.is_empty();
+    is_used && (reaches_aws || options.aws_credentials.is_some())
 }
 
 /// Returns the declaration of the named providers: the developer's, and Bedrock if it is the model. An invalid

@@ -27,7 +27,12 @@ pub fn router(provider: Provider, recorder: Recorder) -> Router {
 
 /// Returns the routes of a mock model that accepts requests with a valid AWS signature alone, as a provider in AWS does.
 pub fn signed_router(provider: Provider, recorder: Recorder, check: SignatureCheck) -> Router {
-    router(provider, recorder).layer(middleware::from_fn_with_state(Arc::new(check), signature::verify))
+    verified(router(provider, recorder), check)
+}
+
+/// Adds the verification of signatures to routes.
+pub fn verified(routes: Router, check: SignatureCheck) -> Router {
+    routes.layer(middleware::from_fn_with_state(Arc::new(check), signature::verify))
 }
 
 /// Serves the routes until the future is dropped.

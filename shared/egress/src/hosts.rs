@@ -15,8 +15,9 @@ pub struct AllowedHost {
 pub struct InvalidHost(String);
 
 impl AllowedHost {
-    /// True for the host of a URL.
-    pub(crate) fn is(&self, host: &str, port: u16) -> bool {
+    /// True for this host of a URL, without a dot at its end, and this port.
+    #[must_use]
+    pub fn is(&self, host: &str, port: u16) -> bool {
         self.name == host && self.port == port
     }
 }

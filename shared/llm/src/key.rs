@@ -47,7 +47,7 @@ impl ApiKey {
     }
 
     /// Returns the AWS credentials. `None` for an API key.
-    pub(crate) fn aws_credentials(&self) -> Option<&Credentials> {
+    pub fn aws_credentials(&self) -> Option<&Credentials> {
         match &self.0 {
             Secret::Text(_) => None,
             Secret::Aws(credentials) => Some(credentials),

@@ -33,4 +33,4 @@ pub use revision::Revision;
 pub use session::{Call, Observer, Progress, Session};
 pub use text::visible;
 pub use tool::{ExcludedTool, Hints, Tool, show_schema};
-pub use transport::{Authentication, Error};
+pub use transport::{Authentication, Error, Sign};

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use reqwest::{
     Body, Method, Response,
     header::{ACCEPT, HeaderMap, HeaderValue},
@@ -211,9 +212,10 @@ impl Session {
     /// Ends the session. Servers that keep none may refuse it.
     pub async fn close(self) {
         if self.id.is_some() {
-            let request = self.endpoint.request(Method::DELETE, self.session_headers());
             // A session that isn't ended expires.
-            let _ = timeout(NOTE_TIMEOUT, request.send()).await;
+            if let Ok(request) = self.endpoint.request(Method::DELETE, self.session_headers()) {
+                let _ = timeout(NOTE_TIMEOUT, request.send()).await;
+            }
         }
     }
 
@@ -228,8 +230,13 @@ impl Session {
             Ok(written) => written,
             Err(fault) => return Outcome::NotSent(NotSent::Invalid(fault)),
         };
-        let (gate, body) = gated(body.into());
-        let response = self.endpoint.post(headers).body(Body::wrap(body)).send();
+        let body = Bytes::from(body);
+        let request = match self.endpoint.post(headers, &body) {
+            Ok(request) => request,
+            Err(fault) => return Outcome::NotSent(NotSent::Invalid(fault)),
+        };
+        let (gate, body) = gated(body);
+        let response = request.body(Body::wrap(body)).send();
         let response = match confirmed(response, gate, observer, sent).await {
             Ok(response) => response,
             Err(outcome) => return outcome,
@@ -324,7 +331,7 @@ impl Session {
         let mut headers = self.session_headers();
         headers.insert(LAST_EVENT, HeaderValue::from_str(&last).ok()?);
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let response = self.endpoint.request(Method::GET, headers).send().await.ok()?;
+        let response = self.endpoint.request(Method::GET, headers).ok()?.send().await.ok()?;
         if response.status() != 200 {
             return None;
         }
@@ -342,9 +349,11 @@ impl Session {
                 json!({ "jsonrpc": "2.0", "id": id, "error": error })
             }
         };
-        let request = self.endpoint.post(self.session_headers()).body(answer.to_string());
+        let answer = answer.to_string();
         // The response to the call says how the server went on.
-        let _ = timeout(NOTE_TIMEOUT, request.send()).await;
+        if let Ok(request) = self.endpoint.post(self.session_headers(), answer.as_bytes()) {
+            let _ = timeout(NOTE_TIMEOUT, request.body(answer).send()).await;
+        }
     }
 
     /// Sends a request without an effect, and returns the headers of the response and the result.
@@ -353,9 +362,9 @@ impl Session {
             let id = self.next_id();
             let headers = self.headers(method, None).map_err(Error::Header)?;
             let Value::Object(params) = params else { return Err(Error::Header("parameters are an object")) };
-            let body = message::request(self.revision, id, method, params, Map::new());
-            let request = self.endpoint.post(headers).body(body.to_string());
-            let response = request.send().await.map_err(connection)?;
+            let body = message::request(self.revision, id, method, params, Map::new()).to_string();
+            let request = self.endpoint.post(headers, body.as_bytes()).map_err(Error::Header)?;
+            let response = request.body(body).send().await.map_err(connection)?;
             let status = response.status();
             if !status.is_success() {
                 let error = error_in(response).await;
@@ -376,7 +385,7 @@ impl Session {
     async fn notify(&self, method: &str, params: Value) -> Result<u16, Error> {
         let headers = self.headers(method, None).map_err(Error::Header)?;
         let body = message::notification(method, params).to_string();
-        let request = self.endpoint.post(headers).body(body).send();
+        let request = self.endpoint.post(headers, body.as_bytes()).map_err(Error::Header)?.body(body).send();
         let response = timeout(NOTE_TIMEOUT, request).await.map_err(|_| Error::Timeout(NOTE_TIMEOUT))?;
         Ok(response.map_err(connection)?.status().as_u16())
     }

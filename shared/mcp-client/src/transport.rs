@@ -1,6 +1,6 @@
 //! Requests to one URL.
 
-use std::time::Duration;
+use std::{fmt, sync::Arc, time::Duration};
 
 use reqwest::{
     Method, RequestBuilder, Response,
@@ -16,13 +16,33 @@ use crate::{
 /// The largest body of an error that is read, in bytes.
 const MAX_ERROR_BODY: usize = 64 * 1024;
 
-/// A header that authenticates every request.
+/// The proof that every request has.
 #[derive(Debug, Clone)]
-pub struct Authentication {
-    /// The name, such as `Authorization`.
-    pub name: HeaderName,
-    /// The value. It should be marked as sensitive.
-    pub value: HeaderValue,
+pub enum Authentication {
+    /// A header.
+    Header {
+        /// The name, such as `Authorization`.
+        name: HeaderName,
+        /// The value. It should be marked as sensitive.
+        value: HeaderValue,
+    },
+    /// Headers that each request has of its own.
+    Signature(Arc<dyn Sign>),
+}
+
+/// Signs requests.
+pub trait Sign: fmt::Debug + Send + Sync {
+    /// Returns the headers with the signature of a request with these headers.
+    ///
+    /// # Errors
+    /// Returns the rule that the request breaks. It isn't sent.
+    fn sign(
+        &self,
+        method: &Method,
+        url: &Url,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> Result<HeaderMap, &'static str>;
 }
 
 /// A failed request that has no effect.
@@ -88,7 +108,7 @@ impl Endpoint {
             "te",
             "transfer-encoding",
         ];
-        if let Some(Authentication { name, .. }) = &authentication
+        if let Some(Authentication::Header { name, .. }) = &authentication
             && (RESERVED.contains(&name.as_str()) || name.as_str().starts_with("mcp-"))
         {
             return Err(Error::Header("the header of the authentication is one of the protocol"));
@@ -97,19 +117,37 @@ impl Endpoint {
     }
 
     /// Returns a request without a body.
-    pub(crate) fn request(&self, method: Method, headers: HeaderMap) -> RequestBuilder {
-        let request = self.http.request(method, self.url.clone()).headers(headers);
-        match &self.authentication {
-            Some(Authentication { name, value }) => request.header(name, value),
-            None => request,
-        }
+    ///
+    /// # Errors
+    /// Fails if it can't be signed.
+    pub(crate) fn request(&self, method: Method, headers: HeaderMap) -> Result<RequestBuilder, &'static str> {
+        self.authenticated(method, headers, b"")
     }
 
-    /// Returns a `POST` without its body.
-    pub(crate) fn post(&self, headers: HeaderMap) -> RequestBuilder {
-        self.request(Method::POST, headers)
-            .header(ACCEPT, "application/json, text/event-stream")
-            .header(CONTENT_TYPE, "application/json")
+    /// Returns a `POST` whose body will be this one, without it.
+    ///
+    /// # Errors
+    /// Fails if it can't be signed.
+    pub(crate) fn post(&self, mut headers: HeaderMap, body: &[u8]) -> Result<RequestBuilder, &'static str> {
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        self.authenticated(Method::POST, headers, body)
+    }
+
+    fn authenticated(
+        &self,
+        method: Method,
+        headers: HeaderMap,
+        body: &[u8],
+    ) -> Result<RequestBuilder, &'static str> {
+        let signed = match &self.authentication {
+            Some(Authentication::Header { name, value }) => {
+                HeaderMap::from_iter([(name.clone(), value.clone())])
+            }
+            Some(Authentication::Signature(signer)) => signer.sign(&method, &self.url, &headers, body)?,
+            None => HeaderMap::new(),
+        };
+        Ok(self.http.request(method, self.url.clone()).headers(headers).headers(signed))
     }
 }
 

@@ -1,18 +1,28 @@
-//! The header that authenticates a connection.
+//! The proof of who sends a request of a connection.
 
 use agent::connection::{Authentication, ConnectionSecret, ConnectionSecrets, Scheme};
-use contracts::{
-    error::causes,
-    id::{ConnectionId, OrgId},
-};
+use contracts::{error::causes, id::ConnectionId};
 use http::{HeaderName, HeaderValue, header};
+use protocol::caller::BearerToken;
 use url::Url;
 
-/// A header that authenticates, and the secret in it.
+use crate::{
+    access::{Access, AwsCredentials, NoAwsCredentials, Principal},
+    signature::Signer,
+};
+
+/// A proof, and the secret in it.
 pub(crate) struct Credential {
-    pub(crate) header: HeaderName,
-    pub(crate) value: HeaderValue,
-    pub(crate) secret: String,
+    pub(crate) proof: Proof,
+    pub(crate) secret: Option<String>,
+}
+
+/// What a request gets.
+pub(crate) enum Proof {
+    /// A header with the secret.
+    Header(HeaderName, HeaderValue),
+    /// A signature of each request.
+    Signature(Signer),
 }
 
 /// The reason that a connection can't authenticate, worded for the model.
@@ -26,6 +36,19 @@ pub(crate) enum NoCredential {
         "The secret of the connection {0} can't be read at the moment. Continue without the tool, or try again later."
     )]
     Unavailable(String),
+    #[error(
+        "Nothing was sent: the connection {0} needs the token of the caller, which only a request of the user's own has. \
+         This turn continues without one. Ask the user to send the request again."
+    )]
+    NoCaller(String),
+    #[error(
+        "Nothing was sent: the connection {0} needs a token for the audience {1}, and the caller's is for another one."
+    )]
+    OtherAudience(String, String),
+    #[error(
+        "Nothing was sent: the deployment doesn't sign requests to the host of the connection {0}. Ask an operator to allow it."
+    )]
+    NotSigned(String),
 }
 
 /// Returns the host of a URL with its port.
@@ -34,23 +57,41 @@ pub(crate) fn host_of(url: &Url) -> String {
     format!("{}:{port}", host.trim_end_matches('.'))
 }
 
-/// Returns the credential of a request to a connection. None without authentication. With `is_current` the secret isn't a
+/// Returns the credential of requests to a connection. None without authentication. With `is_current` the secret isn't a
 /// cached one.
-pub(crate) async fn credential(
-    secrets: &impl ConnectionSecrets,
+pub(crate) async fn credential<S: ConnectionSecrets, C: AwsCredentials>(
+    access: &Access<S, C>,
     authentication: &Authentication,
     url: &Url,
-    (org, name): (&OrgId, &str),
+    principal: Principal<'_>,
     is_current: bool,
 ) -> Result<Option<Credential>, NoCredential> {
-    let header = match authentication.scheme {
-        Scheme::None => return Ok(None),
-        Scheme::Bearer => Some(header::AUTHORIZATION),
-        Scheme::Header => authentication.header.as_deref().and_then(|name| HeaderName::try_from(name).ok()),
-    };
+    let name = principal.connection;
+    match authentication.scheme {
+        Scheme::None => Ok(None),
+        Scheme::Bearer => secret(access, header::AUTHORIZATION, "Bearer ", url, principal, is_current).await,
+        Scheme::Header => {
+            let header = authentication.header.as_deref().and_then(|name| HeaderName::try_from(name).ok());
+            let header = header.ok_or_else(|| NoCredential::Missing(name.to_owned()))?;
+            secret(access, header, "", url, principal, is_current).await
+        }
+        Scheme::Sigv4 => signer(access, authentication, url, name).await,
+        Scheme::Caller => of_caller(authentication, principal.token, name),
+    }
+}
+
+/// Returns the header with the secret of a connection.
+async fn secret<S: ConnectionSecrets, C>(
+    access: &Access<S, C>,
+    header: HeaderName,
+    prefix: &str,
+    url: &Url,
+    Principal { org, connection: name, .. }: Principal<'_>,
+    is_current: bool,
+) -> Result<Option<Credential>, NoCredential> {
     let missing = || NoCredential::Missing(name.to_owned());
-    let (header, id) = (header.ok_or_else(missing)?, ConnectionId::new(name).map_err(|_| missing())?);
-    let found = secrets.secret(org, &id, is_current).await.map_err(|error| {
+    let id = ConnectionId::new(name).map_err(|_| missing())?;
+    let found = access.secrets.secret(org, &id, is_current).await.map_err(|error| {
         tracing::warn!(connection = name, error = %causes(&error), "{}", contracts::log::CONNECTION_SECRET_UNAVAILABLE);
         NoCredential::Unavailable(name.to_owned())
     })?;
@@ -59,11 +100,60 @@ pub(crate) async fn credential(
     if host != host_of(url) {
         return Err(NoCredential::OtherHost(name.to_owned()));
     }
-    let text = match authentication.scheme {
-        Scheme::Bearer => format!("Bearer {secret}"),
-        Scheme::Header | Scheme::None => secret.clone(),
-    };
-    let mut value = HeaderValue::try_from(text).map_err(|_| missing())?;
+    let value = sensitive(format!("{prefix}{secret}")).ok_or_else(missing)?;
+    Ok(Some(Credential { proof: Proof::Header(header, value), secret: Some(secret) }))
+}
+
+/// Returns the signer of requests to a host that the deployment allows.
+async fn signer<S, C: AwsCredentials>(
+    access: &Access<S, C>,
+    Authentication { service, region, .. }: &Authentication,
+    url: &Url,
+    name: &str,
+) -> Result<Option<Credential>, NoCredential> {
+    let not_signed = || NoCredential::NotSigned(name.to_owned());
+    let (service, region) = service.clone().zip(region.clone()).ok_or_else(not_signed)?;
+    if !access.may_sign_for(url) {
+        return Err(not_signed());
+    }
+    let signer = aws_signer(access, service, region, name).await?;
+    let secret = signer.credentials.session_token().map(str::to_owned);
+    Ok(Some(Credential { proof: Proof::Signature(signer), secret }))
+}
+
+/// Returns a signer with the deployment's AWS credentials.
+pub(crate) async fn aws_signer<S, C: AwsCredentials>(
+    access: &Access<S, C>,
+    service: String,
+    region: String,
+    name: &str,
+) -> Result<Signer, NoCredential> {
+    let credentials = access.credentials.credentials().await.map_err(|error: NoAwsCredentials| {
+        tracing::warn!(connection = name, error = %causes(&error), "{}", contracts::log::CONNECTION_SECRET_UNAVAILABLE);
+        NoCredential::Unavailable(name.to_owned())
+    })?;
+    Ok(Signer { credentials, service, region })
+}
+
+/// Returns the header with the token of the caller, if it is for the connection's audience.
+fn of_caller(
+    Authentication { audience, .. }: &Authentication,
+    token: Option<&BearerToken>,
+    name: &str,
+) -> Result<Option<Credential>, NoCredential> {
+    let no_caller = || NoCredential::NoCaller(name.to_owned());
+    let token = token.ok_or_else(no_caller)?;
+    let audience = audience.as_deref().unwrap_or_default();
+    if !token.is_for(audience) {
+        return Err(NoCredential::OtherAudience(name.to_owned(), audience.to_owned()));
+    }
+    let value = sensitive(format!("Bearer {}", token.reveal())).ok_or_else(no_caller)?;
+    let proof = Proof::Header(header::AUTHORIZATION, value);
+    Ok(Some(Credential { proof, secret: Some(token.reveal().to_owned()) }))
+}
+
+fn sensitive(text: String) -> Option<HeaderValue> {
+    let mut value = HeaderValue::try_from(text).ok()?;
     value.set_sensitive(true);
-    Ok(Some(Credential { header, value, secret }))
+    Some(value)
 }

@@ -11,7 +11,8 @@ use egress::{Bounds, Failure, Guard, Response};
 use http::{Request, StatusCode};
 
 use crate::{
-    authentication,
+    access::{Access, AwsCredentials, Principal},
+    authentication::{self, Proof},
     outcome::{self, Answer},
     request,
     secrecy::Secrecy,
@@ -21,9 +22,8 @@ use crate::{
 const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 
 /// Sends a call once. A read that is refused with 401 is sent again with the current secret, if it has changed.
-pub(crate) async fn call(
-    guard: &Guard,
-    secrets: &impl ConnectionSecrets,
+pub(crate) async fn call<S: ConnectionSecrets, C: AwsCredentials>(
+    access: &Access<S, C>,
     target: &ConnectionTarget,
     call: RemoteCall<'_>,
     timeout: Duration,
@@ -33,39 +33,44 @@ pub(crate) async fn call(
         Ok(built) => built,
         Err(fault) => return RemoteOutcome::NotSent(fault.to_string()).into(),
     };
+    let guard = &access.guard;
     let checked = match guard.check(&url) {
         Ok(checked) => checked,
         Err(refusal) => return outcome::of(Err(refusal.into()), &target.name, &Secrecy::of(None)).into(),
     };
     let mut used: Option<String> = None;
-    let connection = (call.org, call.tool.connection.as_str());
+    let principal = Principal { org: call.org, connection: call.tool.connection.as_str(), token: call.token };
     for is_current in [false, true] {
-        let credential = match authentication::credential(
-            secrets,
-            &target.authentication,
-            &checked,
-            connection,
-            is_current,
-        )
-        .await
-        {
-            Ok(credential) => credential,
-            Err(fault) => return RemoteOutcome::NotSent(fault.to_string()).into(),
-        };
-        let secret = credential.as_ref().map(|credential| credential.secret.clone());
+        let credential =
+            match authentication::credential(access, &target.authentication, &checked, principal, is_current)
+                .await
+            {
+                Ok(credential) => credential,
+                Err(fault) => return RemoteOutcome::NotSent(fault.to_string()).into(),
+            };
+        let secret = credential.as_ref().and_then(|credential| credential.secret.clone());
         let secrecy = Secrecy::of(secret.as_deref());
         if is_current && secret == used {
             break;
         }
         let mut request = request.clone();
-        if let Some(credential) = credential {
-            request.headers_mut().insert(credential.header, credential.value);
+        match credential.map(|credential| credential.proof) {
+            Some(Proof::Header(name, value)) => {
+                request.headers_mut().insert(name, value);
+            }
+            Some(Proof::Signature(signer)) => {
+                if signer.sign(&mut request, &checked).is_err() {
+                    return outcome::unusable().into();
+                }
+            }
+            None => {}
         }
         let exchanged = send(guard, &url, request, timeout, may_send).await;
         let is_stale = matches!(&exchanged, Ok(response) if response.status == StatusCode::UNAUTHORIZED);
         let is_outage = outcome::is_outage(&exchanged);
         let answer = Answer { outcome: outcome::of(exchanged, &target.name, &secrecy), is_outage };
-        if !is_stale || is_current || call.tool.class != EffectClass::Read || secret.is_none() {
+        let has_secret = target.authentication.needs_secret();
+        if !is_stale || is_current || call.tool.class != EffectClass::Read || !has_secret {
             return answer;
         }
         used = secret;

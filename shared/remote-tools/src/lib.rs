@@ -4,10 +4,13 @@
 //! the request, sends it once over the guard's own connection, and says what is known of its outcome. Deliberately
 //! absent: retries, redirects and pools, and any meaning of a result. A result is data for the model.
 
+mod access;
 mod authentication;
 mod breakers;
 mod file;
 mod http_call;
+mod lambda_call;
+mod lambda_outcome;
 mod lookup;
 mod mcp_call;
 mod mcp_connect;
@@ -20,11 +23,12 @@ mod pins;
 mod request;
 mod result_text;
 mod secrecy;
+mod signature;
 
 use std::time::Duration;
 
 use agent::{
-    connection::{ConnectionSecrets, ConnectionTarget, Listing, Offer, Protocol, ToolOffers},
+    connection::{Connection, ConnectionSecrets, ConnectionTarget, Listing, Offer, Protocol, ToolOffers},
     tool::{
         ToolSuccess,
         remote::{RemoteCall, RemoteOutcome, RemoteTools},
@@ -34,28 +38,34 @@ use egress::Guard;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::{breakers::Breakers, pins::Pins};
+use crate::{access::Access, breakers::Breakers, pins::Pins};
 
-/// Calls tools over HTTP, with the guard and the secrets of a deployment.
+pub use access::{AwsAllowance, AwsCredentials, NoAwsCredentials};
+
+/// Calls tools over HTTP, with the guard, the secrets and the AWS credentials of a deployment.
 #[derive(Debug, Clone)]
-pub struct Connections<S> {
-    guard: Guard,
-    secrets: S,
+pub struct Connections<S, C> {
+    access: Access<S, C>,
     pins: Pins,
     breakers: Breakers,
 }
 
-impl<S: ConnectionSecrets> Connections<S> {
+impl<S: ConnectionSecrets, C: AwsCredentials> Connections<S, C> {
     /// Creates the implementation.
     #[must_use]
-    pub fn new(guard: Guard, secrets: S) -> Self {
-        Self { guard, secrets, pins: Pins::default(), breakers: Breakers::default() }
+    pub fn new(guard: Guard, secrets: S, credentials: C, aws: AwsAllowance) -> Self {
+        let access = Access::new(guard, secrets, credentials, aws);
+        Self { access, pins: Pins::default(), breakers: Breakers::default() }
     }
 }
 
-impl<S: ConnectionSecrets> RemoteTools for Connections<S> {
+impl<S: ConnectionSecrets, C: AwsCredentials> RemoteTools for Connections<S, C> {
     fn check_url(&self, url: &str) -> Result<String, String> {
-        self.guard.check(url).map(|url| authentication::host_of(&url)).map_err(|refusal| refusal.to_string())
+        self.access
+            .guard
+            .check(url)
+            .map(|url| authentication::host_of(&url))
+            .map_err(|refusal| refusal.to_string())
     }
 
     async fn call(&self, call: RemoteCall<'_>, may_send: &(dyn Fn() -> bool + Send + Sync)) -> RemoteOutcome {
@@ -69,11 +79,10 @@ impl<S: ConnectionSecrets> RemoteTools for Connections<S> {
         };
         let answer = match target.protocol {
             Protocol::Http | Protocol::Openapi => {
-                http_call::call(&self.guard, &self.secrets, &target, call, timeout, may_send).await
+                http_call::call(&self.access, &target, call, timeout, may_send).await
             }
-            Protocol::Mcp => {
-                mcp_call::call(&self.guard, &self.secrets, &self.pins, &target, call, timeout, may_send).await
-            }
+            Protocol::Mcp => mcp_call::call(&self.access, &self.pins, &target, call, timeout, may_send).await,
+            Protocol::Lambda => lambda_call::call(&self.access, &target, call, timeout, may_send).await,
         };
         permit.record(answer.is_outage, Instant::now());
         answer.outcome
@@ -84,21 +93,27 @@ impl<S: ConnectionSecrets> RemoteTools for Connections<S> {
         let arguments = json!({ lookup::KEY: call.key });
         let timeout = call.timeout.min(Duration::from_secs(target.timeout_seconds.into()));
         let read = RemoteCall { tool: &tool, arguments: &arguments, ..call };
-        match http_call::call(&self.guard, &self.secrets, &target, read, timeout, &|| true).await.outcome {
+        match http_call::call(&self.access, &target, read, timeout, &|| true).await.outcome {
             RemoteOutcome::Done(success) => Some(success),
             RemoteOutcome::Refused(_) | RemoteOutcome::NotSent(_) | RemoteOutcome::Unknown(_) => None,
         }
     }
 }
 
-impl<S: ConnectionSecrets> ToolOffers for Connections<S> {
+impl<S: ConnectionSecrets, C: AwsCredentials> ToolOffers for Connections<S, C> {
+    fn check_access(&self, connection: &Connection) -> Result<(), (&'static str, String)> {
+        self.access.check(connection)
+    }
+
     async fn offer(&self, listing: Listing<'_>) -> Result<Offer, String> {
         match listing.connection.protocol {
             Protocol::Http => Err("An HTTP API has no list of tools.".to_owned()),
-            Protocol::Mcp => mcp_offer::offer(&self.guard, &self.secrets, listing).await,
-            Protocol::Openapi => {
-                openapi::offer(&openapi_document::load(&self.guard, listing).await?, listing.connection)
-            }
+            Protocol::Lambda => Err("A function has no list of tools.".to_owned()),
+            Protocol::Mcp => mcp_offer::offer(&self.access, listing).await,
+            Protocol::Openapi => openapi::offer(
+                &openapi_document::load(&self.access.guard, listing).await?,
+                listing.connection,
+            ),
         }
     }
 }

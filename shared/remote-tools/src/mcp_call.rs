@@ -7,13 +7,13 @@ use agent::{
     tool::remote::{RemoteCall, RemoteOutcome},
 };
 use contracts::gen_ai;
-use egress::Guard;
 use mcp_client::{Call, NotSent, Observer, Outcome, ParamHeader, Progress, Session, Unknown};
 use tokio::time::{Instant, timeout_at};
 use tracing::Span;
 use url::Url;
 
 use crate::{
+    access::{Access, AwsCredentials, Principal},
     mcp_connect::{Unconnected, connect},
     mcp_result,
     outcome::Answer,
@@ -22,9 +22,8 @@ use crate::{
 };
 
 /// Calls a tool once, in a session of its own where the server needs one.
-pub(crate) async fn call(
-    guard: &Guard,
-    secrets: &impl ConnectionSecrets,
+pub(crate) async fn call<S: ConnectionSecrets, C: AwsCredentials>(
+    access: &Access<S, C>,
     pins: &Pins,
     target: &ConnectionTarget,
     call: RemoteCall<'_>,
@@ -37,11 +36,9 @@ pub(crate) async fn call(
         Ok(headers) => headers,
         Err(rule) => return RemoteOutcome::NotSent(format!("Nothing was sent: {rule}.")).into(),
     };
-    let connection = (call.org, call.tool.connection.as_str());
-    let connected = timeout_at(
-        started + time,
-        connect(guard, secrets, &target.url, &target.authentication, connection, time),
-    );
+    let principal = Principal { org: call.org, connection: call.tool.connection.as_str(), token: call.token };
+    let connected =
+        timeout_at(started + time, connect(access, &target.url, &target.authentication, principal, time));
     let (session, secrecy) = match connected.await {
         Ok(Ok(connected)) => connected,
         Ok(Err(Unconnected { reason, is_outage })) => {

@@ -1,13 +1,16 @@
 //! A session with an MCP server, over a connection to the checked addresses alone.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use agent::connection::ConnectionSecrets;
-use contracts::id::OrgId;
-use egress::{Guard, Target};
+use egress::Target;
 use mcp_client::{Authentication, Client, Session};
 
-use crate::{authentication, secrecy::Secrecy};
+use crate::{
+    access::{Access, AwsCredentials, Principal},
+    authentication::{self, Proof},
+    secrecy::Secrecy,
+};
 
 /// The reason that there is no session, for the model.
 pub(crate) struct Unconnected {
@@ -16,25 +19,26 @@ pub(crate) struct Unconnected {
 }
 
 /// Begins a session, without an effect.
-pub(crate) async fn connect(
-    guard: &Guard,
-    secrets: &impl ConnectionSecrets,
+pub(crate) async fn connect<S: ConnectionSecrets, C: AwsCredentials>(
+    access: &Access<S, C>,
     url: &str,
     authentication: &agent::connection::Authentication,
-    connection: (&OrgId, &str),
+    principal: Principal<'_>,
     time: Duration,
 ) -> Result<(Session, Secrecy), Unconnected> {
     let unsent = |fault: &dyn std::fmt::Display| Unconnected {
         reason: format!("Nothing was sent: {fault}. Continue without the tool, or try again later."),
         is_outage: false,
     };
-    let checked = guard.resolve(url).await.map_err(|rule| unsent(&format_args!("the URL {rule}")))?;
-    let credential = authentication::credential(secrets, authentication, checked.url(), connection, false)
+    let checked = access.guard.resolve(url).await.map_err(|rule| unsent(&format_args!("the URL {rule}")))?;
+    let credential = authentication::credential(access, authentication, checked.url(), principal, false)
         .await
         .map_err(|fault| Unconnected { reason: fault.to_string(), is_outage: false })?;
-    let secrecy = Secrecy::of(credential.as_ref().map(|credential| credential.secret.as_str()));
-    let authentication =
-        credential.map(|credential| Authentication { name: credential.header, value: credential.value });
+    let secrecy = Secrecy::of(credential.as_ref().and_then(|credential| credential.secret.as_deref()));
+    let authentication = credential.map(|credential| match credential.proof {
+        Proof::Header(name, value) => Authentication::Header { name, value },
+        Proof::Signature(signer) => Authentication::Signature(Arc::new(signer)),
+    });
     let http = pinned(&checked).ok_or_else(|| unsent(&"TLS isn't available"))?;
     let client =
         Client::new(&http, checked.url().clone(), authentication, time).map_err(|fault| unsent(&fault))?;

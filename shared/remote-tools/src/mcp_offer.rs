@@ -4,23 +4,24 @@ use std::time::Duration;
 
 use agent::connection::{ConnectionSecrets, Listing, Offer, OfferedTool};
 use contracts::read::{ExcludedTool, ToolHint};
-use egress::Guard;
 use mcp_client::{Hints, Tool};
 use tokio::time::timeout;
 
-use crate::mcp_connect::connect;
+use crate::{
+    access::{Access, AwsCredentials, Principal},
+    mcp_connect::connect,
+};
 
 /// Lists the tools of a connection's server.
-pub(crate) async fn offer(
-    guard: &Guard,
-    secrets: &impl ConnectionSecrets,
-    Listing { org, connection, .. }: Listing<'_>,
+pub(crate) async fn offer<S: ConnectionSecrets, C: AwsCredentials>(
+    access: &Access<S, C>,
+    Listing { org, connection, token, .. }: Listing<'_>,
 ) -> Result<Offer, String> {
     let time = Duration::from_secs(connection.timeout_seconds.into());
     let listed = timeout(time, async {
-        let place = (org, connection.id.as_str());
+        let principal = Principal { org, connection: connection.id.as_str(), token };
         let (session, secrecy) =
-            connect(guard, secrets, &connection.url, &connection.authentication, place, time)
+            connect(access, connection.server_url(), &connection.authentication, principal, time)
                 .await
                 .map_err(|unconnected| unconnected.reason)?;
         let list = session.list_tools().await;

@@ -40,13 +40,14 @@ pub(crate) fn offer(document: &str, connection: &Connection) -> Result<Offer, St
     if !version.starts_with("3.") {
         return Err("The document isn't of OpenAPI 3: its member `openapi` must begin with 3.".to_owned());
     }
-    let base = Url::parse(&connection.url).map_err(|_| "The connection's Url isn't a URL.".to_owned())?;
+    let base =
+        Url::parse(connection.server_url()).map_err(|_| "The connection's Url isn't a URL.".to_owned())?;
     let source = connection.document_url.as_deref().and_then(|url| Url::parse(url).ok());
     let reader = Reader { document: &document, relative_to: source.unwrap_or_else(|| base.clone()), base };
     if !reader.is_here(document.get("servers")) {
         return Err(format!(
             "None of the document's `servers` is the connection's Url, {}. Set Url to the server to use.",
-            connection.url
+            connection.server_url()
         ));
     }
     let mut offer = Offer::default();

@@ -7,7 +7,7 @@ use http::StatusCode;
 use crate::{result_text, secrecy::Secrecy};
 
 /// The most bytes of a target's message in a text.
-const MAX_MESSAGE_BYTES: usize = 4_096;
+pub(crate) const MAX_MESSAGE_BYTES: usize = 4_096;
 
 /// The outcome of a call, and what it says of the target.
 #[derive(Debug, Clone, PartialEq)]

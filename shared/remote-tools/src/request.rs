@@ -13,7 +13,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
 
 /// The characters of a path or a query that are encoded: all but the unreserved characters of RFC 3986.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+pub(crate) const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// The header with the key of a call, unless the tool names another.
 const KEY_HEADER: &str = "Idempotency-Key";
 /// The most bytes of a URL.
@@ -82,7 +82,7 @@ fn request(
 }
 
 /// Returns the arguments that the schema declares. A model may add others, which nobody has decided to send.
-fn declared(definition: &Definition, arguments: &Value) -> Map<String, Value> {
+pub(crate) fn declared(definition: &Definition, arguments: &Value) -> Map<String, Value> {
     let properties = definition.parameters.get("properties");
     let is_declared = |name: &str| properties.is_some_and(|properties| properties.get(name).is_some());
     let arguments = arguments.as_object().into_iter().flatten();
@@ -138,7 +138,7 @@ mod tests {
         connection::Connection,
         tool::remote::{CancelSignal, ProgressSink, RemoteTool},
     };
-    use contracts::id::OrgId;
+    use contracts::id::{OrgId, UserId};
     use serde_json::json;
 
     use super::*;
@@ -165,6 +165,8 @@ mod tests {
             &target,
             RemoteCall {
                 org: &org,
+                user: &UserId::new("ada").unwrap(),
+                token: None,
                 tool,
                 arguments: &arguments,
                 key: "k1",

@@ -29,9 +29,9 @@ use axum::{
     http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
 };
-use contracts::id::{ConnectionId, OrgId};
+use contracts::id::{ConnectionId, OrgId, UserId};
 use egress::{Guard, Loopback};
-use remote_tools::Connections;
+use remote_tools::{AwsAllowance, AwsCredentials, Connections, NoAwsCredentials};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -127,6 +127,16 @@ impl ConnectionSecrets for Secrets {
     }
 }
 
+/// No AWS credentials.
+#[derive(Clone)]
+struct NoCredentials;
+
+impl AwsCredentials for NoCredentials {
+    async fn credentials(&self) -> Result<sigv4::Credentials, NoAwsCredentials> {
+        Err(NoAwsCredentials("none".into()))
+    }
+}
+
 fn local() -> Guard {
     Guard::new(Loopback::ExceptPorts(Vec::new()), Vec::new())
 }
@@ -157,6 +167,8 @@ async fn call(server: &Server, guard: Guard, name: &str, may_send: bool) -> Remo
     let arguments = json!({ "region": "eu" });
     let call = RemoteCall {
         org: &OrgId::new("acme").unwrap(),
+        user: &UserId::new("ada").unwrap(),
+        token: None,
         tool: &tool,
         arguments: &arguments,
         key: "KEY",
@@ -164,7 +176,9 @@ async fn call(server: &Server, guard: Guard, name: &str, may_send: bool) -> Remo
         progress: ProgressSink::default(),
         cancel: CancelSignal::default(),
     };
-    Connections::new(guard, Secrets(server.host.clone())).call(call, &|| may_send).await
+    Connections::new(guard, Secrets(server.host.clone()), NoCredentials, AwsAllowance::default())
+        .call(call, &|| may_send)
+        .await
 }
 
 #[tokio::test]

@@ -10,13 +10,20 @@
 use std::sync::Arc;
 
 use axum::extract::{FromRef, FromRequestParts};
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
 use contracts::{
     Error, ErrorCode,
     id::{InvalidId, OrgId, UserId},
 };
-use http::request::Parts;
+use http::{
+    header::{AUTHORIZATION, HeaderMap},
+    request::Parts,
+};
 use lambda_http::{RequestExt, request::RequestContext};
-use protocol::{Caller, caller::User};
+use protocol::{
+    Caller,
+    caller::{BearerToken, User},
+};
 use serde_json::{Map, Value};
 use settings::Env;
 
@@ -196,6 +203,7 @@ impl ClaimNames {
             user: User { name: text(&self.user_name).unwrap_or(user.as_str()).to_owned(), id: user },
             operator: has_role(&self.operator),
             agent_editor: has_role(&self.agent_editor),
+            token: None,
         })
     }
 }
@@ -246,6 +254,27 @@ fn claims(context: &RequestContext, names: &ClaimNames) -> Option<Map<String, Va
     Some(names.claims_in(fields.collect()))
 }
 
+/// Returns the token that the authorizer verified, with the audiences and the client that it names. The authorizer passes on
+/// one of the audiences at most, so they are read from the token itself.
+fn bearer_token(headers: &HeaderMap) -> Option<BearerToken> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?.trim();
+    let token = match value.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
+        Some(_) => return None,
+        // The authorizers accept a token without a scheme too.
+        None => value,
+    };
+    let mut parts = token.split('.');
+    let (_, payload, _) = (parts.next()?, parts.next()?, parts.next()?);
+    let claims: Map<String, Value> =
+        serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(payload).ok()?).ok()?;
+    let audiences = ["aud", "client_id"].into_iter().filter_map(|name| claims.get(name)).flat_map(|claim| {
+        let all = claim.as_array().map_or_else(|| std::slice::from_ref(claim), Vec::as_slice);
+        all.iter().filter_map(Value::as_str).map(str::to_owned)
+    });
+    Some(BearerToken::new(token.to_owned(), audiences.collect()))
+}
+
 /// Extracts the authenticated caller. Rejects an unauthenticated request.
 #[derive(Debug, Clone)]
 pub struct AuthenticatedCaller(pub Caller);
@@ -262,11 +291,13 @@ where
         let context = parts.request_context_ref();
         let verified = context.and_then(|context| claims(context, &names));
         let verified = verified.filter(|claims| !claims.is_empty());
+        // Without an authorizer nobody has verified a token.
+        let token = verified.as_ref().and_then(|_| bearer_token(&parts.headers));
         let caller = names
             .caller(verified.as_ref().unwrap_or(&names.development_claims))
             .map_err(|fault| Reply::error(Error::new(ErrorCode::Unauthenticated, fault.to_string())))?;
         span::record_caller(&caller);
-        Ok(Self(caller))
+        Ok(Self(Caller { token, ..caller }))
     }
 }
 
@@ -283,6 +314,28 @@ mod tests {
 
     fn caller(claims: Value) -> Result<Caller, InvalidClaims> {
         names().caller(claims.as_object().unwrap())
+    }
+
+    #[test]
+    fn token_has_its_audiences_and_its_client() {
+        let payload = |claims: Value| BASE64_URL_SAFE_NO_PAD.encode(claims.to_string());
+        let token =
+            |value: &str| bearer_token(&HeaderMap::from_iter([(AUTHORIZATION, value.parse().unwrap())]));
+        let both = format!("e30.{}.c2ln", payload(json!({ "aud": ["web", "tickets"], "client_id": "cli" })));
+        for header in [format!("Bearer {both}"), format!("bearer  {both}"), both.clone()] {
+            let token = token(&header).unwrap();
+            assert_eq!(token.reveal(), both);
+            assert!(["web", "tickets", "cli"].into_iter().all(|audience| token.is_for(audience)));
+            assert!(!token.is_for("") && !token.is_for("tick"));
+            assert!(!format!("{token:?}").contains("c2ln"), "{token:?}");
+        }
+        let one = format!("Bearer e30.{}.c2ln", payload(json!({ "aud": "web" })));
+        assert!(token(&one).unwrap().is_for("web"));
+        for none in
+            ["", "Bearer", "Bearer x", "Bearer a.b.c", "AWS4-HMAC-SHA256 Credential=a.b.c", "Basic YTpi"]
+        {
+            assert_eq!(token(none), None, "{none}");
+        }
     }
 
     #[test]

@@ -139,7 +139,14 @@ mod tests {
 
     fn caller(org: &str, user: &str) -> Caller {
         let user = User { id: user.parse().unwrap(), name: user.to_owned() };
-        Caller { org: org.parse().unwrap(), org_name: None, user, operator: false, agent_editor: false }
+        Caller {
+            org: org.parse().unwrap(),
+            org_name: None,
+            user,
+            operator: false,
+            agent_editor: false,
+            token: None,
+        }
     }
 
     #[test]

@@ -35,6 +35,8 @@ const TOKEN_VERIFIERS: &[&str] = &[AUTHORIZER];
 const MODEL_CALLERS: &[&str] = &[EXECUTE, TOOL_CONTINUATION];
 /// The functions that send requests to addresses that an org names.
 const OUTSIDE: &[&str] = &[EXECUTE, TOOL_CONTINUATION, TURN_FINALIZER];
+/// The functions that call the tools of connections.
+const TOOL_CALLERS: &[&str] = MODEL_CALLERS;
 /// The function that names sessions.
 const TITLE_WRITERS: &[&str] = &[TURN_FINALIZER];
 /// The functions that reach model providers. `turn-finalizer` deletes the responses that they store, and asks for
@@ -240,7 +242,7 @@ settings! {
             Text, Optional("not set: the key in `OPENAI_API_KEY_SECRET_ARN` is used"), PROVIDERS, SetBy::Developer,
         );
         PROVIDER_CREDENTIALS_URL: Url, Optional = (
-            "URL at which a local cloud serves the developer's AWS credentials, for providers with `Auth: aws-sigv4`",
+            "URL at which a local cloud serves the developer's AWS credentials, for providers with `Auth: aws-sigv4` and for connections",
             Url, Optional("not set: the credentials of the function's role sign requests"), PROVIDERS, SetBy::Developer,
         );
         PROVIDER_MESSAGES: Flag, DefaultsTo = (
@@ -298,6 +300,18 @@ settings! {
         CONNECTION_HOSTS: Names, Optional = (
             "Hosts of private networks that connections and webhooks may name, `HOST` or `HOST:PORT`",
             Names, Optional("not set: connections reach public addresses only"), OUTSIDE, SetBy::Template,
+        );
+        CONNECTION_FUNCTIONS: Names, Optional = (
+            "ARNs of the Lambda functions that connections may invoke, with a version or an alias or without",
+            Names, Optional("not set: connections invoke no functions"), TOOL_CALLERS, SetBy::Template,
+        );
+        CONNECTION_SIGNED_HOSTS: Names, Optional = (
+            "Hosts that get requests of connections signed with the function's AWS credentials, `HOST` or `HOST:PORT`",
+            Names, Optional("not set: no request of a connection is signed"), TOOL_CALLERS, SetBy::Template,
+        );
+        AWS_ENDPOINT_URL_LAMBDA: Url, Optional = (
+            "URL of Lambda's API for the functions of connections",
+            Url, Optional("not set: the API of the function's region"), TOOL_CALLERS, SetBy::Developer,
         );
         CONNECTION_OWN_PORTS: Names, Optional = (
             "Ports of a local cloud. Connections reach every other port of the machine",

@@ -3,7 +3,7 @@
 
 use std::time::SystemTime;
 
-use aws_credential_types::Credentials;
+pub use aws_credential_types::Credentials;
 use aws_sigv4::http_request::{
     PayloadChecksumKind, SignableBody, SignableRequest, SigningSettings, sign as sign_v4,
 };

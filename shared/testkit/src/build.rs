@@ -101,6 +101,7 @@ pub fn caller(id: &str) -> Caller {
         user: user(id),
         operator: false,
         agent_editor: false,
+        token: None,
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{Connection, ConnectionTool, PathTemplate, Protocol, Scheme, model_name};
+use super::{Authentication, Connection, ConnectionTool, PathTemplate, Protocol, Scheme, model_name};
 use crate::{
     fault::FaultCollector,
     members::{MAX_PROVIDER_NAME_CHARS, Members},
@@ -15,11 +15,22 @@ use crate::{
 pub(crate) fn check(connection: &Connection, at: &str, faults: &mut FaultCollector) {
     connection.check_members(at, faults);
     let Connection { authentication, protocol, tools, .. } = connection;
-    let has_header = authentication.header.is_some();
+    check_authentication(authentication, &format!("{at}.Authentication"), faults);
+    let is_function = *protocol == Protocol::Lambda;
     faults.require(
-        has_header == (authentication.scheme == Scheme::Header),
-        format!("{at}.Authentication.Header"),
-        "is required for the scheme header, and for no other",
+        connection.url.is_some() != is_function,
+        format!("{at}.Url"),
+        "is required, except for the protocol lambda, which has none",
+    );
+    faults.require(
+        connection.function_arn.is_some() == is_function,
+        format!("{at}.FunctionArn"),
+        "is required for the protocol lambda, and for no other",
+    );
+    faults.require(
+        !is_function || authentication.scheme == Scheme::None,
+        format!("{at}.Authentication.Scheme"),
+        "must be none for the protocol lambda: the deployment's role invokes the function",
     );
     faults.require(
         connection.document_url.is_none() || *protocol == Protocol::Openapi,
@@ -44,15 +55,36 @@ pub(crate) fn check(connection: &Connection, at: &str, faults: &mut FaultCollect
         }
         match protocol {
             Protocol::Http | Protocol::Openapi => check_http(*protocol, tool, &at, faults),
-            Protocol::Mcp => check_mcp(tool, &at, faults),
+            Protocol::Mcp => check_without_http(tool, &at, faults),
+            Protocol::Lambda => {
+                check_without_http(tool, &at, faults);
+                faults.require(tool.hash.is_none(), format!("{at}.Hash"), "is only for MCP and OpenAPI");
+            }
         }
+    }
+}
+
+/// Checks that each scheme has its own members and no others.
+fn check_authentication(authentication: &Authentication, at: &str, faults: &mut FaultCollector) {
+    let Authentication { scheme, header, service, region, audience } = authentication;
+    for (name, is_set, owner, word) in [
+        ("Header", header.is_some(), Scheme::Header, "header"),
+        ("Service", service.is_some(), Scheme::Sigv4, "sigv4"),
+        ("Region", region.is_some(), Scheme::Sigv4, "sigv4"),
+        ("Audience", audience.is_some(), Scheme::Caller, "caller"),
+    ] {
+        faults.require(
+            is_set == (*scheme == owner),
+            format!("{at}.{name}"),
+            format_args!("is required for the scheme {word}, and for no other"),
+        );
     }
 }
 
 fn check_http(protocol: Protocol, tool: &ConnectionTool, at: &str, faults: &mut FaultCollector) {
     faults.require(tool.method.is_some(), format!("{at}.Method"), "is required for an HTTP tool");
     if protocol == Protocol::Http {
-        faults.require(tool.remote_name.is_none(), format!("{at}.RemoteName"), "is only for MCP and OpenAPI");
+        faults.require(tool.remote_name.is_none(), format!("{at}.RemoteName"), "is not for HTTP");
         faults.require(tool.hash.is_none(), format!("{at}.Hash"), "is only for MCP and OpenAPI");
     }
     faults.require(
@@ -102,7 +134,7 @@ fn check_http(protocol: Protocol, tool: &ConnectionTool, at: &str, faults: &mut 
     }
 }
 
-fn check_mcp(tool: &ConnectionTool, at: &str, faults: &mut FaultCollector) {
+fn check_without_http(tool: &ConnectionTool, at: &str, faults: &mut FaultCollector) {
     for (name, is_set) in [
         ("Method", tool.method.is_some()),
         ("Path", tool.path.is_some()),

@@ -5,6 +5,7 @@ use protocol::cost::Amount;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::{FunctionArn, InvalidFunctionArn};
 use crate::{
     members::{Count, Fits, Strings, Typed, deprecation, line, table, text, words},
     tool::{approval::ApprovalPolicy, remote::EffectClass},
@@ -74,6 +75,26 @@ const HEADER: Fits = Fits {
     },
 };
 
+/// The maximum length of `Audience`.
+const MAX_AUDIENCE_CHARS: usize = 256;
+
+/// The ARN of a function.
+const FUNCTION_ARN: Fits = Fits {
+    schema: || json!({ "pattern": FunctionArn::PATTERN }),
+    fits: |arn| arn.parse::<FunctionArn>().is_ok(),
+    fault: || InvalidFunctionArn.to_string(),
+};
+
+/// A part of a signature's scope.
+const SIGNING_NAME: Fits = Fits {
+    schema: || json!({ "pattern": "^[a-z0-9-]{1,64}$" }),
+    fits: |name| {
+        let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        (1..=64).contains(&name.len()) && name.bytes().all(is_allowed)
+    },
+    fault: || "must be 1 to 64 lowercase letters, digits and hyphens".to_owned(),
+};
+
 /// The hash of a tool as its server has it.
 const HASH: Fits = Fits {
     schema: || json!({ "pattern": "^[0-9a-f]{64}$" }),
@@ -94,8 +115,12 @@ table! {
         pub deprecated: Option<String> = deprecation(),
         /// The protocol of the server.
         pub protocol: Protocol,
-        /// The URL of the server. The paths of HTTP tools follow it.
-        pub url: String = line(MAX_URL_CHARS),
+        /// The URL of the server. The paths of HTTP tools follow it. Required, except for `lambda`.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub url: Option<String> = line(MAX_URL_CHARS),
+        /// The ARN of the function, of a version or of an alias. Only for `lambda`, and required there.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub function_arn: Option<String> = FUNCTION_ARN,
         /// The URL of the OpenAPI document. Only for `openapi`, and only a refresh reads it.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub document_url: Option<String> = line(MAX_URL_CHARS),
@@ -123,6 +148,15 @@ table! {
         /// The header that has the secret. Only for `header`.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub header: Option<String> = HEADER,
+        /// The AWS service that a signature is for, such as `lambda`. Only for `sigv4`.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub service: Option<String> = SIGNING_NAME,
+        /// The AWS region that a signature is for. Only for `sigv4`.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub region: Option<String> = SIGNING_NAME,
+        /// The audience, or the client, of the tokens that the server accepts. Only for `caller`.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub audience: Option<String> = line(MAX_AUDIENCE_CHARS),
     }
 }
 
@@ -155,7 +189,7 @@ table! {
         /// The header that has the key of a call of class `keyed`. Absent: `Idempotency-Key`.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub key_header: Option<String> = HEADER,
-        /// The name of the tool at an MCP server, if it differs.
+        /// The name of the tool at an MCP server or in a function, if it differs.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub remote_name: Option<String> = line(MAX_REMOTE_NAME_CHARS),
         /// The price of a call. It counts like the cost of tokens.
@@ -196,6 +230,8 @@ pub enum Protocol {
     Openapi,
     /// MCP over streamable HTTP.
     Mcp,
+    /// A Lambda function, invoked by its ARN.
+    Lambda,
 }
 
 /// A way to authenticate.
@@ -209,6 +245,10 @@ pub enum Scheme {
     Bearer,
     /// A header with the secret.
     Header,
+    /// A signature with the AWS credentials of the deployment.
+    Sigv4,
+    /// `Authorization: Bearer` with the token of the caller, while the caller's own request works on the turn.
+    Caller,
 }
 
 /// The method of an HTTP tool.
@@ -251,7 +291,7 @@ impl Authentication {
     /// True if a request needs the connection's secret.
     #[must_use]
     pub fn needs_secret(&self) -> bool {
-        self.scheme != Scheme::None
+        matches!(self.scheme, Scheme::Bearer | Scheme::Header)
     }
 }
 
@@ -260,6 +300,12 @@ impl Connection {
     #[must_use]
     pub fn admits(&self, agent: &str) -> bool {
         self.agents.as_ref().is_none_or(|agents| agents.iter().any(|admitted| admitted == agent))
+    }
+
+    /// Returns the URL of the server. Empty for a function.
+    #[must_use]
+    pub fn server_url(&self) -> &str {
+        self.url.as_deref().unwrap_or_default()
     }
 
     /// Returns the tool of this name.

@@ -7,6 +7,7 @@
 
 mod check;
 mod definition;
+mod function_arn;
 mod path_template;
 mod refresh;
 mod resolve;
@@ -15,6 +16,7 @@ mod tool_name;
 
 pub(crate) use check::check;
 pub use definition::{Authentication, CallPrice, Connection, ConnectionTool, HttpMethod, Protocol, Scheme};
+pub use function_arn::{FunctionArn, FunctionParts, InvalidFunctionArn};
 pub use path_template::{PathTemplate, Segment};
 pub use refresh::{Comparison, Difference, Listing, Offer, OfferedTool, ToolOffers, UnknownTool, compare};
 pub use resolve::{ConnectionTarget, model_name};

@@ -14,6 +14,8 @@ use contracts::{
     read::{ExcludedTool, ToolChange, ToolHint},
 };
 
+use protocol::caller::BearerToken;
+
 use super::{Connection, ConnectionTool};
 use crate::{
     members::MAX_PROVIDER_NAME_CHARS,
@@ -31,12 +33,22 @@ pub struct Listing<'a> {
     pub org: &'a OrgId,
     /// The connection.
     pub connection: &'a Connection,
+    /// The token of the operator who asks.
+    pub token: Option<&'a BearerToken>,
     /// The OpenAPI document. Absent: the one at the connection's `DocumentUrl`.
     pub document: Option<&'a str>,
 }
 
-/// Reads the tools of connections' servers.
+/// Checks connections, and reads the tools of their servers.
 pub trait ToolOffers: Send + Sync {
+    /// Checks what only the deployment allows a connection: its function, or the host that signed requests go to.
+    ///
+    /// # Errors
+    /// Returns the member, and the rule that it breaks.
+    fn check_access(&self, _connection: &Connection) -> Result<(), (&'static str, String)> {
+        Ok(())
+    }
+
     /// Lists what a connection's server offers. Nothing takes effect.
     ///
     /// # Errors

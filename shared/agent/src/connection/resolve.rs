@@ -16,8 +16,12 @@ use crate::tool::{
 pub struct ConnectionTarget {
     /// The protocol.
     pub protocol: Protocol,
-    /// The URL of the server.
+    /// The URL of the server. Empty for a function.
+    #[serde(default)]
     pub url: String,
+    /// The ARN of the function.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub function_arn: Option<String>,
     /// The way to authenticate.
     #[serde(default)]
     pub authentication: Authentication,
@@ -58,7 +62,8 @@ impl Connection {
     pub fn remote_tool(&self, tool: &ConnectionTool, revision: u32) -> RemoteTool {
         let target = ConnectionTarget {
             protocol: self.protocol,
-            url: self.url.clone(),
+            url: self.server_url().to_owned(),
+            function_arn: self.function_arn.clone(),
             authentication: self.authentication.clone(),
             timeout_seconds: self.timeout_seconds,
             name: tool.server_name().to_owned(),

@@ -3,9 +3,13 @@
 use std::{fmt, future::Future, time::Duration};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use contracts::{Fingerprint, id::OrgId, request::FileName};
+use contracts::{
+    Fingerprint,
+    id::{OrgId, UserId},
+    request::FileName,
+};
 use futures::future::BoxFuture;
-use protocol::{cost::Cost, id::TurnKey};
+use protocol::{caller::BearerToken, cost::Cost, id::TurnKey};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -138,6 +142,10 @@ const KEY_CHARS: usize = 40;
 pub struct RemoteCall<'a> {
     /// The org of the turn, whose connections it can use.
     pub org: &'a OrgId,
+    /// The user who asked for the turn.
+    pub user: &'a UserId,
+    /// The token of the caller whose own request works on the turn. `None` for every other attempt.
+    pub token: Option<&'a BearerToken>,
     /// The tool.
     pub tool: &'a RemoteTool,
     /// The model's arguments, which match the tool's schema.

@@ -51,8 +51,10 @@ async fn session(server: &Server) -> Session {
 async fn call_arrives_once_with_the_headers_of_the_revision() {
     let server = Server::start(|request| request.result(&text("created"))).await;
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
-    let authentication =
-        Authentication { name: "authorization".parse().unwrap(), value: "Bearer secret".parse().unwrap() };
+    let authentication = Authentication::Header {
+        name: "authorization".parse().unwrap(),
+        value: "Bearer secret".parse().unwrap(),
+    };
     let client = Client::new(&http, server.url.parse().unwrap(), Some(authentication), LONG).unwrap();
     let session = client.connect_at(Revision::V2026_07_28).await.unwrap();
     let arguments = json!({ "region": "Zürich", "title": "t" });

@@ -92,7 +92,8 @@ async fn server_that_wants_authentication_is_not_asked_again() {
 async fn authentication_cannot_replace_a_header_of_the_protocol() {
     let http = reqwest::Client::new();
     for name in ["mcp-session-id", "Mcp-Param-Region", "content-type", "host", "accept"] {
-        let authentication = Authentication { name: name.parse().unwrap(), value: "v".parse().unwrap() };
+        let authentication =
+            Authentication::Header { name: name.parse().unwrap(), value: "v".parse().unwrap() };
         let client = Client::new(
             &http,
             "https://example.com/mcp".parse().unwrap(),

@@ -102,6 +102,7 @@ impl<'a, S: Store> Tenant<'a, S> {
             user: build::user(user),
             operator: false,
             agent_editor: false,
+            token: None,
         };
         let name = turn.turn.as_str();
         let request = build::request(turn.session.session.as_str(), name, &format!("Instruction {name}"));

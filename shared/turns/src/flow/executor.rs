@@ -178,7 +178,7 @@ impl<D: AgentDeps> Executor<D> {
         invocation: &Invocation,
         stream: &Writer,
     ) -> Result<Response, Refusal> {
-        let (deps, scope) = (&self.deps, invocation.scope(self.deps.host()));
+        let (deps, scope) = (&self.deps, invocation.scope(self.deps.host()).of_asker(caller));
         let (models, question) = (self.models(), Question::new(deps, request));
         let scope = &scope;
         let start = TurnStart {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use protocol::correlation::CorrelationId;
+use contracts::id::UserId;
+use protocol::{Caller, caller::BearerToken, correlation::CorrelationId};
 
 use crate::ports::Timer;
 
@@ -27,6 +28,7 @@ impl Invocation {
         RequestScope {
             deadline: timer.monotonic().saturating_add(self.budget),
             correlation: self.correlation.clone(),
+            caller: None,
         }
     }
 }
@@ -38,4 +40,19 @@ pub(crate) struct RequestScope {
     pub(crate) deadline: Duration,
     /// See [`Invocation::correlation`].
     pub(crate) correlation: Option<CorrelationId>,
+    /// The caller whose own request this is, with the token. `None` for requests that continue the turn of another, or
+    /// after a suspension.
+    caller: Option<(UserId, BearerToken)>,
+}
+
+impl RequestScope {
+    /// Adds the token of the caller who asks for a turn.
+    pub(crate) fn of_asker(self, caller: &Caller) -> Self {
+        Self { caller: caller.token.clone().map(|token| (caller.user.id.clone(), token)), ..self }
+    }
+
+    /// Returns the token of the user who asked for the turn. `None` if this isn't the user's own request.
+    pub(crate) fn token_of(&self, asker: &UserId) -> Option<&BearerToken> {
+        self.caller.as_ref().filter(|(user, _)| user == asker).map(|(_, token)| token)
+    }
 }

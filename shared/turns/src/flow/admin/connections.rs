@@ -5,7 +5,7 @@ use std::time::Duration;
 use agent::{
     connection::{
         Connection, ConnectionSecret as StoredSecret, ConnectionSecrets, SecretsUnavailable, ToolName,
-        model_name,
+        ToolOffers, model_name,
     },
     context::{ContextId, ContextKind, DOCUMENT, Document},
     fault::{Fault, Faults},
@@ -40,12 +40,15 @@ pub(super) async fn check_connections(
 ) -> Result<(), Refusal> {
     let faults = match document {
         Document::Connection(connection) => {
-            let urls = [("Url", Some(&connection.url)), ("DocumentUrl", connection.document_url.as_ref())];
+            let urls = [("Url", connection.url.as_ref()), ("DocumentUrl", connection.document_url.as_ref())];
             let checked = urls.into_iter().filter_map(|(member, url)| {
                 let message = deps.remote_tools().check_url(url?).err()?;
                 Some(Fault { path: format!("{DOCUMENT}.{member}"), message })
             });
-            checked.collect()
+            let denied = deps.remote_tools().check_access(connection).err();
+            let denied =
+                denied.map(|(member, message)| Fault { path: format!("{DOCUMENT}.{member}"), message });
+            checked.chain(denied).collect()
         }
         Document::AgentContext(agent) => {
             let id = Some(agent.id.as_str());
@@ -164,7 +167,7 @@ pub async fn set_connection_secret(
         let rule = "has no use: the connection sends no secret. Set Authentication.Scheme to bearer or header first.";
         return Err(Refusal::invalid_member("Value", rule));
     }
-    let host = deps.remote_tools().check_url(&connection.url);
+    let host = deps.remote_tools().check_url(connection.server_url());
     let host = host.map_err(|rule| Refusal::invalid_member("Url", &format!("of the connection {rule}.")))?;
     let secret = StoredSecret { host: host.clone(), value: request.value };
     let unavailable = |SecretsUnavailable(source)| Unavailable { what: "the secrets of connections", source };
@@ -194,6 +197,8 @@ pub async fn try_tool(
     let (started, key) = (host.monotonic(), host.attempt_id().to_string());
     let call = RemoteCall {
         org: &caller.org,
+        user: &caller.user.id,
+        token: caller.token.as_ref(),
         tool: &remote,
         arguments: &arguments,
         key: &key,

@@ -44,8 +44,9 @@ pub async fn refresh_connection(
     if !required.admits(Some(&tag)) {
         return Err(Refusal::document_changed(&id.into(), Some(&tag)));
     }
-    if connection.protocol == Protocol::Http {
-        let rule = "of the connection is http, which has no list of tools. Write its tools yourself.";
+    if matches!(connection.protocol, Protocol::Http | Protocol::Lambda) {
+        let rule =
+            "of the connection is http or lambda, which has no list of tools. Write its tools yourself.";
         return Err(Refusal::invalid_member("Protocol", rule));
     }
     if request.document.is_some() && connection.protocol != Protocol::Openapi {
@@ -56,7 +57,8 @@ pub async fn refresh_connection(
     }
     access::audit_connection("connection_refresh", caller, &connection_id, None);
     let document = request.document.as_deref();
-    let listing = Listing { org: &caller.org, connection: &connection, document };
+    let listing =
+        Listing { org: &caller.org, connection: &connection, token: caller.token.as_ref(), document };
     let offer = match deps.remote_tools().offer(listing).await {
         Ok(offer) => offer,
         Err(message) => return Ok(unavailable(message, tag)),

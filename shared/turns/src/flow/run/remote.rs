@@ -221,17 +221,9 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
     /// Returns the outcome of a call that another attempt may have sent: the one that its target shows, if its connection
     /// names a way to look it up.
     async fn look_up(&self, call: &ValidRemoteCall<'_>, key: &str) -> RemoteOutcome {
-        let Self { deps, owned, limits, .. } = *self;
-        let (tool, arguments, timeout) = (call.tool, &call.arguments, limits.timeout);
-        let request = RemoteCall {
-            org: &owned.turn.key.session.org,
-            tool,
-            arguments,
-            key,
-            timeout,
-            progress: ProgressSink::default(),
-            cancel: CancelSignal::default(),
-        };
+        let Self { deps, limits, .. } = *self;
+        let timeout = limits.timeout;
+        let request = self.request(call, key);
         let running = pin!(deps.remote_tools().look_up(request));
         let over = pin!(deps.host().sleep(timeout.saturating_add(TIMEOUT_MARGIN)));
         let found = match select(running, over).await {
@@ -333,10 +325,26 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
         }
     }
 
+    /// Returns a call without anybody who follows it.
+    fn request<'c>(&'c self, call: &'c ValidRemoteCall<'_>, key: &'c str) -> RemoteCall<'c> {
+        let turn = &self.owned.turn;
+        RemoteCall {
+            org: &turn.key.session.org,
+            user: &turn.requested_by,
+            token: self.owned.scope.token_of(&turn.requested_by),
+            tool: call.tool,
+            arguments: &call.arguments,
+            key,
+            timeout: self.limits.timeout,
+            progress: ProgressSink::default(),
+            cancel: CancelSignal::default(),
+        }
+    }
+
     /// Sends a call at most once. Ownership is confirmed right before the request is written.
     async fn send(&self, call: &ValidRemoteCall<'_>, key: &str) -> Result<RemoteOutcome, Interruption> {
         let Self { deps, owned, limits, .. } = *self;
-        let (tool, arguments, timeout) = (call.tool, &call.arguments, limits.timeout);
+        let timeout = limits.timeout;
         let left = AtomicU32::new(MAX_PROGRESS);
         let progress = |line: String| {
             let count = |left: u32| left.checked_sub(1);
@@ -355,10 +363,9 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
                 flag.store(true, Ordering::Relaxed);
                 may_send
             };
-            let org = &owned.turn.key.session.org;
             let progress = ProgressSink::new(&progress);
             let cancel = CancelSignal::new(self);
-            let request = RemoteCall { org, tool, arguments, key, timeout, progress, cancel };
+            let request = RemoteCall { progress, cancel, ..self.request(call, key) };
             let running = pin!(deps.remote_tools().call(request, &may_send));
             let over = pin!(deps.host().sleep(timeout.saturating_add(TIMEOUT_MARGIN)));
             let confirming = pin!(self.confirm_until(&sent));
