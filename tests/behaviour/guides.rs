@@ -16,12 +16,17 @@ use crate::{
 };
 
 /// Blocks that can't run here: page, beginning of the block, and why.
-const NOT_RUN: [(&str, &str, &str); 3] = [
+const NOT_RUN: [(&str, &str, &str); 4] = [
     ("docs/guides/agents-cli.md", "{", "files of other programs, which scripts/agents runs as pasted"),
     (
         "docs/guides/agents.md",
         "{\n  \"PK\"",
         "contexts.rs compares them with the items that `contexts put` writes",
+    ),
+    (
+        "docs/guides/connections.md",
+        "{\n  \"Kind\": \"connection\",\n  \"Id\": \"orders\"",
+        "a function of AWS; connection_functions.rs has one of its own",
     ),
     ("docs/guides/deploying.md", "[\n  {\"Sid\"", "a key policy, which only AWS KMS reads"),
 ];

@@ -1,8 +1,9 @@
 //! The proof of who sends a request of a connection.
 
 use agent::connection::{Authentication, ConnectionSecret, ConnectionSecrets, Scheme};
+use bytes::Bytes;
 use contracts::{error::causes, id::ConnectionId};
-use http::{HeaderName, HeaderValue, header};
+use http::{HeaderName, HeaderValue, Request, header};
 use protocol::caller::BearerToken;
 use url::Url;
 
@@ -23,6 +24,22 @@ pub(crate) enum Proof {
     Header(HeaderName, HeaderValue),
     /// A signature of each request.
     Signature(Signer),
+}
+
+impl Proof {
+    /// Adds the proof to a request, whose other headers are complete.
+    ///
+    /// # Errors
+    /// Fails if the request can't be signed.
+    pub(crate) fn add_to(self, request: &mut Request<Bytes>, url: &Url) -> Result<(), sigv4::Error> {
+        match self {
+            Self::Signature(signer) => signer.sign(request, url),
+            Self::Header(name, value) => {
+                request.headers_mut().insert(name, value);
+                Ok(())
+            }
+        }
+    }
 }
 
 /// The reason that a connection can't authenticate, worded for the model.

@@ -12,7 +12,7 @@ use http::{Request, StatusCode};
 
 use crate::{
     access::{Access, AwsCredentials, Principal},
-    authentication::{self, Proof},
+    authentication,
     outcome::{self, Answer},
     request,
     secrecy::Secrecy,
@@ -54,16 +54,10 @@ pub(crate) async fn call<S: ConnectionSecrets, C: AwsCredentials>(
             break;
         }
         let mut request = request.clone();
-        match credential.map(|credential| credential.proof) {
-            Some(Proof::Header(name, value)) => {
-                request.headers_mut().insert(name, value);
-            }
-            Some(Proof::Signature(signer)) => {
-                if signer.sign(&mut request, &checked).is_err() {
-                    return outcome::unusable().into();
-                }
-            }
-            None => {}
+        if let Some(credential) = credential
+            && credential.proof.add_to(&mut request, &checked).is_err()
+        {
+            return outcome::unusable().into();
         }
         let exchanged = send(guard, &url, request, timeout, may_send).await;
         let is_stale = matches!(&exchanged, Ok(response) if response.status == StatusCode::UNAUTHORIZED);
