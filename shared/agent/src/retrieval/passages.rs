@@ -12,7 +12,7 @@ const SHARE_OF_FILE: u32 = 4;
 const MIN_PER_FILE: u32 = 2;
 
 /// The maximum size of the lines added on each side of a passage, in bytes.
-const MAX_SIDE_BYTES: usize = 800;
+const MAX_SIDE_BYTES: usize = 1_600;
 
 /// The maximum number of blank lines between two neighbours.
 const MAX_GAP_LINES: u32 = 20;
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn surroundings_are_whole_lines_within_the_budget() {
-        let before = part("a", 0, (1, 2), &format!("{}\nnear", "x".repeat(900)));
+        let before = part("a", 0, (1, 2), &format!("{}\nnear", "x".repeat(1_700)));
         let after = part("c", 2, (5, 6), "next\nlast");
         let find = |_: &Chunk, index: u32| match index {
             0 => Some(&before),
