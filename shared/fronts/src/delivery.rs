@@ -157,13 +157,21 @@ fn send(pieces: impl Stream<Item = String> + Send + 'static, keep_alive: KeepAli
 /// Waits for the outcome, and sends whitespace if that takes long.
 async fn await_outcome<F: Form>(
     mut outcome: BoxFuture<'static, Outcome>,
-    form: F,
+    mut form: F,
     keep_alive: KeepAlive,
 ) -> Result<Response, F::Error> {
     match timeout(keep_alive.whitespace_after, &mut outcome).await {
-        Ok(outcome) => form.whole(&outcome).map(|object| json(200, &object)),
+        Ok(outcome) => {
+            form.load().await;
+            form.whole(&outcome).map(|object| json(200, &object))
+        }
         Err(_) => {
-            let body = outcome.map(move |outcome| Bytes::from(form.late(&outcome).to_string()));
+            let body = async move {
+                let outcome = outcome.await;
+                form.load().await;
+                Bytes::from(form.late(&outcome).to_string())
+            }
+            .boxed();
             Ok(KeepAliveJson::new(body, keep_alive).into_response())
         }
     }

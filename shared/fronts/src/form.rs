@@ -18,6 +18,11 @@ pub trait Form: Send + Sized + 'static {
     /// Returns the translator of the response's stream.
     fn translator(self) -> Self::Translator;
 
+    /// Loads what the response in one piece needs beside its outcome. Few protocols need anything.
+    fn load(&mut self) -> impl Future<Output = ()> + Send {
+        ready(())
+    }
+
     /// Returns the response in one piece.
     ///
     /// # Errors

@@ -3,11 +3,14 @@
 use std::future::Future;
 
 use bytes::Bytes;
-use contracts::id::OrgId;
+use contracts::{Timestamp, id::OrgId};
 use serde::{Deserialize, Serialize};
 use turns::ports::{Unavailable, WriteError};
 
-use crate::record::{DocumentId, Record};
+use crate::{
+    record::{DocumentId, Record},
+    vector_store::{VectorStore, VectorStoreId},
+};
 
 /// A record as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +50,43 @@ pub trait Records: Send + Sync {
         org: &OrgId,
         id: &DocumentId,
         before: u32,
+    ) -> impl Future<Output = Result<(), WriteError>> + Send;
+}
+
+/// The vector stores of orgs.
+pub trait VectorStores: Send + Sync {
+    /// Returns a vector store. Reads consistently.
+    fn vector_store(
+        &self,
+        org: &OrgId,
+        id: &VectorStoreId,
+    ) -> impl Future<Output = Result<Option<VectorStore>, Unavailable>> + Send;
+    /// Returns the vector stores of an org, in no particular order, at most `limit`. Reads consistently.
+    fn vector_stores(
+        &self,
+        org: &OrgId,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<(VectorStoreId, VectorStore)>, Unavailable>> + Send;
+    /// Creates a vector store.
+    fn create_vector_store(
+        &self,
+        org: &OrgId,
+        id: &VectorStoreId,
+        store: &VectorStore,
+    ) -> impl Future<Output = Result<(), WriteError>> + Send;
+    /// Replaces a vector store. Fails with [`WriteError::ConditionFailed`] if there is none.
+    fn replace_vector_store(
+        &self,
+        org: &OrgId,
+        id: &VectorStoreId,
+        store: &VectorStore,
+    ) -> impl Future<Output = Result<(), WriteError>> + Send;
+    /// Removes a vector store. Succeeds if there is none.
+    fn remove_vector_store(
+        &self,
+        org: &OrgId,
+        id: &VectorStoreId,
+        now: Timestamp,
     ) -> impl Future<Output = Result<(), WriteError>> + Send;
 }
 

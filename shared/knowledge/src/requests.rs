@@ -35,7 +35,7 @@ pub struct Upload {
 }
 
 /// The stores that a change of a document needs.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct Stores<'a, R, C, A> {
     /// The table.
     pub records: &'a R,
@@ -44,6 +44,15 @@ pub struct Stores<'a, R, C, A> {
     /// The queue. `None` if the deployment indexes no documents.
     pub announcements: Option<&'a A>,
 }
+
+// Derived implementations would ask the adapters for theirs.
+impl<R, C, A> Clone for Stores<'_, R, C, A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R, C, A> Copy for Stores<'_, R, C, A> {}
 
 /// Stores a document, and announces it to the indexer. The same document again changes nothing.
 ///
@@ -59,8 +68,18 @@ pub async fn upload(
     now: Timestamp,
 ) -> Result<KnowledgeDocument, Refusal> {
     require_context_editor(caller)?;
-    let announcements = stores.announcements.ok_or_else(not_configured)?;
     check_attributes(&upload.attributes)?;
+    store(stores, caller, upload, now).await
+}
+
+/// Stores a document of a caller who may edit contexts, with attributes of any name.
+pub(crate) async fn store(
+    stores: Stores<'_, impl Records, impl Contents, impl Announcements>,
+    caller: &Caller,
+    upload: Upload,
+    now: Timestamp,
+) -> Result<KnowledgeDocument, Refusal> {
+    let announcements = stores.announcements.ok_or_else(not_configured)?;
     let Upload { name, content, attributes, agents } = upload;
     let (org, id) = (&caller.org, DocumentId::of_name(&name));
     let bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
@@ -111,16 +130,26 @@ pub async fn delete(
     now: Timestamp,
 ) -> Result<KnowledgeDocument, Refusal> {
     let id = document_id(caller, id)?;
+    remove(stores, caller, &id, now).await
+}
+
+/// Starts the deletion of a document, for a caller who may edit contexts.
+pub(crate) async fn remove(
+    stores: Stores<'_, impl Records, impl Contents, impl Announcements>,
+    caller: &Caller,
+    id: &DocumentId,
+    now: Timestamp,
+) -> Result<KnowledgeDocument, Refusal> {
     let announcements = stores.announcements.ok_or_else(not_configured)?;
     let org = &caller.org;
-    let record = update(stores.records, org, &id, |before| {
+    let record = update(stores.records, org, id, |before| {
         let record = before.cloned().ok_or_else(not_found)?.deleting(now);
         Ok::<_, Refusal>(Change::Put(Box::new(record.clone()), record))
     })
     .await?;
     announcements.announce(&Message { org: org.clone(), document: id.clone() }).await?;
-    audit("knowledge_delete", caller, &id);
-    Ok(record.view(&id, now))
+    audit("knowledge_delete", caller, id);
+    Ok(record.view(id, now))
 }
 
 /// Reads a document's status.
@@ -168,7 +197,7 @@ fn document_id(caller: &Caller, id: &str) -> Result<DocumentId, Refusal> {
 }
 
 /// Requires that no attribute has the name of a documented key, in any case: a condition on it would mean that key.
-fn check_attributes(attributes: &[KnowledgeAttribute]) -> Result<(), Refusal> {
+pub(crate) fn check_attributes(attributes: &[KnowledgeAttribute]) -> Result<(), Refusal> {
     let is_letter = |char: &char| char.is_ascii_alphanumeric();
     let is_documented = |name: &str| {
         let bare: String = name.chars().filter(is_letter).collect();
@@ -194,7 +223,7 @@ fn replaced() -> Refusal {
     Error::new(ErrorCode::KnowledgeNotFound, message).into()
 }
 
-fn not_configured() -> Refusal {
+pub(crate) fn not_configured() -> Refusal {
     Error::from(ErrorCode::KnowledgeNotConfigured).into()
 }
 

@@ -45,7 +45,11 @@ where
     F: Future<Output = Result<outcome::Response, Refusal>> + Send + 'static,
 {
     let object = match begun(start).await.map_err(|refusal| refused(&refusal))? {
-        Some(outcome) => fronts::Form::whole(&Form::Response(frame), &outcome)?,
+        Some(outcome) => {
+            let mut form = Form::Response(frame);
+            fronts::Form::load(&mut form).await;
+            fronts::Form::whole(&form, &outcome)?
+        }
         None => frame.in_progress(),
     };
     Ok(http::json(200, &object))
@@ -61,6 +65,12 @@ impl fronts::Form for Form {
             Self::Chat { completion, include_usage } => {
                 AnyTranslator::Chat(ChatTranslator::new(completion, include_usage))
             }
+        }
+    }
+
+    async fn load(&mut self) {
+        if let Self::Response(frame) = self {
+            frame.load_search().await;
         }
     }
 
@@ -99,6 +109,12 @@ impl fronts::Translator for AnyTranslator {
         match self {
             Self::Response(translator) => to_sse(&translator.start()),
             Self::Chat(translator) => translator.start().concat(),
+        }
+    }
+
+    async fn load(&mut self, event: Option<&Event>) {
+        if let Self::Response(translator) = self {
+            translator.load(event).await;
         }
     }
 

@@ -82,6 +82,13 @@ impl ApiError {
         Self { status: 404, ..Self::invalid("id", "not_found", format!("File with id '{id}' not found.")) }
     }
 
+    /// Creates the error of a vector store that doesn't exist. `param` names the id.
+    #[must_use]
+    pub fn vector_store_not_found(param: &str, id: &str) -> Self {
+        let message = format!("Vector store with id '{id}' not found.");
+        Self { status: 404, ..Self::invalid(param, "not_found", message) }
+    }
+
     /// Creates the error of a request that names a file which doesn't exist. `param` names the id.
     #[must_use]
     pub fn unknown_file(param: &str, id: &str) -> Self {

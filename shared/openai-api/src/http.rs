@@ -101,6 +101,12 @@ impl Parameters {
         self.0.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
+    /// True if a parameter has this value, as one of several.
+    #[must_use]
+    pub fn has(&self, name: &str, value: &str) -> bool {
+        self.0.iter().any(|(other, given)| other.trim_end_matches("[]") == name && given == value)
+    }
+
     /// Returns a flag.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ const RESPONSE: &str = "resp_";
 const MESSAGE: &str = "msg_";
 const CALL: &str = "fc_";
 const REASONING: &str = "rs_";
+const SEARCH: &str = "fs_";
 const CONVERSATION: &str = "conv_";
 
 /// A response: a turn up to its suspension with this number, or to its end.
@@ -74,6 +75,12 @@ impl ResponseId {
     pub fn is_call(&self, position: usize, id: &str) -> bool {
         let decoded = id.strip_prefix(CALL).and_then(Self::decode);
         decoded.is_some_and(|(response, item)| response == *self && item == u64::try_from(position).ok())
+    }
+
+    /// Returns the id of the search in vector stores.
+    #[must_use]
+    pub fn search(&self) -> String {
+        format!("{SEARCH}{}", self.encode(None))
     }
 
     /// Returns the id of an input item, by its position.

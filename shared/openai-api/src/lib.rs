@@ -7,6 +7,7 @@
 pub mod chat;
 pub mod delivery;
 pub mod error;
+pub mod file_search;
 pub mod files;
 pub mod http;
 pub mod id;
@@ -21,3 +22,4 @@ pub mod sequence;
 pub mod snapshot;
 pub mod start;
 pub mod stream;
+pub mod vector_stores;

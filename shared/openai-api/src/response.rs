@@ -5,6 +5,7 @@ pub use fronts::{Outcome, Status};
 use serde_json::{Map, Value, json};
 
 use crate::error::ApiError;
+use crate::file_search::{ReadPassages, Search};
 use crate::id::ResponseId;
 use crate::json_object::set;
 use crate::request::CalledTool;
@@ -25,6 +26,8 @@ pub struct Frame {
     pub completed_at: Option<i64>,
     /// The members that come from the request.
     repeated: Map<String, Value>,
+    /// The search in vector stores.
+    search: Option<Search>,
 }
 
 impl Frame {
@@ -37,7 +40,53 @@ impl Frame {
             let before = ResponseId { round: id.round.saturating_sub(1), ..id.clone() };
             repeated.insert("previous_response_id".to_owned(), json!(before.to_string()));
         }
-        Self { id, created_at, completed_at: None, repeated }
+        let search = Search::of_tools(repeated.get("tools"));
+        Self { id, created_at, completed_at: None, repeated, search }
+    }
+
+    /// True if the response searches vector stores.
+    #[must_use]
+    pub fn has_search(&self) -> bool {
+        self.search.is_some()
+    }
+
+    /// Adds what the search in vector stores needs: its query, and a reader of the passages that it finds.
+    #[must_use]
+    pub fn with_search(mut self, query: &str, includes_results: bool, read: ReadPassages) -> Self {
+        if let Some(search) = &mut self.search {
+            query.clone_into(&mut search.query);
+            search.includes_results = includes_results;
+            search.read = Some(read);
+        }
+        self
+    }
+
+    /// Returns the frame with the passages of its search.
+    pub async fn loaded(mut self) -> Self {
+        self.load_search().await;
+        self
+    }
+
+    /// Reads the passages of the search, unless they were read.
+    pub(crate) async fn load_search(&mut self) {
+        if let Some(search) = &mut self.search {
+            search.load().await;
+        }
+    }
+
+    /// Returns the output item of the search. Only the first response of a turn has one.
+    pub(crate) fn search_item(&self, status: &str) -> Option<Value> {
+        self.search.as_ref().filter(|_| self.id.round == 0).map(|search| search.item(&self.id, status))
+    }
+
+    /// Returns the index of the first output item after the search.
+    pub(crate) fn first_index(&self) -> u64 {
+        u64::from(self.search.is_some() && self.id.round == 0)
+    }
+
+    /// Returns the citations of an answer.
+    pub(crate) fn citations(&self, text: &str) -> Vec<Value> {
+        self.search.as_ref().map(|search| search.citations(text)).unwrap_or_default()
     }
 
     /// Returns the response while its turn runs.
@@ -52,11 +101,11 @@ impl Frame {
         let status = outcome.status();
         let mut object = match outcome {
             Outcome::Answer { text, usage, .. } => {
-                let messages = self.messages(text, status.as_str(), Some(FINAL_ANSWER));
+                let messages = self.messages(text, status.as_str(), Some(FINAL_ANSWER), self.citations(text));
                 self.object(status, messages, Some(usage.unwrap_or_default()))
             }
             Outcome::Calls { text, calls } => {
-                let mut output = self.messages(text, "completed", Some(COMMENTARY));
+                let mut output = self.messages(text, "completed", Some(COMMENTARY), Vec::new());
                 let calls = calls.iter().enumerate();
                 output.extend(calls.map(|(n, call)| {
                     let tool = self.called_tool(call);
@@ -66,7 +115,8 @@ impl Frame {
                 self.object(status, output, Some(Usage::default()))
             }
             Outcome::Failed { error, text } => {
-                let mut object = self.object(status, self.messages(text, "incomplete", None), None);
+                let mut object =
+                    self.object(status, self.messages(text, "incomplete", None, Vec::new()), None);
                 if status == Status::Failed {
                     set(&mut object, "error", failure(error));
                 }
@@ -80,8 +130,11 @@ impl Frame {
     }
 
     /// Returns the message with a text as a list; empty without a text.
-    fn messages(&self, text: &str, status: &str, phase: Option<&str>) -> Vec<Value> {
-        if text.is_empty() { Vec::new() } else { vec![self.message(0, status, phase, vec![part(text)])] }
+    fn messages(&self, text: &str, status: &str, phase: Option<&str>, citations: Vec<Value>) -> Vec<Value> {
+        if text.is_empty() {
+            return Vec::new();
+        }
+        vec![self.message(self.first_index(), status, phase, vec![cited_part(text, citations)])]
     }
 
     /// Returns a message of the model.
@@ -126,6 +179,9 @@ impl Frame {
     }
 
     fn object(&self, status: Status, output: Vec<Value>, tokens: Option<Usage>) -> Value {
+        // The events of a stream add the item to a response in progress.
+        let search = self.search_item("completed").filter(|_| status != Status::InProgress);
+        let output: Vec<Value> = search.into_iter().chain(output).collect();
         let ended = (status == Status::Completed).then_some(self.completed_at.unwrap_or(self.created_at));
         let mut object = json!({
             "id": self.id.to_string(),
@@ -169,7 +225,12 @@ impl Frame {
 
 /// Returns a part with the text of a message.
 pub(crate) fn part(text: &str) -> Value {
-    json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})
+    cited_part(text, Vec::new())
+}
+
+/// Returns a part with the text of a message and its citations.
+pub(crate) fn cited_part(text: &str, citations: Vec<Value>) -> Value {
+    json!({"type": "output_text", "text": text, "annotations": citations, "logprobs": []})
 }
 
 /// Returns a part of a summary of reasoning.

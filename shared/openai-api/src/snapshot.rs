@@ -24,6 +24,12 @@ pub fn frame(id: ResponseId, snapshot: &TurnSnapshot) -> Frame {
     frame
 }
 
+/// Returns the text that a stored turn searched for.
+#[must_use]
+pub fn query(snapshot: &TurnSnapshot) -> &str {
+    snapshot.request.instruction.as_deref().unwrap_or_default()
+}
+
 /// Returns the outcome of a stored response, or `None` while its turn runs.
 ///
 /// The outer option is `None` if the turn has no such response.

@@ -35,6 +35,7 @@ const KEYWORD_KEYS: &[&str] = &[
     key::CONTENT_HASH,
     key::EMBEDDING_MODEL,
     key::AGENT_CONTEXT_IDS,
+    key::VECTOR_STORE_ID,
 ];
 
 /// The payload keys that hold a number.

@@ -41,7 +41,7 @@ pub(crate) async fn upload(client: &Client, name: &str, content: &[u8]) -> Value
     answer.json()
 }
 
-fn path_of(file: &Value) -> String {
+pub(super) fn path_of(file: &Value) -> String {
     format!("{FILES}/{}", file["id"].as_str().unwrap())
 }
 

@@ -17,6 +17,7 @@ mod retries;
 mod streams;
 mod tools;
 mod unstored;
+mod vector_stores;
 
 use std::{
     path::{Path, PathBuf},
@@ -28,7 +29,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::support::{Answer, Client, LEASE, System, options};
+use crate::{
+    agents::editor,
+    support::{Answer, Client, LEASE, System, options},
+};
 
 pub(crate) use files::upload;
 
@@ -162,11 +166,17 @@ async fn openai_clients_work_unmodified() {
     let clients = std::env::var("OPENAI_CLIENTS_RUN").unwrap_or_default();
     let scripts = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/behaviour/clients"));
     let system = System::start().await;
-    let (base, headers) = system.client("acme", "ada").request_parts("/v1");
-    let token = headers[0].1.trim_start_matches("Bearer ").to_owned();
+    let users = [system.client("acme", "ada"), editor(&system, "acme")];
     for client in clients.split(',') {
+        let needs_editor = client == "openai-vector-stores";
+        if needs_editor {
+            system.cloud.qdrant().await.unwrap();
+        }
+        let (base, headers) = users[usize::from(needs_editor)].request_parts("/v1");
+        let token = headers[0].1.trim_start_matches("Bearer ").to_owned();
         let (program, installed, script) = match client {
             "openai-python" => ("python/bin/python", None, "openai_client.py"),
+            "openai-vector-stores" => ("python/bin/python", None, "openai_vector_stores_client.py"),
             "openai-agents" => ("python/bin/python", None, "openai_agents_client.py"),
             "langchain-openai" => ("python/bin/python", None, "langchain_client.py"),
             "openai-seeds" | "openai-seeds-killed" => ("python/bin/python", None, "openai_seeds_client.py"),

@@ -6,7 +6,7 @@ use axum::{extract::FromRequestParts, http::request::Parts};
 use contracts::{
     AgentExecuteRequest,
     id::{AgentContextId, SessionId, TurnId},
-    request::{ForkRequest, ToolContinuation, UserMessage, UserTurn},
+    request::{ForkRequest, RagCondition, ToolContinuation, UserMessage, UserTurn},
 };
 use fronts::BUILT_IN_AGENTS;
 use histories::{StartError, TurnRound, Turns};
@@ -42,6 +42,8 @@ pub(crate) struct Context {
     pub(crate) now: u64,
     /// The session of the turn to start, as it was read beside other reads.
     pub(crate) read: Option<Box<StartRead>>,
+    /// The conditions of its search in vector stores.
+    pub(crate) scope: Vec<RagCondition>,
     /// The rate limits that the request has counted against, once its turn has started.
     pub(crate) rate_limits: RateLimitCell,
 }
@@ -54,7 +56,8 @@ impl FromRequestParts<App> for Context {
         let Ok(correlation) = Correlation::from_request_parts(parts, app).await;
         let Ok(RemainingTime(budget)) = RemainingTime::from_request_parts(parts, app).await;
         let (now, rate_limits) = (unix_seconds(), RateLimitCell::default());
-        Ok(Self { app: app.clone(), caller, correlation, budget, now, read: None, rate_limits })
+        let (read, scope) = (None, Vec::new());
+        Ok(Self { app: app.clone(), caller, correlation, budget, now, read, scope, rate_limits })
     }
 }
 
@@ -153,8 +156,9 @@ impl Turns for Context {
             .await
     }
 
-    async fn start(&self, turn: UserTurn, conditions: StartConditions) -> ResponseStart<Work> {
+    async fn start(&self, mut turn: UserTurn, conditions: StartConditions) -> ResponseStart<Work> {
         runtime::record_turn(&turn.session_id, &turn.turn_id);
+        turn.rag_scope.extend(self.scope.iter().cloned());
         let is_of = |read: &StartRead| {
             read.session.as_ref().is_some_and(|session| session.key.session == turn.session_id)
         };

@@ -19,13 +19,13 @@ use openai_api::{
     snapshot,
     start::{resume, retry_count, start_response},
 };
-use service::{app::App, respond::Work};
+use service::respond::Work;
 use turns::stream::ResponseStart;
 
 use super::{
     context::Context,
     conversations::{self, PendingItems},
-    files, without_query,
+    file_search, files, without_query,
 };
 
 pub(super) async fn create(
@@ -47,6 +47,9 @@ pub(super) async fn create(
         taken_over = Some((session, pending));
     }
     let request = CreateResponse::parse(&parsed)?;
+    if let Some(search) = &request.file_search {
+        context.scope = file_search::scope(&context, search).await?;
+    }
     let (rate_limits, now) = (context.rate_limits.clone(), context.now);
     let response = run(context, &request, &headers, &body, taken_over).await;
     Ok(request.ignored.warn(with_rate_limits(response, rate_limits.get(), now)))
@@ -67,7 +70,7 @@ async fn run(
             let resumed = resume(&context, &request.parent, results, request.options.unstored).await?;
             let mut frame = snapshot::frame(resumed.id, &resumed.snapshot);
             frame.completed_at = None;
-            answer(&context.app, resumed.started, frame, request).await
+            answer(&context, resumed.started, (frame, ""), request).await
         }
         Input::Chat(messages, hints) => chat(context, request, (messages, hints), headers, body).await,
         Input::Message(message) => {
@@ -79,7 +82,7 @@ async fn run(
                 pending.remove(&context.app, &context.caller, session).await?;
             }
             let frame = Frame::new(ids, context.created(), &request.options.repeated, "");
-            answer(&context.app, started, frame, request).await
+            answer(&context, started, (frame, &message.text), request).await
         }
     }
 }
@@ -102,12 +105,13 @@ async fn chat(
                 None => Frame::new(id.into(), context.created(), &request.options.repeated, ""),
             };
             frame.completed_at = None;
-            return answer(&context.app, start, frame, request).await;
+            return answer(&context, start, (frame, ""), request).await;
         }
         Step::Next(next) => next,
     };
     let parent = next.previous.clone().map_or(Parent::None, |previous| Parent::Response(previous.into()));
     let mut request = request.clone().after(parent);
+    let query = next.message.text.clone();
     // A named request finds its turn by its name, any other by its messages.
     let (ids, started) = match headers.contains_key(IDEMPOTENCY_KEY) {
         true => {
@@ -121,18 +125,25 @@ async fn chat(
         }
     };
     let frame = Frame::new(ids, context.created(), &request.options.repeated, "");
-    answer(&context.app, started, frame, &request).await
+    answer(&context, started, (frame, &query), &request).await
 }
 
-/// Answers a request whose turn was started, as it asks for.
+/// Answers a request whose turn was started, as it asks for. Beside the frame is the text that a new turn searches for.
 async fn answer(
-    app: &App,
+    context: &Context,
     started: ResponseStart<Work>,
-    frame: Frame,
+    (frame, query): (Frame, &str),
     request: &CreateResponse,
 ) -> Result<Response, ApiError> {
+    let frame = match frame.has_search() {
+        true => {
+            let passages = file_search::passages(context, &frame.id);
+            frame.with_search(query, request.includes_results, passages)
+        }
+        false => frame,
+    };
     if request.background && !request.stream {
         return in_background(started, frame).await;
     }
-    deliver(started, Form::Response(frame), request.stream, app.keep_alive).await
+    deliver(started, Form::Response(frame), request.stream, context.app.keep_alive).await
 }

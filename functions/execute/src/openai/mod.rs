@@ -5,8 +5,10 @@ mod compact;
 pub(crate) mod context;
 mod conversations;
 mod create;
+mod file_search;
 mod files;
 mod manage;
+mod vector_stores;
 
 use axum::{
     Router,
@@ -32,6 +34,11 @@ pub(crate) fn routes() -> Router<App> {
         .route("/v1/responses/{id}/cancel", post(manage::cancel))
         .route("/v1/files", post(files::create))
         .route("/v1/files/{id}", delete(files::delete))
+        .route("/v1/vector_stores", post(vector_stores::create))
+        .route("/v1/vector_stores/{id}", post(vector_stores::update).delete(vector_stores::delete))
+        .route("/v1/vector_stores/{id}/files", post(vector_stores::add_file))
+        .route("/v1/vector_stores/{id}/files/{file}", delete(vector_stores::remove_file))
+        .route("/v1/vector_stores/{id}/search", post(vector_stores::search))
         .route("/v1/chat/completions", post(chat::complete))
         .route("/v1/conversations", post(conversations::create))
         .route("/v1/conversations/{id}", post(conversations::update).delete(conversations::delete))

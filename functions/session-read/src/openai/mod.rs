@@ -3,6 +3,7 @@
 mod conversation_items;
 mod files;
 mod model_list;
+mod vector_stores;
 
 pub(crate) use model_list::agents;
 
@@ -15,14 +16,16 @@ use axum::{
     routing::{any, get},
 };
 use contracts::operations::OPENAI_BASE;
+use futures::FutureExt;
 use openai_api::{
     delivery::{self, refused, replay},
     error::ApiError,
+    file_search::ReadPassages,
     files::unix_seconds,
     http::{Parameters, json, translate_errors},
     id::{ResponseId, parse_conversation},
     input_items::{self, Paging},
-    request,
+    request::{self, SEARCH_RESULTS},
     response::Outcome,
     snapshot,
     stream::Translator,
@@ -55,6 +58,10 @@ pub(crate) fn routes() -> Router<App> {
         .route("/v1/files", get(files::list))
         .route("/v1/files/{id}", get(files::file))
         .route("/v1/files/{id}/content", get(files::content))
+        .route("/v1/vector_stores", get(vector_stores::list))
+        .route("/v1/vector_stores/{id}", get(vector_stores::store))
+        .route("/v1/vector_stores/{id}/files", get(vector_stores::files))
+        .route("/v1/vector_stores/{id}/files/{file}", get(vector_stores::file))
         .route("/v1/models", get(model_list::list))
         .route("/v1/models/{*model}", get(model_list::model))
         .route("/v1/{*path}", any(unknown))
@@ -84,10 +91,15 @@ async fn response(
         return Err(ApiError::unsupported("include_obfuscation", "Omit it."));
     }
     let (response, snapshot, outcome) = load(&app, &caller, &id).await?;
-    let frame = snapshot::frame(response.clone(), &snapshot);
+    let mut frame = snapshot::frame(response.clone(), &snapshot);
+    if frame.has_search() {
+        let includes_results = parameters.has("include", SEARCH_RESULTS);
+        let passages = passages(&app, &caller, &response);
+        frame = frame.with_search(snapshot::query(&snapshot), includes_results, passages);
+    }
     let keep_alive = app.keep_alive;
     match (streams, outcome) {
-        (false, Some(outcome)) => Ok(json(200, &frame.with_outcome(&outcome))),
+        (false, Some(outcome)) => Ok(json(200, &frame.loaded().await.with_outcome(&outcome))),
         (false, None) => Ok(json(200, &frame.in_progress())),
         (true, Some(outcome)) => Ok(replay(frame, after, outcome, keep_alive)),
         (true, None) => {
@@ -95,6 +107,19 @@ async fn response(
             follow(app, caller, response, translator).await
         }
     }
+}
+
+/// Returns a reader of the passages that the turn of a response has found. A response doesn't fail for want of them.
+fn passages(app: &App, caller: &Caller, id: &ResponseId) -> ReadPassages {
+    let (reader, caller, id) = (app.reader.clone(), caller.clone(), id.clone());
+    ReadPassages::new(move || {
+        let (reader, caller, id) = (reader.clone(), caller.clone(), id.clone());
+        async move {
+            let turn = reader.turn(&caller, id.session, id.turn).await;
+            turn.map(|turn| turn.chunk_refs).unwrap_or_default()
+        }
+        .boxed()
+    })
 }
 
 /// Returns the events of a response while its turn runs.

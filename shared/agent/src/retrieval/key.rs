@@ -46,6 +46,8 @@ pub const CONTENT_HASH: &str = "ContentHash";
 pub const EMBEDDING_MODEL: &str = "EmbeddingModel";
 /// The agents whose turns may have the chunk, a list of their ids. Absent: every agent of the org.
 pub const AGENT_CONTEXT_IDS: &str = "AgentContextIds";
+/// The vector store whose file the chunk is from. Absent: of none.
+pub const VECTOR_STORE_ID: &str = "VectorStoreId";
 /// The chunk's text.
 pub const TEXT: &str = "Text";
 
@@ -77,6 +79,7 @@ pub const ALL: &[&str] = &[
     CONTENT_HASH,
     EMBEDDING_MODEL,
     AGENT_CONTEXT_IDS,
+    VECTOR_STORE_ID,
     TEXT,
 ];
 

@@ -136,7 +136,7 @@ impl Items {
                 self.reply(item, path)
             }
             // Only the service that wrote them can read reasoning and the results of a search.
-            ("reasoning" | "web_search_call", _) => Ok(()),
+            ("reasoning" | "web_search_call" | "file_search_call", _) => Ok(()),
             (kind, _) if is_output(kind) => {
                 let known = ["type", "call_id", "output", "id", "status", "name", "namespace"];
                 let members = Members::read(item, path, &known)?;

@@ -3,6 +3,7 @@
 pub mod compaction;
 mod contents;
 mod conversation;
+mod file_search;
 mod ignored;
 mod input;
 mod members;
@@ -12,6 +13,7 @@ pub mod standing;
 mod tests;
 mod tools;
 mod turn;
+mod vector_stores;
 
 use agent::context::check_options;
 use contracts::{
@@ -32,6 +34,8 @@ pub use conversation::{
     ConversationBody, MAX_ITEMS as MAX_CONVERSATION_ITEMS, StoredConversation, StoredItem, as_input,
     conversation_object, with_id,
 };
+pub(crate) use file_search::FILE_SEARCH;
+pub use file_search::FileSearch;
 pub use ignored::Ignored;
 pub(crate) use ignored::collect;
 pub use input::Input;
@@ -40,6 +44,7 @@ pub(crate) use members::Members;
 pub(crate) use settings::{AnswerFormat, Choice, json_format, tool_choice};
 pub(crate) use tools::{CalledTool, custom, each as each_tool, freeform_names, function};
 pub use turn::tool_continuation;
+pub use vector_stores::{AddFile, CreateStore, MAX_RESULTS, SearchStore, UpdateStore};
 
 /// The prefix of a `model` that names an agent.
 pub const AGENT: &str = "agent/";
@@ -61,6 +66,9 @@ const REPEATED: &[&str] = &[
     "temperature",
     "top_p",
 ];
+
+/// The value of `include` for the results of a search in vector stores.
+pub const SEARCH_RESULTS: &str = "file_search_call.results";
 
 const MAX_METADATA: usize = 16;
 const MAX_METADATA_KEY_CHARS: usize = 64;
@@ -90,6 +98,10 @@ pub struct CreateResponse {
     pub input: Input,
     /// The standing instructions, with the system messages' instructions.
     pub instructions: String,
+    /// The search in vector stores.
+    pub file_search: Option<FileSearch>,
+    /// True if the response shows the results of that search.
+    pub includes_results: bool,
     /// The settings of the turn.
     pub options: TurnOptions,
     /// True if the response is streamed.
@@ -114,7 +126,7 @@ impl CreateResponse {
         let members = standing::read(&body.value, "", standing::RESPONSES)?;
         check_delivery(&members)?;
         let model = members.required_text("model")?;
-        let (settings, choice) = settings::read(&members, body.searches_web)?;
+        let (settings, file_search, choice) = settings::read(&members, body.searches_web)?;
         let items = input::read(&members)?;
         let parent = parent(&members, items.anchor(), items.has_references)?;
         let own = members.text("instructions")?;
@@ -154,6 +166,8 @@ impl CreateResponse {
             ancestry,
             input,
             instructions,
+            file_search,
+            includes_results: members.list("include")?.iter().any(|included| included == SEARCH_RESULTS),
             options,
             stream: members.flag("stream")?.unwrap_or_default(),
             background,

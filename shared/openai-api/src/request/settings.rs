@@ -3,18 +3,24 @@
 use contracts::request::{FunctionTool, JsonFormat, TurnOptions};
 use serde_json::{Map, Value, json};
 
-use super::{members::Members, standing, tools::Tools};
+use super::{
+    file_search::{FILE_SEARCH, FileSearch},
+    members::Members,
+    standing,
+    tools::Tools,
+};
 use crate::error::ApiError;
 
-/// Reads the settings, and the members that the response repeats in another form.
+/// Reads the settings, the search in vector stores, and the members that the response repeats in another form.
 pub(super) fn read(
     members: &Members<'_>,
     searches_web: bool,
-) -> Result<(TurnOptions, Map<String, Value>), ApiError> {
+) -> Result<(TurnOptions, Option<FileSearch>, Map<String, Value>), ApiError> {
     let mut repeated = Map::new();
-    let Tools { tools, web_search, shown } = Tools::read(members, searches_web)?;
+    let Tools { tools, web_search, file_search, shown } = Tools::read(members, searches_web)?;
     repeated.insert("tools".to_owned(), Value::Array(shown));
-    let Choice { tools, named, is_required } = choice(members, tools, &mut repeated)?;
+    let Choice { tools, named, is_required } =
+        choice(members, (tools, file_search.is_some()), &mut repeated)?;
     let (reasoning_effort, reasoning_summary) = reasoning(members, &mut repeated)?;
     let (format, verbosity) = text(members, &mut repeated)?;
     let (text_format, json_object) = format.into_options();
@@ -39,7 +45,7 @@ pub(super) fn read(
         unstored: false,
         repeated: Value::Null,
     };
-    Ok((options, repeated))
+    Ok((options, file_search, repeated))
 }
 
 /// The tools of a turn, and those that its first model call must call.
@@ -55,13 +61,17 @@ pub(crate) struct Choice {
 /// Reads the choice of a tool.
 fn choice(
     members: &Members<'_>,
-    tools: Vec<FunctionTool>,
+    (tools, has_search): (Vec<FunctionTool>, bool),
     repeated: &mut Map<String, Value>,
 ) -> Result<Choice, ApiError> {
     let Some(choice) = members.get("tool_choice") else {
         return Ok(Choice { tools, named: None, is_required: false });
     };
     repeated.insert("tool_choice".to_owned(), choice.clone());
+    // Every turn with the tool searches.
+    if has_search && choice.get("type").is_some_and(|kind| kind == FILE_SEARCH) {
+        return Ok(Choice { tools, named: None, is_required: false });
+    }
     tool_choice(members, choice, tools)
 }
 

@@ -54,7 +54,7 @@ pub const RESPONSES: &[Member] = &[
     hint("image", "Images are sent as they are."),
     supported(
         "include",
-        "Log probabilities are refused. The others concern items that no response here has.",
+        "`file_search_call.results` shows the [results](#vector-stores) of a search. Log probabilities are refused. The others concern items that no response here has.",
     ),
     supported("input", ""),
     supported("instructions", "Apply to this turn, after the agent's own prompt."),
@@ -92,10 +92,13 @@ pub const RESPONSES: &[Member] = &[
     supported("text", ""),
     supported("text.format", "`text`, `json_object` or `json_schema`."),
     supported("text.verbosity", ""),
-    supported("tool_choice", "`auto`, `none`, `required`, `allowed_tools`, a function or a custom tool."),
+    supported(
+        "tool_choice",
+        "`auto`, `none`, `required`, `allowed_tools`, a function, a custom tool or `file_search`.",
+    ),
     supported(
         "tools",
-        "Up to 128 tools of type `function` and `custom`, also within a `namespace`. `web_search` needs a provider that is declared to run it. Otherwise it is left out and named in `x-aptix-ignored`, as `tool_search` is.",
+        "Up to 128 tools of type `function` and `custom`, also within a `namespace`, and one `file_search` in [vector stores](#vector-stores). `web_search` needs a provider that is declared to run it. Otherwise it is left out and named in `x-aptix-ignored`, as `tool_search` is.",
     ),
     hint("top_k", ""),
     refused("top_logprobs", &["0"], "Log probabilities aren't available."),

@@ -4,7 +4,11 @@ use agent::model::freeform;
 use contracts::{ContentHash, request::FunctionTool};
 use serde_json::{Value, json};
 
-use super::{ignored::ignore, members::Members};
+use super::{
+    file_search::{FILE_SEARCH, FileSearch},
+    ignored::ignore,
+    members::Members,
+};
 use crate::{error::ApiError, json_object::set};
 
 /// The members of a function.
@@ -37,6 +41,8 @@ pub(super) struct Tools {
     pub(super) tools: Vec<FunctionTool>,
     /// The web search, if a provider of the deployment runs it for clients.
     pub(super) web_search: Option<Value>,
+    /// The search in vector stores.
+    pub(super) file_search: Option<FileSearch>,
     /// The tools as the response shows them.
     pub(super) shown: Vec<Value>,
 }
@@ -61,6 +67,13 @@ impl Tools {
                     let search = Value::Object(known.collect());
                     read.shown.push(search.clone());
                     read.web_search = Some(search);
+                }
+                FILE_SEARCH if read.file_search.is_some() => {
+                    return Err(ApiError::value(path, "is the second file search; name all stores in one"));
+                }
+                FILE_SEARCH => {
+                    read.file_search = Some(FileSearch::read(tool, path)?);
+                    read.shown.push(tool.clone());
                 }
                 _ => return Ok(false),
             }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::StreamEvent;
 use crate::json_object::set;
 use crate::{
-    response::{COMMENTARY, FINAL_ANSWER, Frame, Outcome, Status, part, summary},
+    response::{COMMENTARY, FINAL_ANSWER, Frame, Outcome, Status, cited_part, part, summary},
     sequence::{self, Position, Step},
 };
 
@@ -45,7 +45,8 @@ impl Translator {
     #[must_use]
     pub fn new(frame: Frame, after: Option<u64>) -> Self {
         let known = after.filter(|after| *after > sequence::IN_PROGRESS && !is_after_text(*after));
-        let known = known.map(Position::of_number);
+        let first = Position { index: frame.first_index(), ..Position::default() };
+        let known = known.map(Position::of_number).filter(|known| known.index >= first.index);
         // No connection has the reasoning again: the text follows it.
         let reasoning = known.filter(|known| known.is_reasoning()).map(|known| OpenReasoning {
             at: known,
@@ -57,7 +58,7 @@ impl Translator {
         Self {
             frame,
             after,
-            position: before.unwrap_or_default(),
+            position: before.unwrap_or(first),
             has_text: before.is_some(),
             text: String::new(),
             is_open: text.is_some(),
@@ -86,9 +87,38 @@ impl Translator {
             StreamEvent::new("response.created", sequence::CREATED, json!({"response": response})),
             StreamEvent::new("response.in_progress", sequence::IN_PROGRESS, json!({"response": response})),
         ];
+        events.extend(self.search());
         // A client may have lost the connection between the two events that open a message.
         events.extend((self.is_open && self.position.offset == 0).then(|| self.part_added()));
         self.wanted(events)
+    }
+
+    /// Returns the events of the search in vector stores. It has been run when a stream begins; the last event of the
+    /// response has its results.
+    fn search(&self) -> Vec<StreamEvent> {
+        let Some(item) = self.frame.search_item("in_progress") else { return Vec::new() };
+        let of_item = json!({"output_index": 0, "item_id": item.get("id")});
+        let done = json!({"output_index": 0, "item": self.frame.search_item("completed")});
+        let (begin, end) = (Position::default(), Position { offset: 1, ..Position::default() });
+        let event = |name: &'static str, number, data: &Value| StreamEvent::new(name, number, data.clone());
+        vec![
+            event(
+                "response.output_item.added",
+                begin.number(Step::Third),
+                &json!({"output_index": 0, "item": item}),
+            ),
+            event("response.file_search_call.in_progress", begin.number(Step::Fourth), &of_item),
+            event("response.file_search_call.searching", end.number(Step::First), &of_item),
+            event("response.file_search_call.completed", end.number(Step::Second), &of_item),
+            event("response.output_item.done", end.number(Step::Third), &done),
+        ]
+    }
+
+    /// Reads what the outcome needs: the files that a search in vector stores found.
+    pub async fn load(&mut self, event: Option<&Event>) {
+        if event.is_none_or(|event| matches!(event.kind, Kind::Result(_))) {
+            self.frame.load_search().await;
+        }
     }
 
     /// Translates an event of the turn.
@@ -301,23 +331,38 @@ impl Translator {
         if !self.is_open {
             return Vec::new();
         }
-        let (at, index) = (self.position, self.position.index);
+        let index = self.position.index;
+        let cited = phase.filter(|phase| *phase == FINAL_ANSWER);
+        let citations = cited.map(|_| self.frame.citations(&self.text)).unwrap_or_default();
+        let mut events: Vec<StreamEvent> = Vec::new();
+        let mut at = self.position;
+        for (n, citation) in citations.iter().enumerate() {
+            at.offset = at.offset.saturating_add(1);
+            let mut data = self.of_text("annotation", citation.clone());
+            set(&mut data, "annotation_index", json!(n));
+            events.push(StreamEvent::new(
+                "response.output_text.annotation.added",
+                at.number(Step::First),
+                data,
+            ));
+        }
         let mut done = self.of_text("text", json!(self.text));
         set(&mut done, "logprobs", json!([]));
-        let item = self.frame.message(index, status, phase, vec![part(&self.text)]);
-        let events = vec![
+        let part = cited_part(&self.text, citations);
+        let item = self.frame.message(index, status, phase, vec![part.clone()]);
+        events.extend([
             StreamEvent::new("response.output_text.done", at.number(Step::Second), done),
             StreamEvent::new(
                 "response.content_part.done",
                 at.number(Step::Third),
-                self.of_text("part", part(&self.text)),
+                self.of_text("part", part),
             ),
             StreamEvent::new(
                 "response.output_item.done",
                 at.number(Step::Fourth),
                 json!({"output_index": index, "item": item}),
             ),
-        ];
+        ]);
         (self.is_open, self.discarded) = (false, None);
         self.position = Position { index: index.saturating_add(1), segment: at.segment, offset: 0 };
         self.text.clear();

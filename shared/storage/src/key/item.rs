@@ -16,7 +16,7 @@ use protocol::{
 };
 use turns::ports::{DocumentId, UsageKeyHolder};
 
-use knowledge::DocumentId as KnowledgeId;
+use knowledge::{DocumentId as KnowledgeId, VectorStoreId};
 
 use super::index::{org_index, shard};
 use super::part::{decode_part, encode_part, partition};
@@ -106,6 +106,10 @@ pub enum Item<'a> {
     ///
     /// Key: `O#{org}` / `KNOWLEDGE#{id}`
     Knowledge(&'a OrgId, &'a KnowledgeId),
+    /// A vector store of the org. Replaced by every change.
+    ///
+    /// Key: `O#{org}` / `VECTORSTORE#{id}`
+    VectorStore(&'a OrgId, &'a VectorStoreId),
     /// The org of a client application whose tokens name none. Read by the authorizer.
     ///
     /// Key: `CLIENTS` / `{client's id}`
@@ -146,6 +150,9 @@ pub(crate) const USAGE_KEYS_PARTITION: &str = "USAGE_KEYS";
 /// The prefix of the sort keys of documents for agents.
 pub(crate) const KNOWLEDGE_PREFIX: &str = "KNOWLEDGE#";
 
+/// The prefix of the sort keys of vector stores.
+pub(crate) const VECTOR_STORE_PREFIX: &str = "VECTORSTORE#";
+
 /// The prefix of the sort keys of lanes.
 const LANE_PREFIX: &str = "HOOKS#";
 
@@ -174,7 +181,10 @@ impl Item<'_> {
             | Self::ListedApproval(turn, _, _)
             | Self::Checkpoint(turn, _) => partition(&turn.session),
             Self::Delivery(lane, _) | Self::Lane(lane) => partition(&lane.session),
-            Self::Document(org, _) | Self::Knowledge(org, _) | Self::WebhookHealth(org, _) => org_index(org),
+            Self::Document(org, _)
+            | Self::Knowledge(org, _)
+            | Self::VectorStore(org, _)
+            | Self::WebhookHealth(org, _) => org_index(org),
             Self::ClientOrg(_) => CLIENTS_PARTITION.to_owned(),
             Self::UsageKey(_) => USAGE_KEYS_PARTITION.to_owned(),
             Self::ModelProviders => "DEPLOYMENT".to_owned(),
@@ -197,6 +207,7 @@ impl Item<'_> {
             Self::Document(_, DocumentId::Budgets) => "BUDGETS".to_owned(),
             Self::Document(_, DocumentId::OrgSettings) => "SETTINGS".to_owned(),
             Self::Knowledge(_, id) => format!("{KNOWLEDGE_PREFIX}{}", id.as_str()),
+            Self::VectorStore(_, id) => format!("{VECTOR_STORE_PREFIX}{}", id.as_str()),
             Self::ClientOrg(client) => encode_part(client),
             Self::ModelProviders => "MODEL_PROVIDERS".to_owned(),
             // Hashed, because both ids of the maximum length would be too long.

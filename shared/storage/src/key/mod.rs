@@ -28,8 +28,9 @@ pub use index::{
 };
 pub(crate) use item::{
     CLIENTS_PARTITION, KNOWLEDGE_PREFIX, MODE_PREFIX, TurnItemKind, USAGE_KEYS_PARTITION, USER_PREFIX,
-    approval_prefix, context_prefix, delivery_prefix, feedback_prefix, intent_prefix, parse_approval,
-    parse_intent, parse_turn_item, place_part, turn_range_after, turn_ranges, usage_partition, usage_prefix,
+    VECTOR_STORE_PREFIX, approval_prefix, context_prefix, delivery_prefix, feedback_prefix, intent_prefix,
+    parse_approval, parse_intent, parse_turn_item, place_part, turn_range_after, turn_ranges,
+    usage_partition, usage_prefix,
 };
 pub use item::{Item, kind_of_item, parse_delivery, parse_lane, parse_session, parse_turn, parse_user};
 pub use object::{

@@ -22,6 +22,7 @@ mod session_scan;
 pub(crate) mod ttl_cache;
 mod usage;
 mod usage_keys;
+mod vector_stores;
 mod webhooks;
 mod write;
 
