@@ -22,6 +22,7 @@ TARGET = HERE / "src" / "aptix" / "wire"
 ROOTS = {
     "answers": ["AgentExecuteResponse", "Error", "StreamStatus", "SubmittedResult", "Warning"],
     "turns": ["AgentSessionTurn", "AgentSessionTurnSummary", "StepList"],
+    "approvals": ["Approval"],
     "budgets": ["BudgetUseReport"],
     "sessions": ["AgentSession", "AgentSessionSummary", "FoundSession", "ModeChange"],
 }

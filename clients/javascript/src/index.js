@@ -4,6 +4,7 @@
  * @module
  */
 
+import { Approvals } from './approvals.js'
 import { Http } from './http.js'
 import * as paths from './paths.js'
 import { paginate, Session } from './session.js'
@@ -99,6 +100,7 @@ export class Aptix {
     this.#http = new Http(base, token, fetch, { ...DEFAULT_RETRY, ...retry })
     this.#resumeStore = resumeStore
     this.sessions = new Sessions(this.#http, (id) => this.session(id))
+    this.approvals = new Approvals(this.#http)
   }
 
   /**

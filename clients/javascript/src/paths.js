@@ -10,6 +10,13 @@ export const EXECUTE = `${BASE}/execute`
 export const TOOL_RESULTS = `${BASE}/tool-results`
 export const SESSIONS = `${BASE}/sessions`
 export const SEARCH = `${BASE}/search`
+export const APPROVALS = `${BASE}/approvals`
+
+/**
+ * @param {string} id
+ * @param {'approve' | 'deny'} [answer]
+ */
+export const approval = (id, answer) => [APPROVALS, encodeURIComponent(id), ...(answer ? [answer] : [])].join('/')
 
 /** @param {string} sessionId */
 export const session = (sessionId) => `${SESSIONS}/${encodeURIComponent(sessionId)}`

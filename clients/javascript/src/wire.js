@@ -77,8 +77,17 @@
  *   Status: EntityHeader, StatusReason?: string, ErrorCode?: string, StatusTimeStamp: string, Mode: string, InstructionSummary: string, InstructionSummaryTruncated?: boolean,
  *   FullInstructionUrl: string, AgentAnswerSummary?: string, AgentAnswerSummaryTruncated?: boolean, FullAgentAnswerUrl?: string,
  *   PartialAnswerSummary?: string, PartialAnswerSummaryTruncated?: boolean, Warnings: string[], Errors: string[],
+ *   Waiting?: { Approvals: { ApprovalId: string, Url: string, Tool: string, ToolCallId: string, ExpiresDate: string }[] },
  *   Usage?: Usage, EstimatedTokens?: number, Cost?: Cost, ClientToolMs?: number, [member: string]: unknown,
  * }} SessionTurn
+ *
+ * A call of a tool that waits for a person, or its answer.
+ * @typedef {{
+ *   ApprovalId: string, Status: 'pending' | 'approved' | 'denied' | 'expired' | 'closed', SessionId: string, TurnId: string,
+ *   Round: number, ToolCallId: string, Hash: string, Tool: string, ConnectionId: string, ConnectionVersion: number,
+ *   ArgumentsJson: string, EditedArgumentsJson?: string, AskedByUserId: string, MayAnswer: boolean, MayEdit?: boolean,
+ *   CreationDate: string, ExpiresDate: string, AnsweredByUser?: EntityHeader, AnsweredDate?: string, Reason?: string,
+ * }} Approval
  *
  * A step of a turn: a reply of the model and the results of its calls. The OpenAPI document lists all members.
  * @typedef {{

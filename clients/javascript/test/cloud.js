@@ -61,9 +61,12 @@ export class Cloud {
     return new Cloud(child, folder, addresses)
   }
 
-  /** @param {string} user */
-  token(user) {
-    return execFileSync(program, ['token', '--org', 'acme', '--user', user, '--data', this.#folder], {
+  /**
+   * @param {string} user
+   * @param {string[]} options of `aptix token`
+   */
+  token(user, ...options) {
+    return execFileSync(program, ['token', '--org', 'acme', '--user', user, '--data', this.#folder, ...options], {
       encoding: 'utf8',
     }).trim()
   }

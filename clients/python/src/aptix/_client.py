@@ -12,6 +12,7 @@ import httpx
 from typing_extensions import Unpack
 
 from . import _paths as paths
+from ._approvals import AsyncApprovals
 from ._http import Http, Token
 from ._retry import RetryOptions
 from ._session import AsyncSession, paginate
@@ -98,6 +99,7 @@ class AsyncAptix:
         self._http = Http(base_url, token, retry or RetryOptions(), transport)
         self._resume_store = resume_store
         self.sessions = AsyncSessions(self._http, self.session)
+        self.approvals = AsyncApprovals(self._http)
 
     def session(self, id: str | None = None, **defaults: Unpack[SessionOptions]) -> AsyncSession:
         """Returns the session with this id, or a new session. The defaults apply to all of its turns."""

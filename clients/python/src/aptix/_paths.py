@@ -11,6 +11,7 @@ EXECUTE = f"{_BASE}/execute"
 TOOL_RESULTS = f"{_BASE}/tool-results"
 SESSIONS = f"{_BASE}/sessions"
 SEARCH = f"{_BASE}/search"
+APPROVALS = f"{_BASE}/approvals"
 
 
 def new_id() -> str:
@@ -26,6 +27,11 @@ def session(session_id: str) -> str:
 def turn(session_id: str, turn_id: str, suffix: str = "") -> str:
     """Returns the path of a turn, or of something below it."""
     return f"{session(session_id)}/turns/{quote(turn_id, safe='')}{suffix}"
+
+
+def approval(id: str, answer: str = "") -> str:
+    """Returns the path of an approval, or of its answer."""
+    return "/".join(part for part in (APPROVALS, quote(id, safe=""), answer) if part)
 
 
 def query(values: Mapping[str, str | int | bool | None]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import httpx
 from typing_extensions import Unpack
 
+from ._approvals import Approvals
 from ._client import AsyncAptix, AsyncSessions
 from ._http import Token
 from ._retry import RetryOptions
@@ -275,6 +276,7 @@ class Aptix:
         self._client = AsyncAptix(base_url, token, resume_store=resume_store, retry=retry, transport=transport)
         self._portal = Portal.shared()
         self.sessions = Sessions(self._portal, self._client.sessions)
+        self.approvals = Approvals(self._portal, self._client.approvals)
 
     def session(self, id: str | None = None, **defaults: Unpack[SessionOptions]) -> Session:
         """Returns the session with this id, or a new session. The defaults apply to all of its turns."""

@@ -231,11 +231,12 @@ class LocalCloud:
         """Id of the cloud's process. The processes of its functions are children of it."""
         return self._process.pid
 
-    def token(self, user: str = "ada", *, org: str = "acme") -> str:
-        """Returns a token of a user."""
-        key = f"{org}/{user}"
+    def token(self, user: str = "ada", *, org: str = "acme", operator: bool = False) -> str:
+        """Returns a token of a user, with `operator` of an operator."""
+        key = f"{org}/{user}/{operator}"
         if key not in self._tokens:
-            self._tokens[key] = self._run("token", "--org", org, "--user", user).strip()
+            role = ["--operator"] if operator else []
+            self._tokens[key] = self._run("token", "--org", org, "--user", user, *role).strip()
         return self._tokens[key]
 
     def put_contexts(self, *contexts: Mapping[str, Any], org: str = "acme") -> None:

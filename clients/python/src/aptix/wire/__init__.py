@@ -25,6 +25,7 @@ from .answers import (
     ToolResult,
     Usage,
 )
+from .approvals import Approval, ApprovalStatus
 from .budgets import (
     Budget,
     BudgetAction,
@@ -78,6 +79,8 @@ __all__ = [
     "AgentSessionTurnSummary",
     "ApiError",
     "ApiWarning",
+    "Approval",
+    "ApprovalStatus",
     "Budget",
     "BudgetAction",
     "BudgetScope",
