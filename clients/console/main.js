@@ -65,6 +65,7 @@ const showTitle = (title) => (document.title = `${title} – Aptix`)
 const PAGES = {
   chat: { label: 'Chat', page: chat },
   sessions: { label: 'Sessions', page: onDemand(async () => (await import('./sessions.js')).sessions) },
+  approvals: { label: 'Approvals', page: onDemand(async () => (await import('./approvals.js')).approvals) },
   trace: { label: 'Trace', page: onDemand(async () => (await import('./trace.js')).trace), isAvailable: () => false },
   compare: { label: 'Compare', page: onDemand(async () => (await import('./compare.js')).compare), isAvailable: () => false },
   usage: { label: 'Usage', page: onDemand(async () => (await import('./usage.js')).usage) },

@@ -7,6 +7,7 @@
 import { AptixError } from '../javascript/src/index.js'
 import { endTool, finishedTool, runningTool } from './activity.js'
 import { answerFiles } from './answer-files.js'
+import { showApprovals } from './approval-card.js'
 import { attachmentList, parseRequest } from './attachments.js'
 import { announce, button, el, errorMessage, fill } from './dom.js'
 import { saveFirstToken } from './first-tokens.js'
@@ -188,7 +189,7 @@ export class TurnView {
     this.#showState('Waiting for the model…')
     this.#meter = new Meter(this.#figures)
     try {
-      for (let next = /** @type {Turn | undefined} */ (turn); next;) next = await this.#read(next)
+      for (let next = /** @type {Turn | undefined} */ (turn); next;) next = await this.#read(next).catch((error) => this.#waitForApprovals(error))
     } catch (error) {
       if (error instanceof DOMException && error.name === 'AbortError') return undefined
       failure = error
@@ -249,6 +250,20 @@ export class TurnView {
       }
     }
     return undefined
+  }
+
+  /**
+   * Shows the calls that wait for a person until none does, and follows the rest of the turn.
+   * @param {unknown} error with which the turn's stream ended
+   */
+  async #waitForApprovals(error) {
+    const isWaiting = error instanceof AptixError && error.code === 'TurnInProgress' && error.details !== undefined
+    if (!isWaiting) throw error
+    this.#turn = undefined
+    this.#showSent()
+    this.#showState(statusText({ Phase: 'waiting_for_approval' }))
+    await showApprovals(this.#context, this.id, this.#cards)
+    return this.#context.session.resume({ turnId: this.id })
   }
 
   /** @param {import('../javascript/src/index.js').Call[]} calls */

@@ -428,7 +428,7 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
     await ui.visit(withToken.url)
     await ui.send(script().say('From elsewhere.'))
     await page.until(`${answer} === 'From elsewhere.'`)
-    assert.equal(await page.run(`[...document.querySelectorAll('nav a')].map((a) => a.textContent).join()`), 'Chat,Sessions,Usage,Agents,Connections,Webhooks,Knowledge,Modes,Operations')
+    assert.equal(await page.run(`[...document.querySelectorAll('nav a')].map((a) => a.textContent).join()`), 'Chat,Sessions,Approvals,Usage,Agents,Connections,Webhooks,Knowledge,Modes,Operations')
     const withDialog = await cloud.console()
     context.after(withDialog.end)
     await page.visit(withDialog.url)
