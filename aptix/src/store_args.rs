@@ -120,13 +120,14 @@ async fn queues_of(stack: &Stack) -> Result<Queues, Failure> {
         queue: stack.require("FinalizeQueueUrl")?.to_owned(),
         dead_letters: stack.require("FinalizeDeadLetterQueueUrl")?.to_owned(),
     };
-    // Stacks without a vector database have no documents.
-    let urls = stack.output("KnowledgeQueueUrl").zip(stack.output("KnowledgeDeadLetterQueueUrl"));
-    let knowledge = urls.map(|(queue, dead_letters)| QueueUrls {
-        queue: queue.to_owned(),
-        dead_letters: dead_letters.to_owned(),
-    });
-    Ok(Queues::of_deployment(resources_of(stack)?, finalize, knowledge).await)
+    let optional = |queue: &str, dead_letters: &str| {
+        let (queue, dead_letters) = stack.output(queue).zip(stack.output(dead_letters))?;
+        Some(QueueUrls { queue: queue.to_owned(), dead_letters: dead_letters.to_owned() })
+    };
+    // Stacks of older versions continue no turns, and those without a vector database have no documents.
+    let turns = optional("TurnQueueUrl", "TurnDeadLetterQueueUrl");
+    let knowledge = optional("KnowledgeQueueUrl", "KnowledgeDeadLetterQueueUrl");
+    Ok(Queues::of_deployment(resources_of(stack)?, finalize, turns, knowledge).await)
 }
 
 /// Connects to the table and the bucket of a stack.

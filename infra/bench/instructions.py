@@ -33,6 +33,7 @@ FUNCTIONS = ["execute", "tool-continuation", "session-read", "turn-finalizer", "
 SETTINGS = {
     "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none",
     "FINALIZE_QUEUE_URL": "http://127.0.0.1:9/1/none", "WEBHOOK_QUEUE_URL": "http://127.0.0.1:9/1/none",
+    "TURN_QUEUE_URL": "http://127.0.0.1:9/1/none",
     "PAGE_TOKEN_KEY": "none", "TOKEN_AUDIENCES": "none",
     "OIDC_ISSUER": "https://127.0.0.1:9", "TABLE_NAME": "none", "PAYLOAD_BUCKET": "none",
     "OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": "none",

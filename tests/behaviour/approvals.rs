@@ -1,5 +1,7 @@
 //! Calls that a person has to approve: from the call to its answer, whoever answers and whatever happens meanwhile.
 
+use std::time::{Duration, Instant};
+
 use contracts::{
     id::{SessionId, TurnId},
     paths::{AGENTS, APPROVAL, APPROVALS, APPROVE, CANCEL, CONNECTIONS, DENY, ORG_SETTINGS},
@@ -7,6 +9,7 @@ use contracts::{
 use local::{Function, Options};
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use crate::agents::put;
 use crate::client_tools::{results, submit};
@@ -73,6 +76,26 @@ async fn listed(client: &Client, query: &str) -> Vec<String> {
     page["Items"].as_array().unwrap().iter().map(|approval| id(approval).to_owned()).collect()
 }
 
+/// Waits until a turn has ended, which nobody asks for, and returns it.
+async fn ended(client: &Client, asked: &Value) -> Value {
+    let has_ended = |answer: &Answer| answer.json()["Result"]["Status"]["Id"] != "pending";
+    client.until(&turn_path(asked), PATIENCE, has_ended).await.result()
+}
+
+/// Sweeps until a turn has ended.
+async fn swept(system: &System, client: &Client, asked: &Value) -> Value {
+    let give_up = Instant::now() + PATIENCE;
+    loop {
+        system.cloud.sweep().await.unwrap();
+        sleep(Duration::from_millis(500)).await;
+        let turn = client.get(&turn_path(asked)).await.result();
+        if turn["Status"]["Id"] != "pending" {
+            return turn;
+        }
+        assert!(Instant::now() < give_up, "{turn}");
+    }
+}
+
 /// The text of what the model was told in its last call.
 fn told(system: &System) -> String {
     system.last_call()["input"].to_string()
@@ -80,6 +103,22 @@ fn told(system: &System) -> String {
 
 fn always() -> Value {
     json!({ "Policy": "always" })
+}
+
+/// A turn that continues after an answer, and one after its approval has expired.
+pub async fn continue_by_answer_and_by_sweep(system: &System) {
+    let (shop, _) = Shop::start(false).await;
+    set(system, &shop, &json!({ "Policy": "always", "ExpiresAfterSeconds": 5 })).await;
+    let clerk = json!({ "Name": "Clerk", "Tools": ["shop"] });
+    put(&operator(system, "acme"), &AGENTS.context("clerk"), &clerk).await.result();
+    let ada = system.client("acme", "ada");
+    let [answered, expired] = ["1", "2"].map(|order| asks(&call("refund", order)));
+    let approval = wait(&ada, &answered).await;
+    approve(&ada, &approval).await.result();
+    ended(&ada, &answered).await;
+    wait(&ada, &expired).await;
+    ended(&ada, &expired).await;
+    assert_eq!(shop.performed().len(), 1);
 }
 
 #[tokio::test]
@@ -147,6 +186,7 @@ async fn approved_call_is_sent_once_and_the_turn_is_answered() {
 
     let approved = approve(&ada, &approval).await.result();
     assert_eq!((&approved["Status"], &approved["AnsweredByUser"]["Id"]), (&json!("approved"), &json!("ada")));
+    ended(&ada, &asked).await;
     assert_eq!(shop.performed().len(), 1);
     assert_eq!(ada.execute(&asked).await.result()["PrimaryOutputText"], "Done.");
     assert_eq!(approve(&ada, &approval).await.error(), "ApprovalAnswered");
@@ -215,8 +255,10 @@ async fn condition_and_the_orgs_policy_decide_which_calls_wait() {
     set(&system, &shop, &json!({ "Policy": "never" })).await;
     let settings = json!({ "Policy": { "RequireApproval": ["shop.refund"] } }).to_string();
     olga.send(Method::PUT, ORG_SETTINGS, Some(settings)).await.result();
-    let approval = wait(&ada, &with(1)).await;
+    let asked = with(1);
+    let approval = wait(&ada, &asked).await;
     approve(&ada, &approval).await.result();
+    ended(&ada, &asked).await;
     assert_eq!(shop.performed().len(), 2);
 
     let wrong = connection(&shop, &json!({ "Policy": "always", "FourEyes": true }));
@@ -247,9 +289,9 @@ async fn mixed_round_lists_the_clients_calls_alone_and_needs_both() {
             let answer = submit(&ada, &results(&continuation, "seen")).await.result();
             assert_eq!(answer["PrimaryOutputText"], "Done.");
         }
-        assert_eq!(shop.performed().len(), before + 1);
         let answer = ada.execute(&asked).await.result();
         assert_eq!(answer["PrimaryOutputText"], "Done.");
+        assert_eq!(shop.performed().len(), before + 1);
         let told = told(&system);
         assert!(told.contains("seen") && told.contains("refunded"), "{told}");
     }
@@ -281,7 +323,7 @@ async fn cancelled_and_superseded_turns_close_their_approvals() {
 async fn forget(system: &System) {
     system.cloud.crash(Function::Execute);
     while system.cloud.processes(Function::Execute) > 0 {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        sleep(Duration::from_millis(5)).await;
     }
 }
 
@@ -307,7 +349,21 @@ async fn approval_is_checked_again_when_the_turn_goes_on() {
     olga.send(Method::PUT, ORG_SETTINGS, Some(settings)).await.result();
     forget(&system).await;
     approve(&ada, &approval).await.result();
+    ended(&ada, &asked).await;
     assert!(told(&system).contains("The agent clerk is disabled"), "{}", told(&system));
+    assert_eq!(shop.performed().len(), 0);
+
+    olga.send(Method::PUT, ORG_SETTINGS, Some("{}".to_owned())).await.result();
+    set(&system, &shop, &json!({ "Policy": "always", "Roles": ["operator"] })).await;
+    forget(&system).await;
+    let asked = asks(&call("refund", "3"));
+    let approval = wait(&ada, &asked).await;
+    let settings = json!({ "Disabled": { "Users": ["ada"] } }).to_string();
+    olga.send(Method::PUT, ORG_SETTINGS, Some(settings)).await.result();
+    forget(&system).await;
+    approve(&olga, &approval).await.result();
+    ended(&olga, &asked).await;
+    assert!(told(&system).contains("The user ada is disabled"), "{}", told(&system));
     assert_eq!(shop.performed().len(), 0);
 }
 
@@ -329,13 +385,87 @@ async fn killed_continuation_sends_an_approved_call_at_most_once() {
             system.cloud.crash(Function::Execute);
             killed.send(()).ok();
         };
-        let (broken, ()) = futures::join!(approve(&ada, &approval), kill);
-        assert_eq!(broken.error(), "FunctionFailed");
-        let answer = ada.execute_when_settled(&asked).await.result();
+        let (approved, ()) = futures::join!(approve(&ada, &approval), kill);
+        assert_eq!(approved.result()["Status"], "approved");
+        // Nobody asks: the sweep has the turn continued.
+        swept(&system, &ada, &asked).await;
+        let answer = ada.execute(&asked).await.result();
         assert!(answer["UserWarnings"].to_string().contains("shop__refund is unknown"), "{answer}");
         assert_eq!(shop.performed().len(), performed, "{order}");
         assert_eq!(approve(&ada, &approval).await.error(), "ApprovalAnswered");
     }
+}
+
+#[tokio::test]
+async fn queue_continues_an_approved_turn_whose_asker_is_gone() {
+    let (system, shop) = open(json!({ "Policy": "always", "Roles": ["operator"] })).await;
+    let (ada, olga) = (system.client("acme", "ada"), operator(&system, "acme"));
+    let asked = asks(&call("refund", "1"));
+    let approval = wait(&ada, &asked).await;
+    system.cloud.pause_turns().await;
+    assert_eq!(approve(&olga, &approval).await.result()["Status"], "approved");
+    assert_eq!(shop.performed().len(), 0, "the answer waits for no turn");
+    // The functions die between message and run, and the message comes twice.
+    forget(&system).await;
+    let (sqs, queue) = (system.cloud.sqs(), &system.cloud.endpoints().turn_queue);
+    let message = |turn: &str| {
+        json!({ "Kind": "continue_turn", "Org": "acme", "Session": asked["SessionId"], "Turn": turn })
+            .to_string()
+    };
+    for turn in [asked["TurnId"].as_str().unwrap(), "unknown"] {
+        sqs.send_message().queue_url(queue).message_body(message(turn)).send().await.unwrap();
+    }
+    let path = format!("{}/stream", turn_path(&asked));
+    let resumed = async {
+        sleep(Duration::from_millis(500)).await;
+        system.cloud.resume_turns().await;
+    };
+    let (followed, ()) = futures::join!(ada.get(&path), resumed);
+    assert!(followed.text.contains("Done."), "who follows the turn waits for it: {}", followed.text);
+    let turn = ended(&olga, &asked).await;
+    assert_eq!((&turn["Status"]["Id"], shop.performed().len()), (&json!("completed"), 1));
+    assert_eq!(turn["CreatedByUser"]["Id"], "ada");
+    assert_eq!(ada.execute(&asked).await.result()["PrimaryOutputText"], "Done.");
+    assert_eq!(shop.performed().len(), 1);
+    // What isn't a message returns to the queue, and delays no turn.
+    sqs.send_message().queue_url(queue).message_body("{}").send().await.unwrap();
+    let asked = asks(&call("refund", "2"));
+    let approval = wait(&ada, &asked).await;
+    approve(&olga, &approval).await.result();
+    ended(&ada, &asked).await;
+    assert_eq!(shop.performed().len(), 2);
+}
+
+#[tokio::test]
+async fn sweep_continues_an_answered_turn_whose_message_is_lost() {
+    let (system, shop) = open(always()).await;
+    let ada = system.client("acme", "ada");
+    let asked = asks(&format!("{}; {}", call("refund", "1"), call("refund", "2")));
+    wait(&ada, &asked).await;
+    let list = ada.get(APPROVALS).await.result();
+    let items = list["Items"].as_array().unwrap();
+    system.cloud.pause_turns().await;
+    for approval in items {
+        approve(&ada, approval).await.result();
+    }
+    forget(&system).await;
+    let queue = &system.cloud.endpoints().turn_queue;
+    system.cloud.sqs().purge_queue().queue_url(queue).send().await.unwrap();
+    system.cloud.resume_turns().await;
+    let turn = swept(&system, &ada, &asked).await;
+    assert_eq!((&turn["Status"]["Id"], shop.performed().len()), (&json!("completed"), 2));
+    assert!(told(&system).contains("refunded"));
+}
+
+#[tokio::test]
+async fn expiry_is_told_without_another_request() {
+    let (system, shop) = open(json!({ "Policy": "always", "ExpiresAfterSeconds": 1 })).await;
+    let ada = system.client("acme", "ada");
+    let asked = asks(&call("refund", "1"));
+    wait(&ada, &asked).await;
+    let turn = swept(&system, &ada, &asked).await;
+    assert_eq!((&turn["Status"]["Id"], shop.performed().len()), (&json!("completed"), 0));
+    assert!(told(&system).contains("Nobody approved this call in time"), "{}", told(&system));
 }
 
 #[tokio::test]

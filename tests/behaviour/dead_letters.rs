@@ -23,7 +23,10 @@ impl System {
 
     /// Puts a message into the dead-letter queue, as SQS does after the last failure. Returns its id.
     async fn bury(&self, body: &Value) -> String {
-        let queue = &self.cloud.endpoints().dead_letter_queue;
+        self.bury_in(&self.cloud.endpoints().dead_letter_queue, body).await
+    }
+
+    async fn bury_in(&self, queue: &str, body: &Value) -> String {
         let body = body.as_str().map_or_else(|| body.to_string(), str::to_owned);
         let sent = self.cloud.sqs().send_message().queue_url(queue).message_body(body).send().await;
         sent.expect("sent").message_id.expect("an id")
@@ -51,7 +54,11 @@ async fn dead_letters_have_reasons_and_are_redriven_and_dropped() {
     let finished = system.bury(&settled(&done)).await;
     let left = system.bury(&settled(&open)).await;
     let missing = system.bury(&settled(&json!({"SessionId": done["SessionId"], "TurnId": "none"}))).await;
+    let continuation = |turn: &Value| json!({"Kind": "continue_turn", "Org": "acme", "Session": turn["SessionId"], "Turn": turn["TurnId"]});
+    let turns = &system.cloud.endpoints().turn_dead_letter_queue;
+    let continued = system.bury_in(turns, &continuation(&done)).await;
     let expected = [
+        (&continued, "its turn has ended meanwhile"),
         (&foreign, "not a message of its queue"),
         (&gone, "its session was purged"),
         (&finished, "its turn is finalized"),
@@ -59,7 +66,7 @@ async fn dead_letters_have_reasons_and_are_redriven_and_dropped() {
         (&missing, "its session has no such turn"),
     ];
     let report = system.admin(&["queue"]).await;
-    assert!(report.contains("dead letters    5 waiting, 0 delayed, 0 in flight\n"), "{report}");
+    assert!(report.contains("dead letters    6 waiting, 0 delayed, 0 in flight\n"), "{report}");
     for _ in 0..2 {
         let listed = system.admin(&["dead-letters", "list"]).await;
         assert_eq!(listed.lines().count(), 2 * expected.len(), "{listed}");
@@ -99,9 +106,12 @@ async fn dead_letters_have_reasons_and_are_redriven_and_dropped() {
         "Messages deleted: 1.\n"
     );
     let listed = system.admin(&["dead-letters", "list"]).await;
-    assert_eq!(listed.lines().count(), 4, "{listed}");
-    assert!(listed.contains(&finished) && listed.contains(&missing), "{listed}");
-    assert_eq!(system.admin(&["dead-letters", "redrive"]).await, "Messages moved back: 2.\n");
+    assert_eq!(listed.lines().count(), 6, "{listed}");
+    assert!(
+        listed.contains(&continued) && listed.contains(&finished) && listed.contains(&missing),
+        "{listed}"
+    );
+    assert_eq!(system.admin(&["dead-letters", "redrive"]).await, "Messages moved back: 3.\n");
     assert_eq!(system.admin(&["dead-letters", "list"]).await, "");
 }
 

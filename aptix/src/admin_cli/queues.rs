@@ -113,10 +113,11 @@ fn describe(letter: &DeadLetter) -> Result<String, std::fmt::Error> {
 /// Returns the state of the queues as text.
 pub(super) async fn report(arguments: QueueArgs) -> Result<String, Failure> {
     let OpenQueues { queues, oldest_message_seconds } = arguments.open().await?;
-    let QueueReport { queue, knowledge, dead_letters, overdue_turns } = queues.report().await?;
+    let QueueReport { queue, turns, knowledge, dead_letters, overdue_turns } = queues.report().await?;
     let mut text = String::new();
     let depths = [
         ("finalize queue", Some(queue)),
+        ("turn queue", turns),
         ("knowledge queue", knowledge),
         ("dead letters", Some(dead_letters)),
     ];

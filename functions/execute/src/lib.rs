@@ -1,4 +1,4 @@
-//! The `execute` function: all write operations of clients.
+//! The `execute` function: all write operations of clients, and the turns that the turn queue has continued.
 //!
 //! Each route has its own file. The `service` crate does the wiring.
 
@@ -21,6 +21,7 @@ mod rerun_turn;
 mod resolve_effect;
 mod restore_session;
 mod run_turn;
+mod turn_queue;
 mod webhooks;
 
 use std::process::ExitCode;
@@ -28,7 +29,8 @@ use std::process::ExitCode;
 use anthropic_api::http::reshape;
 use axum::{Router, middleware};
 use contracts::operations;
-use runtime::OperationRoutes;
+use futures::FutureExt;
+use runtime::{OperationRoutes, sqs::handler};
 use service::app::App;
 
 /// Serves invocations until the Lambda service stops the process. Logs a failure to start.
@@ -40,7 +42,9 @@ async fn serve() -> Result<(), lambda_http::Error> {
     let app = App::start().await?;
     let response_mode = app.response_mode;
     let routes = if app.serves_openai_api { routes().merge(front_routes()) } else { routes() };
-    runtime::api::serve(routes.with_state(app), response_mode).await
+    let routes = routes.with_state(app.clone());
+    let messages = handler(move |event| turn_queue::handle(app.clone(), event).boxed());
+    runtime::api::serve_with_messages(routes, messages, response_mode).await
 }
 
 /// Returns the routes of the APIs of others.

@@ -9,7 +9,7 @@ use service::{
     webhooks::WebhookClient,
 };
 use settings::Env;
-use storage::{Clients, Objects, Queue, Table, WebhookQueue, WebhookSecretStore};
+use storage::{Clients, Objects, Queue, Table, TurnQueue, WebhookQueue, WebhookSecretStore};
 use turns::{flow::External, ports::Adapters, system::System};
 
 /// The production adapters.
@@ -22,6 +22,8 @@ pub(crate) struct App {
     pub(crate) titles: ProductionTitles,
     /// The queue whose messages trigger the function.
     pub(crate) queue: Queue,
+    /// The queue of turns to continue.
+    pub(crate) turn_queue: TurnQueue,
     /// The queue of the lanes of webhooks.
     pub(crate) webhook_queue: WebhookQueue,
     /// The sender of events to webhooks.
@@ -41,6 +43,7 @@ impl App {
         let index = session_index::Settings::read(&mut env);
         let webhooks = WebhookSettings::read(&mut env);
         let webhook_queue = env.read(&settings::WEBHOOK_QUEUE_URL);
+        let turn_queue = env.read(&settings::TURN_QUEUE_URL);
         env.finish()?;
         let Clients { table, objects, queue, secrets, .. } = match loaded {
             Some(clients) => clients,
@@ -54,6 +57,7 @@ impl App {
             adapters: Adapters { store: table, payloads: objects, host: System::new(), timing },
             external: External { providers: stored_responses, index },
             titles: titles.connect(providers)?,
+            turn_queue: TurnQueue::new(&queue, turn_queue),
             webhook_queue: WebhookQueue::new(&queue, webhook_queue),
             queue,
             receivers,

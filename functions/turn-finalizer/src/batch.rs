@@ -247,7 +247,7 @@ async fn dispatch(app: &App, body: &str, budget: Duration) -> Result<FollowUp, F
             span.record("kind", "sweep");
             // At once, so that neither waits for the other's trouble.
             let (swept, purged, lanes) = join3(
-                sweep_turns(adapters, &external.providers, budget),
+                sweep_turns(adapters, &external.providers, &app.turn_queue, budget),
                 sweep_purges(adapters, external, budget),
                 sweep_lanes(adapters, &app.webhook_queue, budget),
             )
@@ -271,6 +271,7 @@ async fn dispatch(app: &App, body: &str, budget: Duration) -> Result<FollowUp, F
                 finalized = swept.finalized,
                 salvaged = swept.salvaged,
                 ended = swept.ended,
+                continued = swept.continued,
                 alive = swept.alive,
                 failed = swept.failed,
                 cut_short = swept.timed_out,

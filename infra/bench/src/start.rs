@@ -29,6 +29,7 @@ const SETTINGS: [(&str, &str); 15] = [
     ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
     ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "512"),
     ("FINALIZE_QUEUE_URL", "http://127.0.0.1:9/1/none"),
+    ("TURN_QUEUE_URL", "http://127.0.0.1:9/1/none"),
     ("WEBHOOK_QUEUE_URL", "http://127.0.0.1:9/1/none"),
     ("PAGE_TOKEN_KEY", "none"),
     ("TOKEN_AUDIENCES", "none"),

@@ -23,7 +23,9 @@ use crate::listener::{Listener, Server};
 use crate::options::{Model, Options};
 use crate::service_keys::ServiceKeys;
 use crate::services::Services;
-use crate::services::provision::{self, BUCKET, Clients, KNOWLEDGE_QUEUE, QUEUE, TABLE, WEBHOOK_QUEUE};
+use crate::services::provision::{
+    self, BUCKET, Clients, KNOWLEDGE_QUEUE, QUEUE, TABLE, TURN_QUEUE, WEBHOOK_QUEUE,
+};
 use crate::token::{Identity, Tokens};
 use crate::{aws_credentials, discovery, environment, file_descriptor_limit, secret, sweep_timer};
 
@@ -44,6 +46,7 @@ pub struct Cloud {
     lambda: Arc<Lambda>,
     finalizer: Switch,
     _webhooks: Switch,
+    turns: Switch,
     indexer: Switch,
     services: Services,
     /// The API and the Runtime API; stopped when dropped.
@@ -89,6 +92,7 @@ impl Cloud {
         let (lambda, launcher, runtime_api) = parts.start_lambda(executable, &services, &mut tasks).await?;
         let finalizer = parts.start_event_source(&lambda, &mut tasks);
         let webhooks = parts.start_webhooks(&lambda, &mut tasks);
+        let turns = parts.start_turns(&lambda, &mut tasks);
         let indexer = parts.start_indexer(&lambda, launcher, &mut tasks);
         parts.start_sweep_timer(&mut tasks);
         let api = parts.start_api(api, &lambda, &tokens, &console_key)?;
@@ -103,6 +107,7 @@ impl Cloud {
             lambda,
             finalizer,
             _webhooks: webhooks,
+            turns,
             indexer,
             services,
             servers,
@@ -229,6 +234,16 @@ impl Cloud {
         self.finalizer.enable().await;
     }
 
+    /// Stops the event source of `execute`. Returns once no turn of its messages runs.
+    pub async fn pause_turns(&self) {
+        self.turns.disable().await;
+    }
+
+    /// Restarts the event source of `execute`.
+    pub async fn resume_turns(&self) {
+        self.turns.enable().await;
+    }
+
     /// Stops the event source of `knowledge-indexer`. Returns once no message is being delivered.
     pub async fn pause_indexer(&self) {
         self.indexer.disable().await;
@@ -351,6 +366,22 @@ impl Parts<'_> {
             lambda: Arc::clone(lambda),
             function: Function::TurnFinalizer,
             batch: 10,
+            prepare: None,
+            cap: self.options.concurrency,
+        });
+        tasks.spawn(event_source);
+        switch
+    }
+
+    /// Starts the event source of `execute`, whose messages have turns continued.
+    fn start_turns(self, lambda: &Arc<Lambda>, tasks: &mut JoinSet<()>) -> Switch {
+        let (switch, event_source) = event_source::start(Mapping {
+            sqs: self.clients.sqs.clone(),
+            queue_url: self.endpoints.turn_queue.clone(),
+            queue_arn: provision::queue_arn(TURN_QUEUE),
+            lambda: Arc::clone(lambda),
+            function: Function::Execute,
+            batch: 1,
             prepare: None,
             cap: self.options.concurrency,
         });

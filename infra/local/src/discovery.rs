@@ -9,7 +9,8 @@ use crate::json_file::without_byte_order_mark;
 use crate::private_file;
 use crate::service_keys::ServiceKeys;
 use crate::services::provision::{
-    self, Clients, DEAD_LETTERS, KNOWLEDGE_DEAD_LETTERS, KNOWLEDGE_QUEUE, QUEUE, WEBHOOK_QUEUE,
+    self, Clients, DEAD_LETTERS, KNOWLEDGE_DEAD_LETTERS, KNOWLEDGE_QUEUE, QUEUE, TURN_DEAD_LETTERS,
+    TURN_QUEUE, WEBHOOK_QUEUE,
 };
 
 /// Files in which a running local cloud publishes the URLs of its API and services.
@@ -98,6 +99,8 @@ pub(crate) fn endpoints(folder: &Path) -> Result<Endpoints, NotRunning> {
         dead_letter_queue: provision::queue_url(&sqs, DEAD_LETTERS),
         knowledge_queue: provision::queue_url(&sqs, KNOWLEDGE_QUEUE),
         knowledge_dead_letter_queue: provision::queue_url(&sqs, KNOWLEDGE_DEAD_LETTERS),
+        turn_queue: provision::queue_url(&sqs, TURN_QUEUE),
+        turn_dead_letter_queue: provision::queue_url(&sqs, TURN_DEAD_LETTERS),
         webhook_queue: provision::queue_url(&sqs, WEBHOOK_QUEUE),
         sqs,
         model: read(model)?,

@@ -21,6 +21,10 @@ pub struct Endpoints {
     pub knowledge_queue: String,
     /// URL of its dead-letter queue.
     pub knowledge_dead_letter_queue: String,
+    /// URL of the queue of turns to continue.
+    pub turn_queue: String,
+    /// URL of its dead-letter queue.
+    pub turn_dead_letter_queue: String,
     /// URL of the queue of the lanes of webhooks.
     pub webhook_queue: String,
     /// Base URL of the model provider.

@@ -19,13 +19,14 @@ pub(crate) const QDRANT_URL: &str = settings::QDRANT_URL.name;
 const SESSIONS: &str = "sessions";
 
 /// Settings that the local cloud manages itself; values from the shell don't override them.
-pub const MANAGED_SETTINGS: [&str; 26] = [
+pub const MANAGED_SETTINGS: [&str; 27] = [
     settings::AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH.name,
     settings::TABLE_NAME.name,
     settings::PAYLOAD_BUCKET.name,
     settings::PAYLOAD_PATH_STYLE.name,
     settings::FINALIZE_QUEUE_URL.name,
     settings::KNOWLEDGE_QUEUE_URL.name,
+    settings::TURN_QUEUE_URL.name,
     settings::WEBHOOK_QUEUE_URL.name,
     settings::ORG_CLAIM.name,
     settings::ORG_NAME_CLAIM.name,
@@ -76,6 +77,7 @@ pub(crate) fn for_functions(
     set(settings::PAYLOAD_PATH_STYLE.name, "true");
     set(settings::FINALIZE_QUEUE_URL.name, &endpoints.finalize_queue);
     set(settings::KNOWLEDGE_QUEUE_URL.name, &endpoints.knowledge_queue);
+    set(settings::TURN_QUEUE_URL.name, &endpoints.turn_queue);
     set(settings::WEBHOOK_QUEUE_URL.name, &endpoints.webhook_queue);
     set(settings::ORG_CLAIM.name, claim::ORG);
     set(settings::ORG_NAME_CLAIM.name, claim::ORG_NAME);

@@ -1,4 +1,4 @@
-//! The finalize queue, the knowledge queue and their dead-letter queues, with the stores that their messages are about.
+//! The finalize queue, the turn queue, the knowledge queue and their dead-letter queues, with the stores that their messages are about.
 
 use std::path::Path;
 
@@ -57,6 +57,8 @@ pub struct QueueUrls {
 pub struct Queues {
     pub(crate) sqs: Client,
     pub(crate) finalize: QueueUrls,
+    /// `None` for a deployment of an older version.
+    pub(crate) turns: Option<QueueUrls>,
     /// `None` for a deployment without documents.
     pub(crate) knowledge: Option<QueueUrls>,
     pub(crate) stores: Stores,
@@ -88,6 +90,8 @@ impl Depth {
 pub struct QueueReport {
     /// The finalize queue.
     pub queue: Depth,
+    /// The turn queue. `None` for a deployment of an older version.
+    pub turns: Option<Depth>,
     /// The knowledge queue. `None` for a deployment without documents.
     pub knowledge: Option<Depth>,
     /// The dead-letter queues together.
@@ -109,6 +113,10 @@ impl Queues {
                 queue: endpoints.finalize_queue,
                 dead_letters: endpoints.dead_letter_queue,
             },
+            turns: Some(QueueUrls {
+                queue: endpoints.turn_queue,
+                dead_letters: endpoints.turn_dead_letter_queue,
+            }),
             knowledge: Some(QueueUrls {
                 queue: endpoints.knowledge_queue,
                 dead_letters: endpoints.knowledge_dead_letter_queue,
@@ -121,10 +129,11 @@ impl Queues {
     pub async fn of_deployment(
         resources: Resources,
         finalize: QueueUrls,
+        turns: Option<QueueUrls>,
         knowledge: Option<QueueUrls>,
     ) -> Self {
         let sqs = Client::new(&storage::load_sdk_config().await);
-        Self { sqs, finalize, knowledge, stores: Stores::of_deployment(resources).await }
+        Self { sqs, finalize, turns, knowledge, stores: Stores::of_deployment(resources).await }
     }
 
     /// Returns the numbers of messages and of overdue turns.
@@ -142,12 +151,14 @@ impl Queues {
         }
         let queue = self.depth(&self.finalize.queue).await?;
         let mut dead_letters = self.depth(&self.finalize.dead_letters).await?;
-        let mut knowledge = None;
-        if let Some(urls) = &self.knowledge {
-            knowledge = Some(self.depth(&urls.queue).await?);
-            dead_letters = dead_letters.plus(self.depth(&urls.dead_letters).await?);
+        let (mut turns, mut knowledge) = (None, None);
+        for (urls, depth) in [(&self.turns, &mut turns), (&self.knowledge, &mut knowledge)] {
+            if let Some(urls) = urls {
+                *depth = Some(self.depth(&urls.queue).await?);
+                dead_letters = dead_letters.plus(self.depth(&urls.dead_letters).await?);
+            }
         }
-        Ok(QueueReport { queue, knowledge, dead_letters, overdue_turns })
+        Ok(QueueReport { queue, turns, knowledge, dead_letters, overdue_turns })
     }
 
     async fn depth(&self, url: &str) -> Result<Depth, Error> {

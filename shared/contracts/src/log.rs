@@ -103,11 +103,11 @@ messages! {
     TOOL_OMITTED = "tool omitted from the turn";
     TOOL_RESULT_UNREADABLE = "tool result unreadable";
     TRACES_UNAVAILABLE = "trace exporter unavailable";
-    TURN_NOT_CONTINUED = "turn not continued after an approval";
     TRACE_EXPORT_FAILED = "trace export failed";
     TURN = "turn";
     TURN_MESSAGE_HANDLED = "turn message handled";
     TURN_MODEL_FAILED = "model call failed the turn";
+    TURN_NOTICE_FAILED = "turn continuation message not sent";
     TURN_NOT_COUNTED = "resumed turn not counted";
     USAGE_KEY_UNREADABLE = "usage key of a caller unreadable";
     USAGE_LOST = "usage of a purged turn lost";

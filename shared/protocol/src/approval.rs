@@ -237,6 +237,13 @@ pub enum AnswerError {
     EditNotAllowed,
 }
 
+/// The fingerprint of what resumes a turn in the place of a client's results: its approvals all have an answer or have
+/// expired. No results have it.
+#[must_use]
+pub fn resumption(round: u32) -> Fingerprint {
+    Fingerprint::hash_bytes(format!("aptix-approvals-answered-1 {round}").as_bytes())
+}
+
 impl Approval {
     /// Returns the state at a time.
     #[must_use]

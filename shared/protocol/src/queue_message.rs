@@ -1,7 +1,8 @@
-//! Messages on the finalize queue and the webhook queue, which `turn-finalizer` consumes through SQS.
+//! Messages on the finalize queue and the webhook queue, which `turn-finalizer` consumes through SQS, and on the turn queue,
+//! which `execute` consumes.
 //!
-//! A message is a hint, never a fact: it may be lost, repeated, delayed or forged. The finalizer checks every claim
-//! against the table.
+//! A message is a hint, never a fact: it may be lost, repeated, delayed or forged. The functions check every claim against
+//! the table.
 
 use contracts::{
     Fingerprint,
@@ -9,7 +10,11 @@ use contracts::{
 };
 use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
 
-use crate::{correlation::CorrelationId, id::SessionKey, webhook::LaneKey};
+use crate::{
+    correlation::CorrelationId,
+    id::{SessionKey, TurnKey},
+    webhook::LaneKey,
+};
 
 /// The message attribute with an operator's reason for a redrive. An attribute and no member of the body, because older
 /// finalizers refuse unknown members.
@@ -95,6 +100,38 @@ impl FinalizeMessage {
             }
             Self::Sweep => None,
         }
+    }
+}
+
+/// A message on the turn queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "Kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum TurnMessage {
+    /// A turn can continue, and no client waits for it.
+    #[serde(rename_all = "PascalCase")]
+    ContinueTurn {
+        /// The tenant.
+        org: OrgId,
+        /// The session.
+        session: SessionId,
+        /// The turn.
+        turn: TurnId,
+    },
+}
+
+impl TurnMessage {
+    /// Returns the message that has a turn continued.
+    #[must_use]
+    pub fn continue_turn(key: &TurnKey) -> Self {
+        let SessionKey { org, session } = key.session.clone();
+        Self::ContinueTurn { org, session, turn: key.turn.clone() }
+    }
+
+    /// Returns the message group, one for each org.
+    #[must_use]
+    pub fn group(&self) -> String {
+        let Self::ContinueTurn { org, .. } = self;
+        group_of(org)
     }
 }
 

@@ -7,6 +7,7 @@ use contracts::{Error, ErrorCode, Fingerprint, Timestamp, id::UserId, read::Turn
 
 use crate::{
     ancestry::{ParentRef, ResolvedParent},
+    approval,
     budget::MeterRef,
     chain,
     id::{AttemptId, SessionKey, TurnKey},
@@ -260,6 +261,15 @@ impl Turn {
                 resumed.saturating_add(u32::from(awaited))
             }
         }
+    }
+
+    /// True if no client waits for the work since its last suspension: approvals resumed it. The turn queue continues it
+    /// after its attempt died.
+    #[must_use]
+    pub fn is_unattended(&self) -> bool {
+        let is_approved =
+            |accepted: &AcceptedResults| accepted.results == approval::resumption(accepted.round);
+        matches!(self.state, State::Running { .. }) && self.accepted_results.as_ref().is_some_and(is_approved)
     }
 
     /// Returns the first stream segment of the attempt that works on it.

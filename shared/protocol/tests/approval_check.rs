@@ -1,6 +1,9 @@
 //! Model check of approvals: a turn that waits for two answers, people who approve or deny one of them at any moment, an
-//! expiry, a cancel, and continuations that die and are taken over. Writes are those of the protocol: an answer requires that
-//! the turn waits with the attempt whose calls were read, and a resumption requires the same.
+//! expiry, a cancel, and continuations that die. Writes are those of the protocol: an answer requires that the turn waits with the
+//! attempt whose calls were read, and a resumption requires the same.
+//!
+//! Nobody sends a request again. A message continues the turn: the person's process sends it after the answer, unless it dies
+//! first, and the sweep sends others. A message may be lost or come twice.
 //!
 //! The second call of an attempt that died isn't sent again, as the ledger of effects has it (`effect_check.rs`). Each mutation
 //! breaks one rule, and must have a counterexample.
@@ -21,14 +24,17 @@ enum Mutation {
     RunsUnanswered,
     /// Both continuations run, since the resumption has no condition.
     ResumedTwice,
+    /// The sweep doesn't look at turns that have an answer.
+    SweepBlind,
 }
 
-const MUTATIONS: [Mutation; 5] = [
+const MUTATIONS: [Mutation; 6] = [
     Mutation::AnswerUnconditional,
     Mutation::AnswerReplaced,
     Mutation::ContinuesEarly,
     Mutation::RunsUnanswered,
     Mutation::ResumedTwice,
+    Mutation::SweepBlind,
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -44,7 +50,7 @@ enum Phase {
     Ended,
 }
 
-/// A process that works for one answer or one repeated request.
+/// A process that works for one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Step {
     Idle,
@@ -56,7 +62,6 @@ enum Step {
     Owner {
         is_expired: bool,
     },
-    Stopped,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -69,6 +74,12 @@ struct State {
     /// The person's request that has read the waiting turn, and not written its answer yet.
     read: [bool; 2],
     processes: [Step; 2],
+    /// Messages on their way.
+    messages: u8,
+    /// The person's processes that have stored an answer, and not sent the message yet.
+    unsent: u8,
+    /// True if the attempt that ran the turn died.
+    is_dead: bool,
     /// True once a continuation has its intent.
     is_intended: bool,
     sent: [u8; 2],
@@ -85,10 +96,18 @@ enum Action {
     Read(usize),
     Write(usize, Answer),
     Expire,
-    Look(usize),
+    /// The person's process reads the approvals after its write, and sends the message if none is open.
+    Send,
+    /// The person's process dies before.
+    DieUnsent,
+    Lose,
+    Sweep,
+    /// A message arrives. With `true`, it arrives once more.
+    Deliver(usize, bool),
     Resume(usize),
     Run(usize),
-    Die(usize),
+    /// The attempt dies, before its intent or with `true` after its calls.
+    Die(usize, bool),
     Cancel,
 }
 
@@ -109,6 +128,8 @@ impl Approvals {
         if waits && is_open && !state.is_expired {
             state.answers[call] = Some(answer);
             state.accepted.push((call, answer));
+            // Its own read follows the write, so it sees every answer that was stored before.
+            state.unsent += 1;
             state.is_late |= state.phase != Phase::Waiting;
         }
     }
@@ -118,11 +139,19 @@ impl Approvals {
         answered == 2 || state.is_expired || (self.has(Mutation::ContinuesEarly) && answered == 1)
     }
 
-    fn run(self, state: &mut State, at: usize, is_expired: bool) {
-        state.processes[at] = Step::Stopped;
-        let is_owner = state.phase == Phase::Running;
+    /// True if a message has something to do.
+    fn is_continuable(self, state: &State) -> bool {
+        match state.phase {
+            Phase::Waiting => self.is_ready(state),
+            Phase::Running => state.is_dead,
+            Phase::Ended => false,
+        }
+    }
+
+    /// Makes the calls, unless the attempt doesn't own the turn any more.
+    fn run(self, state: &mut State, is_expired: bool) {
         // The intent requires that its attempt runs the turn. Its taker sends nothing that it names.
-        if !is_owner || (state.is_intended && !self.has(Mutation::ResumedTwice)) {
+        if state.phase != Phase::Running || (state.is_intended && !self.has(Mutation::ResumedTwice)) {
             return;
         }
         state.is_intended = true;
@@ -155,6 +184,9 @@ impl Model for Approvals {
             accepted: Vec::new(),
             read: [false; 2],
             processes: [Step::Idle; 2],
+            messages: 0,
+            unsent: 0,
+            is_dead: false,
             is_intended: false,
             sent: [0; 2],
             is_unapproved: false,
@@ -172,14 +204,24 @@ impl Model for Approvals {
                 actions.push(Action::Read(call));
             }
         }
+        if state.unsent > 0 {
+            actions.extend([Action::Send, Action::DieUnsent]);
+        }
+        if state.messages > 0 {
+            actions.push(Action::Lose);
+        } else if self.is_continuable(state) && !self.has(Mutation::SweepBlind) {
+            actions.push(Action::Sweep);
+        }
         for at in 0..2 {
             match state.processes[at] {
-                Step::Idle if state.phase == Phase::Waiting && self.is_ready(state) => {
-                    actions.push(Action::Look(at))
+                Step::Idle if state.messages > 0 => {
+                    actions.extend([Action::Deliver(at, false), Action::Deliver(at, true)]);
                 }
+                Step::Idle => {}
                 Step::Ready { .. } => actions.push(Action::Resume(at)),
-                Step::Owner { .. } => actions.extend([Action::Run(at), Action::Die(at)]),
-                Step::Idle | Step::Stopped => {}
+                Step::Owner { .. } => {
+                    actions.extend([Action::Run(at), Action::Die(at, false), Action::Die(at, true)]);
+                }
             }
         }
         if !state.is_expired {
@@ -196,28 +238,50 @@ impl Model for Approvals {
             Action::Read(call) => state.read[call] = true,
             Action::Write(call, answer) => self.write(&mut state, call, answer),
             Action::Expire => state.is_expired = true,
-            Action::Look(at) => state.processes[at] = Step::Ready { is_expired: state.is_expired },
+            Action::Send => {
+                state.unsent -= 1;
+                if self.is_ready(&state) {
+                    state.messages = (state.messages + 1).min(2);
+                }
+            }
+            Action::DieUnsent => state.unsent -= 1,
+            Action::Lose => state.messages -= 1,
+            Action::Sweep => state.messages = 1,
+            Action::Deliver(at, is_repeated) => {
+                state.messages -= u8::from(!is_repeated);
+                let is_expired = state.is_expired;
+                if self.is_continuable(&state) {
+                    // A takeover fences the dead attempt with one write.
+                    state.processes[at] = match state.phase {
+                        Phase::Waiting => Step::Ready { is_expired },
+                        Phase::Running | Phase::Ended => Step::Owner { is_expired },
+                    };
+                    state.is_dead = false;
+                }
+            }
             Action::Resume(at) => {
                 let Step::Ready { is_expired } = state.processes[at] else { return None };
                 let is_free = state.phase == Phase::Waiting
                     || (self.has(Mutation::ResumedTwice) && state.phase == Phase::Running);
-                state.processes[at] = if is_free { Step::Owner { is_expired } } else { Step::Stopped };
+                state.processes[at] = if is_free { Step::Owner { is_expired } } else { Step::Idle };
                 if is_free {
                     state.phase = Phase::Running;
                 }
             }
             Action::Run(at) => {
                 let Step::Owner { is_expired } = state.processes[at] else { return None };
-                self.run(&mut state, at, is_expired);
+                self.run(&mut state, is_expired);
+                state.processes[at] = Step::Idle;
+                state.phase = Phase::Ended;
             }
-            // Its calls are in the intent, or none was sent. Another process takes the turn over.
-            Action::Die(at) => {
+            // What it sent is in the intent.
+            Action::Die(at, has_sent) => {
                 let Step::Owner { is_expired } = state.processes[at] else { return None };
-                state.processes[at] = Step::Stopped;
-                let other = 1 - at;
-                if matches!(state.processes[other], Step::Idle | Step::Stopped) {
-                    state.processes[other] = Step::Owner { is_expired };
+                if has_sent {
+                    self.run(&mut state, is_expired);
                 }
+                state.processes[at] = Step::Idle;
+                state.is_dead = state.phase == Phase::Running;
             }
             Action::Cancel => {
                 state.is_cancelled = true;
@@ -244,6 +308,11 @@ impl Model for Approvals {
                 !state.is_late
             }),
             Property::<Self>::always("nothing is sent after a cancel", |_, state| !state.sent_after_cancel),
+            Property::<Self>::always("an answered turn is continued by somebody", |model, state| {
+                let is_held = state.processes.iter().any(|step| *step != Step::Idle);
+                let has_sweep = !model.has(Mutation::SweepBlind);
+                !model.is_continuable(state) || is_held || has_sweep || state.messages + state.unsent > 0
+            }),
             Property::<Self>::sometimes("both calls are sent", |_, state| state.sent == [1, 1]),
             Property::<Self>::sometimes("one is denied and the other is sent", |_, state| {
                 state.sent == [1, 0] && state.answers[1] == Some(Answer::Denied)

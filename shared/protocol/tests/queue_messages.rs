@@ -3,12 +3,18 @@
 // Clippy doesn't recognize the helpers as test code.
 #![allow(clippy::unwrap_used)]
 
-use protocol::queue_message::FinalizeMessage;
+use std::fmt::Debug;
+
+use protocol::{
+    id::SessionKey,
+    queue_message::{FinalizeMessage, TurnMessage},
+};
+use serde::{Serialize, de::DeserializeOwned};
 
 /// Returns the message's JSON, and asserts that it reads back as the same message.
-fn shape(message: &FinalizeMessage) -> String {
+fn shape<M: Serialize + DeserializeOwned + PartialEq + Debug>(message: &M) -> String {
     let text = serde_json::to_string_pretty(message).unwrap();
-    assert_eq!(&serde_json::from_str::<FinalizeMessage>(&text).unwrap(), message);
+    assert_eq!(&serde_json::from_str::<M>(&text).unwrap(), message);
     text
 }
 
@@ -23,8 +29,10 @@ fn queue_messages() {
     insta::assert_snapshot!(format!("{}\n{}", shape(&settled), shape(&FinalizeMessage::Sweep)));
     let org = contracts::id::OrgId::new("o1").unwrap();
     let renamed = FinalizeMessage::SessionIndex { org: org.clone(), session: Some("s1".parse().unwrap()) };
-    let all = FinalizeMessage::SessionIndex { org, session: None };
+    let all = FinalizeMessage::SessionIndex { org: org.clone(), session: None };
     insta::assert_snapshot!("indexed", format!("{}\n{}", shape(&renamed), shape(&all)));
+    let turn = SessionKey { org, session: "s1".parse().unwrap() }.turn("t1".parse().unwrap());
+    insta::assert_snapshot!("continued", shape(&TurnMessage::continue_turn(&turn)));
 }
 
 #[test]

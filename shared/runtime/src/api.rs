@@ -16,7 +16,10 @@ use settings::Env;
 use tower::ServiceExt;
 use tower_http::{catch_panic::CatchPanicLayer, set_header::SetResponseHeaderLayer};
 
-use crate::{Reply, base_path, buffered, correlation, memory, negotiation, nodelay_responder, query, span};
+use crate::{
+    Reply, base_path, buffered, correlation, memory, message_responder, negotiation, nodelay_responder,
+    query, span, sqs::SqsHandler,
+};
 
 pub use crate::deadline::RemainingTime;
 
@@ -46,9 +49,30 @@ impl ResponseMode {
 /// # Errors
 /// Fails if the Runtime API is gone.
 pub async fn serve(routes: Router, answers: ResponseMode) -> Result<(), lambda_http::Error> {
+    serve_invocations(routes, None, answers).await
+}
+
+/// Serves as [`serve`] does, and handles the messages of a queue that is an event source of the function.
+///
+/// # Errors
+/// Fails if the Runtime API is gone.
+pub async fn serve_with_messages(
+    routes: Router,
+    handler: SqsHandler,
+    answers: ResponseMode,
+) -> Result<(), lambda_http::Error> {
+    serve_invocations(routes, Some(handler), answers).await
+}
+
+async fn serve_invocations(
+    routes: Router,
+    handler: Option<SqsHandler>,
+    answers: ResponseMode,
+) -> Result<(), lambda_http::Error> {
+    let (routes, messages) = (with_middleware(routes), message_responder::layer(handler));
     match answers {
-        ResponseMode::Streaming => nodelay_responder::serve(with_middleware(routes)).await,
-        ResponseMode::Buffered => buffered::serve(with_middleware(routes)).await,
+        ResponseMode::Streaming => nodelay_responder::serve(routes, messages).await,
+        ResponseMode::Buffered => buffered::serve(routes, messages).await,
     }
 }
 

@@ -13,15 +13,15 @@ use lambda_http::{
     tower::ServiceExt,
 };
 
-use crate::tasks;
+use crate::{message_responder::MessageLayer, tasks};
 
 /// Serves the routes until the Lambda service ends the process, one invocation at a time.
 ///
 /// # Errors
 /// Fails if the Runtime API is gone.
-pub(crate) async fn serve(routes: Router) -> Result<(), lambda_http::Error> {
+pub(crate) async fn serve(routes: Router, messages: MessageLayer) -> Result<(), lambda_http::Error> {
     let handler = Adapter::from(ServiceExt::<Request>::map_response(routes, Buffered));
-    Runtime::new(handler).layer(tasks::layer()).layer(TracingLayer::new()).run().await
+    Runtime::new(handler).layer(messages).layer(tasks::layer()).layer(TracingLayer::new()).run().await
 }
 
 /// A response that is read to its end before it is sent.

@@ -14,7 +14,7 @@ pub struct RemainingTime(pub Duration);
 
 impl RemainingTime {
     /// Returns the time until a deadline in milliseconds since 1970.
-    pub(crate) fn until(deadline_ms: Option<u64>) -> Self {
+    pub fn until(deadline_ms: Option<u64>) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         // `cargo lambda watch` sends a deadline in 1970. Ignore a deadline that has already passed.
         let left = deadline_ms.map(Duration::from_millis).and_then(|deadline| deadline.checked_sub(now));

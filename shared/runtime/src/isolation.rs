@@ -28,7 +28,7 @@ pub(crate) const INVOCATION_ID: &str = "lambda-runtime-invocation-id";
 
 /// The failure of an invocation, by which Lambda groups errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Failure {
+pub(crate) enum Failure {
     /// It panicked.
     Panic,
     /// It exceeded its time.
@@ -122,7 +122,7 @@ pub(crate) async fn report_invalid_event(
 }
 
 /// Builds the report of a failed invocation.
-fn report(
+pub(crate) fn report(
     request_id: &str,
     invocation_id: Option<HeaderValue>,
     failure: Failure,

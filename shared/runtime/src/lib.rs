@@ -18,6 +18,7 @@ mod isolation;
 pub mod keep_alive;
 pub mod last_event;
 mod memory;
+mod message_responder;
 pub mod negotiation;
 mod nodelay_responder;
 pub mod page_token;

@@ -37,6 +37,7 @@ use crate::{
     concurrency,
     isolation::{self, INVOCATION_ID},
     memory::MemoryBudget,
+    message_responder::MessageLayer,
     process::contain,
     tasks,
 };
@@ -53,8 +54,8 @@ const ERROR_BODY: &str = "lambda-runtime-function-error-body";
 ///
 /// # Errors
 /// Fails if the Runtime API is gone.
-pub(crate) async fn serve(routes: Router) -> Result<(), Error> {
-    let inner = streaming_runtime_concurrent(routes.clone());
+pub(crate) async fn serve(routes: Router, messages: MessageLayer) -> Result<(), Error> {
+    let inner = streaming_runtime_concurrent(routes.clone()).layer(messages);
     let client = Arc::new(client(PooledClient::builder()));
     let reporter = Arc::clone(&client);
     let responder = layer_fn(move |inner| NodelayResponder {
@@ -83,7 +84,7 @@ fn client(builder: PooledClientBuilder) -> PooledClient {
 #[derive(Clone)]
 struct NodelayResponder<S> {
     routes: Router,
-    /// The runtime's own service. It reports events that aren't HTTP requests.
+    /// Handles messages, and reports events that are neither messages nor HTTP requests.
     inner: S,
     client: Arc<PooledClient>,
 }

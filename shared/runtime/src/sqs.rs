@@ -2,8 +2,10 @@
 //!
 //! `aws_lambda_events` has both, but its feature `sqs` brings five crates for members that nothing here reads.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
+use futures::future::BoxFuture;
+use lambda_http::LambdaEvent;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// A batch of messages.
@@ -60,6 +62,17 @@ pub struct SqsAttributes {
 pub struct MessageAttribute {
     /// Its text.
     pub string_value: Option<String>,
+}
+
+/// Handles batches of messages in a function that serves HTTP requests too.
+pub type SqsHandler =
+    Arc<dyn Fn(LambdaEvent<SqsEvent>) -> BoxFuture<'static, SqsBatchResponse> + Send + Sync>;
+
+/// Creates a handler.
+pub fn handler(
+    handle: impl Fn(LambdaEvent<SqsEvent>) -> BoxFuture<'static, SqsBatchResponse> + Send + Sync + 'static,
+) -> SqsHandler {
+    Arc::new(handle)
 }
 
 /// The failed messages of a batch, which return to the queue. SQS deletes the others.

@@ -18,7 +18,8 @@ use runtime::{
 };
 use settings::Env;
 use storage::{
-    Clients, ConnectionSecretStore, KnowledgeQueue, Objects, Queue, Table, Uploads, WebhookSecretStore,
+    Clients, ConnectionSecretStore, KnowledgeQueue, Objects, Queue, Table, TurnQueue, Uploads,
+    WebhookSecretStore,
 };
 use turns::{
     flow::{
@@ -41,8 +42,8 @@ use crate::{
 
 pub use crate::handlers::error_reply;
 pub use turns::flow::{
-    IdPolicy, Invocation, abandon_turn, cancel_turn, fork_session, import_sessions, settle_turn,
-    submit_feedback,
+    GivenAnswer, IdPolicy, Invocation, abandon_turn, answer_approval, cancel_turn, fork_session,
+    import_sessions, settle_turn, submit_feedback,
 };
 
 /// The production adapters, shared by the flows.
@@ -73,6 +74,8 @@ pub struct App {
     pub uploads: Uploads,
     /// The queue of documents to index, if the deployment indexes them.
     pub knowledge: Option<KnowledgeQueue>,
+    /// The queue of turns to continue.
+    pub turn_queue: TurnQueue,
     /// The keep-alive intervals.
     pub keep_alive: KeepAlive,
     /// The response mode of the function.
@@ -115,6 +118,7 @@ impl App {
         let id_keys = IdKeys::read(&mut env);
         let page_tokens = PageTokens::read(&mut env);
         let knowledge = env.read(&settings::KNOWLEDGE_QUEUE_URL);
+        let turn_queue = env.read(&settings::TURN_QUEUE_URL);
         env.finish()?;
 
         let Clients { table, objects, queue, secrets } = match loaded {
@@ -134,6 +138,7 @@ impl App {
         let reader = SessionReader::new(table.clone(), objects.clone());
         let uploads = Uploads::new(objects.clone());
         let knowledge = knowledge.map(|url| KnowledgeQueue::new(&queue, url));
+        let turn_queue = TurnQueue::new(&queue, turn_queue);
         let config = config(model, ids, chain, configured, visibility, with_diagnostics)?;
         let config = Arc::new(AgentConfig { store_raw_payloads, ..config });
         let adapters = Arc::new(AgentAdapters {
@@ -154,6 +159,7 @@ impl App {
             webhook_secrets,
             uploads,
             knowledge,
+            turn_queue,
             keep_alive,
             response_mode,
             serves_openai_api,

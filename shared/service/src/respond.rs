@@ -16,7 +16,7 @@ use protocol::{Caller, correlation::CorrelationId};
 use runtime::{Reply, keep_alive::KeepAliveJson, stream::EventStream, tasks};
 use tracing::{Instrument, Span};
 use turns::{
-    flow::{GivenAnswer, Invocation, StartConditions},
+    flow::{Invocation, StartConditions},
     refusal::Refusal,
     stream::{self, ResponseStart, StartTimeouts},
 };
@@ -39,13 +39,6 @@ pub enum TurnRequest {
         /// The new turn and its changes.
         request: RerunRequest,
     },
-    /// The answer of an approval, whose turn it may continue.
-    Answer {
-        /// The id of the approval.
-        approval: String,
-        /// The answer.
-        answer: GivenAnswer,
-    },
 }
 
 impl TurnRequest {
@@ -54,7 +47,7 @@ impl TurnRequest {
         match self {
             Self::Execute(AgentExecuteRequest::UserTurn(turn)) => turn.streaming,
             Self::Conditional(turn, _) => turn.streaming,
-            Self::Execute(AgentExecuteRequest::ToolContinuation(_)) | Self::Answer { .. } => false,
+            Self::Execute(AgentExecuteRequest::ToolContinuation(_)) => false,
             Self::Rerun { request, .. } => request.input.streaming,
         }
     }
@@ -114,9 +107,6 @@ pub async fn start(
             }
             TurnRequest::Rerun { session, turn, request } => {
                 turns.rerun(&caller, session, turn, &request, &invocation, &writer).await
-            }
-            TurnRequest::Answer { approval, answer } => {
-                turns.answer_approval(&caller, &approval, &answer, &invocation).await
             }
         }
     };

@@ -37,6 +37,8 @@ const MODEL_CALLERS: &[&str] = &[EXECUTE, TOOL_CONTINUATION];
 const OUTSIDE: &[&str] = &[EXECUTE, TOOL_CONTINUATION, TURN_FINALIZER];
 /// The functions that call the tools of connections.
 const TOOL_CALLERS: &[&str] = MODEL_CALLERS;
+/// The functions that have turns continued. `tool-continuation` has the settings of `execute`.
+const TURN_CONTINUERS: &[&str] = &[EXECUTE, TOOL_CONTINUATION, TURN_FINALIZER];
 /// The function that names sessions.
 const TITLE_WRITERS: &[&str] = &[TURN_FINALIZER];
 /// The functions that reach model providers. `turn-finalizer` deletes the responses that they store, and asks for
@@ -85,6 +87,10 @@ settings! {
         KNOWLEDGE_QUEUE_URL: Url, Optional = (
             "SQS queue that triggers `knowledge-indexer`",
             Url, Optional("not set: no documents can be uploaded"), MODEL_CALLERS, SetBy::Template,
+        );
+        TURN_QUEUE_URL: Url, Required = (
+            "SQS queue that has `execute` continue turns that no client waits for",
+            Url, Required, TURN_CONTINUERS, SetBy::Template,
         );
         WEBHOOK_QUEUE_URL: Url, Required = (
             "SQS queue whose messages make `turn-finalizer` deliver events to webhooks",

@@ -26,7 +26,7 @@ pub use item::is_unreadable;
 pub use objects::{ObjectEntry, Objects};
 pub use org_secrets::{ConnectionSecretStore, WebhookSecretStore};
 pub use prewarm::Prewarmed;
-pub use queue::{KnowledgeQueue, Queue, WebhookQueue};
+pub use queue::{KnowledgeQueue, Queue, TurnQueue, WebhookQueue};
 pub use sdk_config::load_sdk_config;
 pub use secrets::Secrets;
 pub use table::Table;

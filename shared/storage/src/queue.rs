@@ -7,7 +7,7 @@ use contracts::error::JsonError;
 use knowledge::ports::{Announcements, Message};
 use opentelemetry::global;
 use protocol::{
-    queue_message::{FinalizeMessage, group_of},
+    queue_message::{FinalizeMessage, TurnMessage, group_of},
     webhook::LaneKey,
 };
 use tracing::Span;
@@ -130,6 +130,31 @@ impl ports::WebhookQueue for WebhookQueue {
         let send = send.set_delay_seconds(i32::try_from(seconds).ok().filter(|seconds| *seconds > 0));
         // A busy or slow webhook doesn't delay the others.
         let send = send.set_message_group_id(message.group()).set_message_attributes(trace_attributes());
+        send.send().await.map(|_| ()).map_err(|error| failure::unavailable(RESOURCE, error))
+    }
+}
+
+/// The queue that triggers the continuation of turns that no client waits for.
+#[derive(Debug, Clone)]
+pub struct TurnQueue(Queue);
+
+impl TurnQueue {
+    /// Creates an adapter for the queue at this URL, with the client of the finalize queue.
+    #[must_use]
+    pub fn new(queue: &Queue, url: String) -> Self {
+        Self(Queue { client: queue.client.clone(), url })
+    }
+}
+
+impl ports::TurnQueue for TurnQueue {
+    async fn send(&self, message: &TurnMessage) -> Result<(), Unavailable> {
+        const RESOURCE: &str = "the turn queue";
+        let body = serde_json::to_string(message)
+            .map_err(|error| Unavailable { what: RESOURCE, source: JsonError::from(&error).into() })?;
+        let Queue { client, url } = &self.0;
+        let send = client.send_message().queue_url(url).message_body(body);
+        // Each org gets its share of the turns that run at a time.
+        let send = send.message_group_id(message.group()).set_message_attributes(trace_attributes());
         send.send().await.map(|_| ()).map_err(|error| failure::unavailable(RESOURCE, error))
     }
 }

@@ -15,6 +15,7 @@ const TABLE: &str = "Table";
 const BUCKET: &str = "PayloadBucket";
 const QUEUE: &str = "FinalizeQueue";
 const KNOWLEDGE_QUEUE: &str = "KnowledgeQueue";
+const TURN_QUEUE: &str = "TurnQueue";
 const WEBHOOK_QUEUE: &str = "WebhookQueue";
 
 /// A statement of a role, for one function.
@@ -191,6 +192,7 @@ fn needed(request: &CallRequest<'_>) -> Vec<(String, String)> {
             let body: Value = serde_json::from_slice(request.body).unwrap();
             let queue = match body["QueueUrl"].as_str().unwrap().rsplit('/').next() {
                 Some("knowledge") => KNOWLEDGE_QUEUE,
+                Some("turns") => TURN_QUEUE,
                 Some("webhooks") => WEBHOOK_QUEUE,
                 _ => QUEUE,
             };

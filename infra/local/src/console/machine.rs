@@ -90,6 +90,8 @@ impl Machine {
             dead_letter_queue,
             knowledge_queue,
             knowledge_dead_letter_queue,
+            turn_queue,
+            turn_dead_letter_queue,
             webhook_queue,
         } = &self.endpoints;
         let services = [
@@ -110,6 +112,8 @@ impl Machine {
                 self.depth("dead letters", dead_letter_queue).await,
                 self.depth("knowledge", knowledge_queue).await,
                 self.depth("knowledge dead letters", knowledge_dead_letter_queue).await,
+                self.depth("turns", turn_queue).await,
+                self.depth("turns dead letters", turn_dead_letter_queue).await,
                 self.depth("webhooks", webhook_queue).await,
             ],
             services: services.map(|(name, url)| Service { name, url: url.clone() }).into(),

@@ -1,4 +1,4 @@
-//! `aptix admin dead-letters`: lists the messages that the finalizer and the indexer of documents gave up, with the reasons,
+//! `aptix admin dead-letters`: lists the messages that the functions gave up, with the reasons,
 //! and redrives or drops them.
 //!
 //! The reason comes from the state of the message's turn or document and not from an error text: logs have those. Redriving a
@@ -13,7 +13,7 @@ use std::str::FromStr;
 use aws_sdk_sqs::types::{Message, MessageAttributeValue, MessageSystemAttributeName};
 use contracts::Timestamp;
 use contracts::id::{OrgId, SessionId, TurnId};
-use protocol::queue_message::{FinalizeMessage, REDRIVE_REASON, group_of};
+use protocol::queue_message::{FinalizeMessage, REDRIVE_REASON, TurnMessage, group_of};
 use serde::de::DeserializeOwned;
 
 pub use self::reason::Reason;
@@ -70,6 +70,8 @@ impl FromStr for RedriveReason {
 pub enum Subject {
     /// A message of the finalize queue.
     Finalize(FinalizeMessage),
+    /// A message of the turn queue.
+    Turn(TurnMessage),
     /// A message of the knowledge queue.
     Knowledge(knowledge::ports::Message),
 }
@@ -108,6 +110,9 @@ impl DeadLetter {
     pub fn subject(&self) -> (Option<&OrgId>, Option<&SessionId>, Option<&TurnId>) {
         let message = match &self.message {
             Some(Subject::Finalize(message)) => message,
+            Some(Subject::Turn(TurnMessage::ContinueTurn { org, session, turn })) => {
+                return (Some(org), Some(session), Some(turn));
+            }
             Some(Subject::Knowledge(message)) => return (Some(&message.org), None, None),
             None => return (None, None, None),
         };
@@ -125,7 +130,7 @@ impl DeadLetter {
     pub fn document(&self) -> Option<&str> {
         match &self.message {
             Some(Subject::Knowledge(message)) => Some(message.document.as_str()),
-            Some(Subject::Finalize(_)) | None => None,
+            Some(Subject::Finalize(_) | Subject::Turn(_)) | None => None,
         }
     }
 
@@ -229,6 +234,9 @@ impl Queues {
         let mut letters = Vec::new();
         self.receive_from(&self.finalize, &mut letters, |message| Subject::parse(message, Subject::Finalize))
             .await?;
+        if let Some(urls) = &self.turns {
+            self.receive_from(urls, &mut letters, |message| Subject::parse(message, Subject::Turn)).await?;
+        }
         if let Some(urls) = &self.knowledge {
             let parse = |message: &Message| Subject::parse(message, Subject::Knowledge);
             self.receive_from(urls, &mut letters, parse).await?;

@@ -5,7 +5,7 @@ use knowledge::ports::{Message, Records};
 use protocol::id::SessionKey;
 use protocol::payload::{Kind, Payload};
 use protocol::purge::Stage;
-use protocol::queue_message::FinalizeMessage;
+use protocol::queue_message::{FinalizeMessage, TurnMessage};
 use protocol::turn::State;
 use storage::key;
 use turns::ports::{PayloadReads, Reads, Unavailable};
@@ -28,6 +28,10 @@ pub enum Reason {
     Finalized,
     /// The turn is open. Its end is announced with another message.
     Open,
+    /// The turn can be continued, or could when the message was sent. The sweep sends another one.
+    Continuable,
+    /// The turn has ended, so the message has nothing left to do.
+    Ended,
     /// The turn is settled, and the object with this key, which its result is in, is missing.
     ObjectMissing(String),
     /// The turn is settled and not finalized.
@@ -61,6 +65,10 @@ impl Reason {
             }
             Self::Finalized => "its turn is finalized meanwhile: redrive it, which updates the index, or drop it".to_owned(),
             Self::Open => "its turn is open, and its end sends another message: drop it".to_owned(),
+            Self::Continuable => {
+                "its turn has not ended: redrive it, or drop it, since the sweep sends others".to_owned()
+            }
+            Self::Ended => "its turn has ended meanwhile: drop it".to_owned(),
             Self::ObjectMissing(key) => {
                 format!("its turn is settled, and the object {key} is missing: restore the object, and redrive it")
             }
@@ -89,6 +97,17 @@ impl Reason {
 pub(super) async fn find(stores: &Stores, subject: &Subject) -> Result<Reason, Unavailable> {
     match subject {
         Subject::Finalize(message) => of_finalize_message(stores, message).await,
+        Subject::Turn(TurnMessage::ContinueTurn { org, session, turn }) => {
+            let key = session_key(org, session);
+            if is_gone(stores, &key).await? {
+                return Ok(Reason::SessionGone);
+            }
+            Ok(match stores.table.turn(&key.turn(turn.clone())).await? {
+                None => Reason::TurnMissing,
+                Some(turn) if turn.settlement().is_some() => Reason::Ended,
+                Some(_) => Reason::Continuable,
+            })
+        }
         Subject::Knowledge(Message { org, document }) => {
             let stored = Records::record(&stores.table, org, document).await?;
             Ok(match stored {

@@ -22,7 +22,10 @@ use crate::service_keys::ServiceKeys;
 use dynamodb::DynamoDb;
 pub(crate) use error::Error;
 use model_provider::ModelProvider;
-use provision::{DEAD_LETTERS, KNOWLEDGE_DEAD_LETTERS, KNOWLEDGE_QUEUE, QUEUE, WEBHOOK_QUEUE};
+use provision::{
+    DEAD_LETTERS, KNOWLEDGE_DEAD_LETTERS, KNOWLEDGE_QUEUE, QUEUE, TURN_DEAD_LETTERS, TURN_QUEUE,
+    WEBHOOK_QUEUE,
+};
 use qdrant::Qdrant;
 use s3::S3;
 use secrets_manager::SecretsManager;
@@ -74,6 +77,8 @@ impl Services {
             dead_letter_queue: provision::queue_url(sqs, DEAD_LETTERS),
             knowledge_queue: provision::queue_url(sqs, KNOWLEDGE_QUEUE),
             knowledge_dead_letter_queue: provision::queue_url(sqs, KNOWLEDGE_DEAD_LETTERS),
+            turn_queue: provision::queue_url(sqs, TURN_QUEUE),
+            turn_dead_letter_queue: provision::queue_url(sqs, TURN_DEAD_LETTERS),
             webhook_queue: provision::queue_url(sqs, WEBHOOK_QUEUE),
             model: self.model.base_url().to_owned(),
             qdrant: self.qdrant.url().to_owned(),

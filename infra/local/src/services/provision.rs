@@ -22,6 +22,10 @@ pub(crate) const DEAD_LETTERS: &str = "turn-finalize-dead-letters";
 pub(crate) const KNOWLEDGE_QUEUE: &str = "knowledge";
 /// The name of its dead-letter queue.
 pub(crate) const KNOWLEDGE_DEAD_LETTERS: &str = "knowledge-dead-letters";
+/// The name of the queue of turns to continue.
+pub(crate) const TURN_QUEUE: &str = "turns";
+/// The name of its dead-letter queue.
+pub(crate) const TURN_DEAD_LETTERS: &str = "turns-dead-letters";
 /// The name of the queue of the lanes of webhooks. It has no dead-letter queue: the sweep sends its messages again.
 pub(crate) const WEBHOOK_QUEUE: &str = "webhooks";
 /// Deliveries of a message before it becomes a dead letter.
@@ -76,6 +80,7 @@ impl Clients {
         self.bucket().await?;
         self.queue((QUEUE, DEAD_LETTERS), visibility_seconds).await?;
         self.queue((KNOWLEDGE_QUEUE, KNOWLEDGE_DEAD_LETTERS), visibility_seconds).await?;
+        self.queue((TURN_QUEUE, TURN_DEAD_LETTERS), visibility_seconds).await?;
         self.webhook_queue(visibility_seconds).await
     }
 

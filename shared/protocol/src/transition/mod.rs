@@ -2,6 +2,7 @@
 //!
 //! One file per transition. They use no clock, randomness or I/O: instants and attempt ids are parameters.
 
+pub mod answer;
 pub mod begin;
 pub mod finalize;
 pub mod fork;

@@ -2,7 +2,7 @@
 
 use contracts::{Fingerprint, Timestamp};
 
-use super::{IllegalTransition, take_over::abandoned_at};
+use super::{IllegalTransition, sweep};
 use crate::{
     change::{Condition, TurnChange},
     id::AttemptId,
@@ -39,9 +39,8 @@ pub fn resume(
         return Err(ResumeError::DeadlinePassed);
     }
     let lease_ends = now.after(timing.lease);
-    let after = Turn {
+    let mut after = Turn {
         attempt: attempt.clone(),
-        due: Some(abandoned_at(lease_ends, timing)),
         accepted_results: Some(AcceptedResults {
             round,
             results,
@@ -51,5 +50,6 @@ pub fn resume(
         state: State::Running { lease_ends, stage: Stage { round, attempts: vec![attempt] } },
         ..turn.clone()
     };
+    after.due = Some(sweep::overdue_at(&after, lease_ends, timing));
     Ok(TurnChange { condition: Condition::same_owner(turn), after })
 }

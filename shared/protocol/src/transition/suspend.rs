@@ -34,16 +34,19 @@ pub fn suspend(
     Ok(TurnChange { condition: Condition::same_owner(turn), after })
 }
 
-/// Suspends a running turn as [`suspend`] does, until people have answered the approvals of its calls.
+/// Suspends a running turn as [`suspend`] does, until people have answered the approvals of its calls, or the last of them
+/// expires. The sweep continues it from then on, and ends it at the deadline.
 ///
 /// # Errors
 /// Returns an error if the turn does not run.
 pub fn suspend_for_approval(
     turn: &Turn,
     writer: crate::id::AttemptId,
+    expires: Timestamp,
     deadline: Timestamp,
 ) -> Result<TurnChange, IllegalTransition> {
     let mut change = suspend(turn, writer, deadline)?;
+    change.after.due = Some(expires.min(deadline));
     if let State::AwaitingTools { is_for_approval, .. } = &mut change.after.state {
         *is_for_approval = true;
     }

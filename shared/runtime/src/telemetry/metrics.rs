@@ -34,7 +34,7 @@ struct LineMetrics {
 
 /// The log lines with metrics. They are documented in docs/reference/logs.md, and `template.yaml` has alarms on them.
 /// Each metric costs money, so a test refuses one that neither an alarm nor the dashboard uses.
-const LINE_METRICS: [LineMetrics; 11] = [
+const LINE_METRICS: [LineMetrics; 12] = [
     LineMetrics {
         message: log::REQUEST,
         line_count: None,
@@ -70,6 +70,12 @@ const LINE_METRICS: [LineMetrics; 11] = [
     LineMetrics {
         message: log::MODEL_CALL_FAILED,
         line_count: Some("model_calls_failed"),
+        fields: &[],
+        per_function: false,
+    },
+    LineMetrics {
+        message: log::APPROVAL_EXPIRED,
+        line_count: Some("approvals_expired"),
         fields: &[],
         per_function: false,
     },

@@ -4,9 +4,8 @@ use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
 use contracts::{Timestamp, id::OrgId};
 use protocol::{
     approval::{Approval, ApprovalId},
-    change::Condition,
-    id::{AttemptId, TurnKey},
-    turn::Phase,
+    change::TurnChange,
+    id::TurnKey,
 };
 use turns::ports::{Audience, Page, Source, Unavailable, WriteError};
 
@@ -46,23 +45,15 @@ impl Table {
         }
     }
 
-    /// Stores an answer, and takes the approval from the lists. Conditions: it has no answer, and the turn waits with the
-    /// calls of this attempt.
+    /// Stores an answer with the change of its turn, and takes the approval from the lists. Conditions: it has no answer, and
+    /// that of the change.
     pub(super) async fn write_answer(
         &self,
         approval: &Approval,
-        attempt: &AttemptId,
+        waiting: &TurnChange,
     ) -> Result<(), WriteError> {
         let items = || -> Result<Vec<TransactWriteItem>, Source> {
-            let waits = Condition::Unchanged {
-                phase: Phase::AwaitingTools,
-                attempt: attempt.clone(),
-                lease_ends: None,
-            };
-            let mut items = vec![
-                self.head_check(&approval.turn, &waits)?,
-                self.put(encode(approval)?, Some(UNANSWERED))?,
-            ];
+            let mut items = vec![self.head(waiting)?, self.put(encode(approval)?, Some(UNANSWERED))?];
             for n in 0..Audience::of(approval).len() {
                 let update = Update::builder()
                     .table_name(&self.name)

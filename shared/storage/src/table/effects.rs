@@ -182,11 +182,7 @@ impl Table {
     }
 
     /// Returns the check of a condition on the head of a turn that exists.
-    pub(super) fn head_check(
-        &self,
-        turn: &TurnKey,
-        condition: &Condition,
-    ) -> Result<TransactWriteItem, Source> {
+    fn head_check(&self, turn: &TurnKey, condition: &Condition) -> Result<TransactWriteItem, Source> {
         let Some(owned) = Expression::default().with_condition(condition) else {
             return Err("a stored head has a condition".into());
         };

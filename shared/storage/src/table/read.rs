@@ -258,8 +258,8 @@ impl Store for Table {
         self.write_approval(approval).await
     }
 
-    async fn answer_approval(&self, approval: &Approval, attempt: &AttemptId) -> Result<(), WriteError> {
-        self.write_answer(approval, attempt).await
+    async fn answer_approval(&self, approval: &Approval, waiting: &TurnChange) -> Result<(), WriteError> {
+        self.write_answer(approval, waiting).await
     }
 
     async fn change_document(

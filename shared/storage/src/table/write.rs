@@ -134,7 +134,7 @@ impl Table {
         })
     }
 
-    fn head(&self, change: &TurnChange) -> Result<TransactWriteItem, Source> {
+    pub(super) fn head(&self, change: &TurnChange) -> Result<TransactWriteItem, Source> {
         let item = encode(&change.after)?;
         Ok(match change.condition {
             Condition::Absent => self.put(item, Some(ABSENT))?,

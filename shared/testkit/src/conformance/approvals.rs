@@ -5,8 +5,8 @@ use protocol::{
     approval::{Answer, AnswerRules, Approval, ApprovalId, Approver, ApproverRole, Decision, ExactCall},
     caller::User,
     id::{AttemptId, TurnKey},
-    transition::{settle, suspend},
-    turn::{EndReason, Verdict},
+    transition::{answer, settle, suspend},
+    turn::{EndReason, Turn, Verdict},
 };
 use turns::ports::{Audience, Store, WriteError};
 
@@ -62,15 +62,21 @@ async fn answer_is_written_once_while_the_turn_waits<S: Store>(tenant: &Tenant<'
     store.put_approval(&first).await.unwrap();
     store.put_approval(&second).await.unwrap();
     assert_eq!(store.approval(&tenant.org, &first.id).await.unwrap(), Some(first.clone()));
-    assert!(is_refused(store.answer_approval(&answered(&first), &turn.attempt).await), "it runs");
-    let waiting = suspend::suspend_for_approval(&turn, turn.attempt.clone(), instant(900)).unwrap();
+    let waiting =
+        suspend::suspend_for_approval(&turn, turn.attempt.clone(), instant(90), instant(900)).unwrap();
+    let change = answer::answer(&waiting.after, instant(3), &tenant.timing).unwrap();
+    assert!(is_refused(store.answer_approval(&answered(&first), &change).await), "it runs");
     store.write_turn(&waiting).await.unwrap();
-    let other = AttemptId::new("somebody".to_owned());
+    let attempt = AttemptId::new("somebody".to_owned());
+    let other =
+        answer::answer(&Turn { attempt, ..waiting.after.clone() }, instant(3), &tenant.timing).unwrap();
     assert!(is_refused(store.answer_approval(&answered(&first), &other).await));
-    store.answer_approval(&answered(&first), &turn.attempt).await.unwrap();
+    assert_eq!(store.turn(&key).await.unwrap(), Some(waiting.after.clone()));
+    store.answer_approval(&answered(&first), &change).await.unwrap();
+    assert_eq!(store.turn(&key).await.unwrap(), Some(change.after.clone()), "it is due soon");
     let changed = Answer { at: instant(4), ..answered(&first).answer.unwrap() };
     let again = Approval { answer: Some(changed), ..first.clone() };
-    assert!(is_refused(store.answer_approval(&again, &turn.attempt).await), "it has an answer");
+    assert!(is_refused(store.answer_approval(&again, &change).await), "it has an answer");
     store.put_approval(&first).await.unwrap();
     let mut stored = store.approvals(&key).await.unwrap();
     stored.sort_by_key(|approval| approval.expires);
@@ -82,7 +88,7 @@ async fn answer_is_written_once_while_the_turn_waits<S: Store>(tenant: &Tenant<'
     let settled = settle::end(&waiting.after, EndReason::Cancelled, instant(5), &tenant.timing).unwrap();
     assert_eq!(settled.after.settlement().map(|settlement| &settlement.verdict), Some(&ended));
     store.write_turn(&settled).await.unwrap();
-    assert!(is_refused(store.answer_approval(&answered(&second), &turn.attempt).await), "it has ended");
+    assert!(is_refused(store.answer_approval(&answered(&second), &change).await), "it has ended");
     let entries = store.items(&key.session).await.unwrap();
     assert!(entries.iter().any(|entry| entry.kind == "approvals"));
     store.remove_items(&key.session, &entries).await.unwrap();
@@ -92,7 +98,8 @@ async fn answer_is_written_once_while_the_turn_waits<S: Store>(tenant: &Tenant<'
 async fn lists_are_those_of_who_may_answer<S: Store>(tenant: &Tenant<'_, S>) {
     let (store, key) = (tenant.store, tenant.turn("s", "t"));
     let turn = tenant.start_turn("ann", &key, instant(0)).await;
-    let waiting = suspend::suspend_for_approval(&turn, turn.attempt.clone(), instant(900)).unwrap();
+    let waiting =
+        suspend::suspend_for_approval(&turn, turn.attempt.clone(), instant(90), instant(900)).unwrap();
     store.write_turn(&waiting).await.unwrap();
     let approvals =
         [approval(&key, "a", 90, &["bob"]), approval(&key, "b", 91, &[]), approval(&key, "c", 92, &["bob"])];
@@ -118,6 +125,7 @@ async fn lists_are_those_of_who_may_answer<S: Store>(tenant: &Tenant<'_, S>) {
     assert_eq!(listed(Audience::All, 91, 9).await, ["c"], "the others have expired");
     assert_eq!(listed(Audience::AgentEditors, 1, 9).await, [""; 0]);
     assert_eq!(listed(user("cy"), 1, 9).await, [""; 0]);
-    store.answer_approval(&answered(&approvals[2]), &turn.attempt).await.unwrap();
+    let change = answer::answer(&waiting.after, instant(3), &tenant.timing).unwrap();
+    store.answer_approval(&answered(&approvals[2]), &change).await.unwrap();
     assert_eq!(listed(user("bob"), 1, 9).await, ["a"]);
 }

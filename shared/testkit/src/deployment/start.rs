@@ -18,6 +18,7 @@ use super::{ClientRequest, Delivery, Deployment, ProcessOutcome, SessionEdit};
 use crate::{
     faulty::Faulty,
     ledger::Event,
+    memory::NoTurnQueue,
     schedule::{Faults, Process},
 };
 
@@ -177,7 +178,7 @@ impl Deployment {
         let process = self.process("sweep", faults);
         let (deps, provider) = self.finalizer(&process);
         self.schedule.spawn(&process, async move {
-            ProcessOutcome::Swept(sweep_turns(&deps, &provider, Duration::from_secs(50)).await)
+            ProcessOutcome::Swept(sweep_turns(&deps, &provider, &NoTurnQueue, Duration::from_secs(50)).await)
         });
         process
     }

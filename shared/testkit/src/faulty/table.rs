@@ -134,9 +134,9 @@ impl Store for Faulty<Table> {
         Due: due_purges(shard: u8, now: Timestamp, after: Option<String>) -> Page<SessionKey>;
     }
 
-    async fn answer_approval(&self, approval: &Approval, attempt: &AttemptId) -> Result<(), WriteError> {
-        let (inner, approval, attempt) = (self.inner.clone(), approval.clone(), attempt.clone());
-        let answer = async move { inner.answer_approval(&approval, &attempt).await };
+    async fn answer_approval(&self, approval: &Approval, waiting: &TurnChange) -> Result<(), WriteError> {
+        let (inner, approval, waiting) = (self.inner.clone(), approval.clone(), waiting.clone());
+        let answer = async move { inner.answer_approval(&approval, &waiting).await };
         self.write(Effect::WriteApproval, answer).await
     }
 

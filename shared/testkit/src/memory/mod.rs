@@ -11,5 +11,5 @@ mod table;
 
 pub use index::Index;
 pub use objects::Objects;
-pub use queue::{Delivery, Queue, QueueFaults};
+pub use queue::{Delivery, NoTurnQueue, Queue, QueueFaults};
 pub use table::{Contents, Table};

@@ -7,8 +7,8 @@ use std::{
 };
 
 use protocol::id::TurnKey;
-use protocol::queue_message::FinalizeMessage;
-use turns::ports::{FinalizeQueue, Unavailable};
+use protocol::queue_message::{FinalizeMessage, TurnMessage};
+use turns::ports::{FinalizeQueue, TurnQueue, Unavailable};
 
 use crate::schedule::{Alarm, Clock};
 
@@ -103,5 +103,15 @@ impl FinalizeQueue for Queue {
             self.deliver(delivery, Duration::from_secs(1) + late);
         }
         Ok(())
+    }
+}
+
+/// The turn queue of a deployment whose turns wait for no approvals, so that nothing is sent.
+#[derive(Debug, Clone, Copy)]
+pub struct NoTurnQueue;
+
+impl TurnQueue for NoTurnQueue {
+    async fn send(&self, _message: &TurnMessage) -> Result<(), Unavailable> {
+        Err(Unavailable { what: "the turn queue", source: "this deployment has none".into() })
     }
 }

@@ -229,15 +229,14 @@ impl Store for Table {
         Ok(())
     }
 
-    async fn answer_approval(&self, approval: &Approval, attempt: &AttemptId) -> Result<(), WriteError> {
+    async fn answer_approval(&self, approval: &Approval, waiting: &TurnChange) -> Result<(), WriteError> {
         let mut contents = self.contents();
-        let head = contents.heads.get(&approval.turn);
-        let waits = |head: &Turn| head.state.phase() == Phase::AwaitingTools && head.attempt == *attempt;
-        let is_waiting = head.is_some_and(waits);
+        let is_waiting = waiting.condition.holds(contents.heads.get(&approval.turn));
         let key = (approval.turn.clone(), approval.id.clone());
         match contents.approvals.get_mut(&key).filter(|stored| is_waiting && stored.answer.is_none()) {
             Some(stored) => {
                 *stored = approval.clone();
+                contents.heads.insert(approval.turn.clone(), waiting.after.clone());
                 Ok(())
             }
             None => Err(WriteError::ConditionFailed),

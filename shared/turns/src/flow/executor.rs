@@ -3,7 +3,6 @@
 use agent::outcome::Response;
 use contracts::{
     ToolContinuation,
-    error::causes,
     id::{SessionId, TurnId},
     request::{RerunRequest, UserTurn},
 };
@@ -11,12 +10,12 @@ use protocol::{
     Caller,
     id::{SessionKey, TurnKey},
     transition::begin::Submission,
+    turn::State,
 };
 
 use crate::{
-    approval_view,
     flow::{
-        invocation::{Invocation, RequestScope},
+        invocation::Invocation,
         retrieval::Question,
         run::{
             agent_loop::AttemptStart,
@@ -24,9 +23,10 @@ use crate::{
             models::{CapabilityCache, Models},
         },
         start::{
-            approvals::{self, GivenAnswer},
+            approvals::{self, Continued},
             rerun::{self, RerunSource},
             resumption::Resumption,
+            takeover::take_over,
             turn_start::{Claim, StartConditions, TurnStart, load_catalog, submission},
         },
     },
@@ -135,39 +135,35 @@ impl<D: AgentDeps> Executor<D> {
         self.respond(claim, None, stream).await
     }
 
-    /// Answers an approval. The answer that is the turn's last continues it, as its asker's, whoever answers.
+    /// Works on a turn that no client waits for until it has ended or waits again, if its approvals are answered, or if the
+    /// attempt that continued it has died. True if this call has worked on it.
     ///
     /// # Errors
-    /// If there is no such approval, or its rules don't allow this answer.
-    pub async fn answer_approval(
-        &self,
-        caller: &Caller,
-        id: &str,
-        given: &GivenAnswer,
-        invocation: &Invocation,
-    ) -> Result<Response, Refusal> {
+    /// If a store can't be reached, or if the turn has an error that isn't its outcome.
+    pub async fn continue_turn(&self, key: &TurnKey, invocation: &Invocation) -> Result<bool, Refusal> {
         let (deps, scope) = (&self.deps, invocation.scope(self.deps.host()));
-        let answered = approvals::answer(deps, caller, id, given).await?;
-        // Boxed: the work is large, and it is not this request's to fail.
-        if let Err(error) = Box::pin(self.continue_answered(&answered.turn, &scope)).await {
-            let turn = answered.turn.turn.as_str();
-            tracing::warn!(turn, error = %causes(&error), "{}", contracts::log::TURN_NOT_CONTINUED);
+        let Some(turn) = deps.store().turn(key).await? else { return Ok(false) };
+        let is_waiting = matches!(turn.state, State::AwaitingTools { .. });
+        if !is_waiting && !turn.is_unattended() {
+            return Ok(false);
         }
-        let status = approval_view::status(&answered, None, deps.host().now());
-        Ok(Response::of(&approval_view::view(&answered, status, caller)))
-    }
-
-    /// Works on a turn whose approvals are answered, until it has ended or waits again.
-    async fn continue_answered(&self, key: &TurnKey, scope: &RequestScope) -> Result<(), Refusal> {
-        let deps = &self.deps;
-        let Some(turn) = deps.store().turn(key).await? else { return Ok(()) };
         let catalog = load_catalog(deps, &key.session.org).await?;
-        let continued = approvals::continue_answered(deps, &turn, scope, &catalog).await?;
-        let Some((owned, step)) = continued else { return Ok(()) };
+        let claim = match is_waiting {
+            true => match approvals::continue_answered(deps, &turn, &scope, &catalog).await? {
+                Continued::Owned(owned, step) => Claim::Owned(owned, step),
+                Continued::Waiting | Continued::Superseded => return Ok(false),
+            },
+            // What approvals resumed has a step.
+            false => match take_over(deps, &turn, &scope, &catalog).await? {
+                Some((owned, Some(step))) => Claim::owned(owned, step),
+                Some((_, None)) | None => return Ok(false),
+            },
+        };
         // Those who follow the turn get its text from the checkpoints.
         let (writer, _feed) = stream::open(turn.streamed, None);
-        self.respond(Claim::owned(owned, step), None, &writer).await?;
-        Ok(())
+        // Boxed: the work is large.
+        Box::pin(self.respond(claim, None, &writer)).await?;
+        Ok(true)
     }
 
     /// Starts a user turn and works on it.

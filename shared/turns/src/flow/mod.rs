@@ -62,7 +62,7 @@ pub use read::session_reader::{SessionReader, WithWarnings};
 pub use read::sessions::TurnsPage;
 pub use read::turn_snapshot::{DerivedSession, DerivedTurn, Suspension, TurnHead, TurnSnapshot};
 pub use read::usage::UsageQuery;
-pub use start::approvals::GivenAnswer;
+pub use start::approvals::{GivenAnswer, answer_approval};
 pub use start::prompt_tokens::prompt_tokens;
 pub use start::turn_start::{RateLimitCell, StartConditions};
 pub use webhooks::deliver::{Lanes, deliver_lane};

@@ -10,7 +10,12 @@ use agent::{
     tool::{remote::RemoteTools, timer::Timer},
 };
 use contracts::Timestamp;
-use protocol::{budget::EntryId, id::AttemptId, queue_message::FinalizeMessage, timing::Timing};
+use protocol::{
+    budget::EntryId,
+    id::AttemptId,
+    queue_message::{FinalizeMessage, TurnMessage},
+    timing::Timing,
+};
 
 use super::{errors::Unavailable, payloads::Payloads, store::Store};
 
@@ -245,6 +250,12 @@ pub trait Host: Timer {
     fn jitter(&self, limit: Duration) -> Duration;
     /// Returns a random id for an entry in a meter.
     fn entry_id(&self) -> EntryId;
+}
+
+/// The turn queue. A lost message only costs latency, since the sweep sends it again.
+pub trait TurnQueue: Send + Sync {
+    /// Sends a message.
+    fn send(&self, message: &TurnMessage) -> impl Future<Output = Result<(), Unavailable>> + Send;
 }
 
 /// The finalize queue. A lost message only costs latency.

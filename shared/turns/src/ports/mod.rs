@@ -16,7 +16,7 @@ mod store;
 mod usage_keys;
 mod webhooks;
 
-pub use adapters::{Adapters, AgentAdapters, AgentDeps, Deps, FinalizeQueue, Host, QueueDeps};
+pub use adapters::{Adapters, AgentAdapters, AgentDeps, Deps, FinalizeQueue, Host, QueueDeps, TurnQueue};
 pub use agent::tool::timer::Timer;
 pub use archive::{ARCHIVE_BATCH_SIZE, Archive, ArchiveItem, ArchivedSession, InvalidItem, RawItem};
 pub use documents::{

@@ -229,11 +229,12 @@ pub trait Store: Reads + Meter {
     ) -> impl Future<Output = Result<(), WriteError>> + Send;
     /// Stores an approval without an answer, unless it is stored already.
     fn put_approval(&self, approval: &Approval) -> impl Future<Output = Result<(), WriteError>> + Send;
-    /// Stores the answer of an approval that has none, if the turn still waits with this attempt's calls.
+    /// Stores the answer of an approval that has none, with the change of its turn, which requires that the turn still waits
+    /// with the same attempt's calls.
     fn answer_approval(
         &self,
         approval: &Approval,
-        attempt: &AttemptId,
+        waiting: &TurnChange,
     ) -> impl Future<Output = Result<(), WriteError>> + Send;
     /// Changes a document under its conditions. Turns see the change as late as [`Documents::live_document`] says.
     fn change_document(

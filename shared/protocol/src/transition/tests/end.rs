@@ -2,8 +2,9 @@
 
 use contracts::{Fingerprint, Usage, read::TurnStatus};
 
-use super::{after, answer, at, attempt, completed, running};
+use super::{after, answer as answer_of, at, attempt, completed, running};
 use crate::{
+    approval,
     change::Condition,
     cost::{Amount, Cost},
     detail::{OutcomeSummary, Report, StagedMode},
@@ -11,8 +12,8 @@ use crate::{
     purge::{Purge, Stage},
     session::{Contexts, Session},
     timing::Timing,
-    transition::{finalize, purging, renew, resume, settle, spend, suspend, sweep},
-    turn::{EndReason, Settlement, State, Turn, Verdict},
+    transition::{answer, finalize, purging, renew, resume, settle, spend, suspend, sweep},
+    turn::{EndReason, MAX_TAKEOVERS, Settlement, State, Turn, Verdict},
 };
 
 #[test]
@@ -35,7 +36,7 @@ fn outcome_writer_of_ended_turn_is_its_last_suspension() {
 fn turn_costs_add_up_per_currency() {
     let cost =
         |micros, currency: &str| Cost { amount: Amount::from_micros(micros), currency: currency.to_owned() };
-    let mut costly = answer("resp_1");
+    let mut costly = answer_of("resp_1");
     costly.report.cost = Some(cost(5, "USD"));
     let session = after(&costly);
     assert_eq!(session.costs, [cost(5, "USD")]);
@@ -74,7 +75,7 @@ fn ended_turn_keeps_report_of_its_suspension() {
     let timing = Timing::default();
     let (session, turn) = running();
     let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
-    let mut suspended_report = answer("resp_1").report;
+    let mut suspended_report = answer_of("resp_1").report;
     suspended_report.provider = Some("p".to_owned());
     suspended_report.received_at = Some(at(2));
     suspended_report.client_tool_ms = Some(7);
@@ -104,7 +105,10 @@ fn imported_turn_counts_in_its_session_and_in_no_usage() {
     let (session, turn) = running();
     let settled = settle::settle(&turn, completed("a"), at(3), at(4), &Timing::default()).unwrap().after;
     let outcome = OutcomeSummary {
-        report: Report { usage: Some(Usage { total_tokens: 5, ..Usage::default() }), ..answer("r").report },
+        report: Report {
+            usage: Some(Usage { total_tokens: 5, ..Usage::default() }),
+            ..answer_of("r").report
+        },
         ..OutcomeSummary::default()
     };
     for is_imported in [false, true] {
@@ -120,7 +124,7 @@ fn imported_turn_counts_in_its_session_and_in_no_usage() {
 fn finalize_rolls_up_once_and_failure_keeps_chain_and_mode() {
     let timing = Timing::default();
     let (session, turn) = running();
-    let mut outcome = answer("resp_1");
+    let mut outcome = answer_of("resp_1");
     let staged =
         |mode: &str| StagedMode { mode: mode.to_owned(), reason: "why".to_owned(), branch: false, at: at(2) };
     outcome.modes = ["workflow_authoring", "workflow_authoring", "ddr_authoring"].map(staged).to_vec();
@@ -192,6 +196,51 @@ fn turn_that_the_sweep_failed_is_due_a_minute_later() {
 }
 
 #[test]
+fn sweep_continues_an_answered_turn_and_one_whose_attempt_died() {
+    let timing = Timing::default();
+    let (_, turn) = running();
+    let waiting = suspend::suspend_for_approval(&turn, attempt("a"), at(500), at(4_100)).unwrap().after;
+    assert_eq!(
+        (waiting.due, sweep::action(&waiting, at(499), &timing)),
+        (Some(at(500)), sweep::Action::Skip)
+    );
+    let continued = |turn: &Turn, now| match sweep::action(turn, at(now), &timing) {
+        sweep::Action::Continue(change) => change,
+        other => panic!("{other:?}"),
+    };
+    let expired = continued(&waiting, 500);
+    assert_eq!((expired.condition, expired.after.due), (Condition::same_owner(&waiting), Some(at(620))));
+    assert_eq!(
+        sweep::action(&expired.after, at(619), &timing),
+        sweep::Action::Skip,
+        "a message is on its way"
+    );
+    assert_eq!(continued(&waiting, 4_000).after.due, Some(at(4_100)), "not after the deadline");
+    assert!(matches!(sweep::action(&waiting, at(4_100), &timing), sweep::Action::End(_)));
+
+    let answered = answer::answer(&waiting, at(60), &timing).unwrap();
+    assert_eq!((answered.condition, answered.after.due), (Condition::same_owner(&waiting), Some(at(180))));
+    let with_client = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
+    let unmoved = answer::answer(&with_client, at(60), &timing).unwrap().after;
+    assert_eq!(unmoved, with_client, "it continues with the client's results");
+    assert!(answer::answer(&turn, at(60), &timing).is_err());
+
+    let resumed = |results| resume::resume(&waiting, attempt("b"), results, at(100), &timing).unwrap().after;
+    let with_results = resumed(Fingerprint::hash_bytes(b"results"));
+    assert_eq!((with_results.is_unattended(), with_results.due), (false, Some(at(252))));
+    let unattended = resumed(approval::resumption(1));
+    assert_eq!((unattended.is_unattended(), unattended.due), (true, Some(at(132))));
+    assert_eq!(sweep::action(&unattended, at(131), &timing), sweep::Action::Skip);
+    let dead = continued(&unattended, 132);
+    assert_eq!((dead.condition, dead.after.due), (Condition::same_lease(&unattended), Some(at(252))));
+    let renewed = renew::renew(&unattended, at(170)).unwrap().after;
+    assert!(matches!(sweep::action(&renewed, at(132), &timing), sweep::Action::Reschedule(_)));
+    assert_eq!(sweep::action(&unattended, at(130 + 3_600), &timing), sweep::Action::Salvage);
+    let tried = Turn { takeovers: MAX_TAKEOVERS, ..unattended };
+    assert_eq!(sweep::action(&tried, at(132), &timing), sweep::Action::Salvage);
+}
+
+#[test]
 fn purge_waits_until_its_open_turn_is_counted() {
     let timing = Timing::default();
     let (session, turn) = running();
@@ -207,7 +256,7 @@ fn purge_waits_until_its_open_turn_is_counted() {
     assert_eq!(action(Some(&settled)), purging::Action::Finalize(turn.key.turn.clone()));
     assert_eq!(action(None), purging::Action::Remove, "its head is gone");
 
-    let mut outcome = answer("resp_1");
+    let mut outcome = answer_of("resp_1");
     outcome.report.usage = Some(contracts::Usage { total_tokens: 36, ..contracts::Usage::default() });
     let commit = finalize::finalize(&tombstone, &settled, Some(&outcome)).unwrap().commit(&tombstone);
     let counted = &commit.usage[0];

@@ -45,7 +45,10 @@ impl Step<'_> {
         }
         match sweep::action(&turn, at(self.state.now), &timing()) {
             sweep::Action::Skip => {}
-            sweep::Action::Reschedule(change) => self.prepare_send(change, Continuation::MoveDue),
+            // Turns of this model have no approvals.
+            sweep::Action::Reschedule(change) | sweep::Action::Continue(change) => {
+                self.prepare_send(change, Continuation::MoveDue)
+            }
             sweep::Action::Salvage => self.fence(&turn, Purpose::Salvage),
             sweep::Action::End(change) => self.prepare_send(change, Continuation::EndOverdue),
             sweep::Action::Finalize => {

@@ -1,5 +1,6 @@
 //! Finishes turns: settles an outcome, publishes it, and salvages turns whose attempts died.
 
+pub(super) mod approvals;
 pub(super) mod effects;
 pub(super) mod evidence;
 pub(super) mod finalize;

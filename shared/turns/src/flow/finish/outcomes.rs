@@ -5,12 +5,10 @@ use std::time::Duration;
 use agent::{
     attempt::RecoveryPoint,
     outcome::{Ending, Outcome, Response},
-    tool::{approval::CallApproval, rounds::ToolCallRecord},
 };
 use bytes::Bytes;
 use contracts::Fingerprint;
 use protocol::{
-    approval::Approval,
     change::TurnChange,
     id::{AttemptId, TurnKey},
     payload::{Kind, Payload},
@@ -22,10 +20,7 @@ use protocol::{
     turn::{Stage, Turn, Verdict},
 };
 
-use crate::{
-    flow::write,
-    ports::{Deps, Host, MissingObject, PayloadReads, Payloads, Store, Unavailable},
-};
+use crate::ports::{Deps, Host, MissingObject, PayloadReads, Payloads, Unavailable};
 
 /// Stores an attempt's outcome object.
 pub(crate) async fn store(
@@ -103,43 +98,7 @@ async fn read(
     Outcome::from_json(&bytes).map(Some).map_err(|error| Unavailable::unreadable("the outcome object", error))
 }
 
-/// Stores the approvals that an outcome object asks for. The head that says that the turn waits for them is written after
-/// them (I10), and every writer stores the same.
-pub(crate) async fn ask_approvals(
-    deps: &impl Deps,
-    turn: &Turn,
-    outcome: &Outcome,
-) -> Result<(), Unavailable> {
-    let Ending::Suspended { recovery_point } = &outcome.ending else { return Ok(()) };
-    let rounds = &recovery_point.state.rounds;
-    for call in rounds.held_calls() {
-        let Some(approval) = approval_of(turn, rounds.count, call) else { continue };
-        write::decide(deps.host(), || async {
-            Ok::<_, Unavailable>(deps.store().put_approval(&approval).await.into())
-        })
-        .await?;
-    }
-    Ok(())
-}
-
-/// Returns the approval that a call waits for.
-pub(crate) fn approval_of(turn: &Turn, round: u32, call: &ToolCallRecord) -> Option<Approval> {
-    let CallApproval { id, call: exact, rules, created, expires } = (**call.approval.as_ref()?).clone();
-    Some(Approval {
-        id,
-        turn: turn.key.clone(),
-        round,
-        call_id: call.call_id.clone(),
-        call: exact,
-        asker: turn.requested_by.clone(),
-        rules,
-        created,
-        expires,
-        answer: None,
-    })
-}
-
-/// The time for which a turn waits beyond its last approval, so that a repeated request still continues it.
+/// The time for which a turn waits beyond its last approval, until the turn queue or a repeated request continues it.
 const APPROVAL_GRACE: Duration = Duration::from_secs(60 * 60);
 
 /// Returns the transition that an outcome object calls for: settle or suspend.
@@ -168,7 +127,7 @@ pub(crate) fn transition_of(
         Ending::Completed { .. } | Ending::Failed { .. } => (0, None),
     };
     match expires {
-        Some(expires) => suspend_for_approval(turn, writer, expires.after(APPROVAL_GRACE)),
+        Some(expires) => suspend_for_approval(turn, writer, expires, expires.after(APPROVAL_GRACE)),
         None => {
             let wait = Duration::from_secs(seconds).min(timing.max_tool_wait);
             suspend(turn, writer, now.after(wait))

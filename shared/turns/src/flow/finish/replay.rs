@@ -11,7 +11,7 @@ use protocol::{
 };
 
 use crate::checkpoint::CHECKPOINT_INTERVAL;
-use crate::flow::finish::outcomes;
+use crate::flow::finish::{approvals, outcomes};
 use crate::{
     ports::{Deps, Host, PayloadReads, Reads, Unavailable},
     refusal::Refusal,
@@ -75,7 +75,7 @@ pub(crate) async fn response(
     }
 }
 
-/// Waits for a turn that another attempt owns, at most [`Timing::replay_wait`]. A client that asked for a stream gets
+/// Waits for a turn that another attempt owns, or is about to, at most [`Timing::replay_wait`]. A client that asked for a stream gets
 /// the stored stream meanwhile, for up to [`Timing::max_stream_follow`].
 pub(crate) async fn wait(deps: &impl Deps, turn: Turn, stream: &Writer) -> Result<WaitOutcome, Refusal> {
     wait_with(deps.store(), deps.host(), deps.timing(), turn, stream).await
@@ -94,21 +94,27 @@ pub(crate) async fn wait_with(
     let mut pause = MIN_PAUSE;
     let mut turn = seen;
     loop {
-        let State::Running { lease_ends, .. } = turn.state else {
-            return Ok(WaitOutcome::Ready(Box::new(turn)));
-        };
-        stream.following(&turn);
-        relay(store, &turn.key, stream).await?;
-        let takeable = clock.now().until(takeover_after(lease_ends, timing));
-        if takeable.is_zero() {
-            return Ok(WaitOutcome::Dead);
-        }
         let left = give_up.saturating_sub(clock.monotonic());
-        if left.is_zero() {
-            let retry_after = estimate_wait(&turn, clock.now(), timing);
-            return Ok(WaitOutcome::Running { retry_after });
-        }
-        clock.sleep(pause.min(left).min(takeable)).await;
+        let most = if let State::Running { lease_ends, .. } = turn.state {
+            stream.following(&turn);
+            relay(store, &turn.key, stream).await?;
+            let takeable = clock.now().until(takeover_after(lease_ends, timing));
+            if takeable.is_zero() {
+                return Ok(WaitOutcome::Dead);
+            }
+            if left.is_zero() {
+                let retry_after = estimate_wait(&turn, clock.now(), timing);
+                return Ok(WaitOutcome::Running { retry_after });
+            }
+            takeable
+        } else {
+            // The turn queue has an answered one continued soon.
+            if left.is_zero() || !approvals::are_answered(store, &turn, clock.now()).await? {
+                return Ok(WaitOutcome::Ready(Box::new(turn)));
+            }
+            MAX_PAUSE
+        };
+        clock.sleep(pause.min(left).min(most)).await;
         pause = (pause * 2).min(if stream.is_streamed() { CHECKPOINT_INTERVAL } else { MAX_PAUSE });
         turn = store.turn(&turn.key).await?.ok_or(Refusal::TurnNotFound)?;
     }

@@ -15,7 +15,7 @@ use protocol::{
 
 use crate::{
     flow::{
-        finish::{outcomes, replay},
+        finish::{approvals, outcomes, replay},
         meter,
         owned_turn::OwnedTurn,
         write::{self, WriteOutcome},
@@ -94,7 +94,7 @@ async fn store_outcome(
         let store = pin!(async {
             try_join_all(files.iter().map(|file| payloads.put_file(file))).await?;
             outcomes::store(payloads, &owned.turn, outcome).await?;
-            outcomes::ask_approvals(deps, &owned.turn, outcome).await
+            approvals::ask_approvals(deps, &owned.turn, outcome).await
         });
         let failed = match select(store, over).await {
             Either::Left((Ok(()), _)) => return Ok(()),

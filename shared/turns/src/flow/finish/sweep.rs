@@ -9,6 +9,7 @@ use protocol::{
     budget::Amounts,
     change::PartialWork,
     id::{SessionKey, TurnKey},
+    queue_message::TurnMessage,
     spent::Spent,
     transition::{
         IllegalTransition, settle, sweep,
@@ -22,13 +23,14 @@ use crate::{
     flow::{
         due,
         finish::{
+            approvals,
             finalize::{Finalized, finalize_turn},
             outcomes, partial,
         },
         meter,
         write::{self, WriteOutcome},
     },
-    ports::{Deps, Host, ProviderResponses, Reads, Store, Timer, Unavailable},
+    ports::{Deps, Host, ProviderResponses, Reads, Store, Timer, TurnQueue, Unavailable},
 };
 
 /// The summary of a sweep.
@@ -42,6 +44,8 @@ pub struct SweepSummary {
     pub salvaged: usize,
     /// Turns that were ended because their tool results never came.
     pub ended: usize,
+    /// Turns for which a message was sent, because nobody continued them.
+    pub continued: usize,
     /// Turns that are alive, and whose due time was moved.
     pub alive: usize,
     /// Turns that failed; the next sweep retries them.
@@ -63,6 +67,8 @@ pub(crate) enum Swept {
     Skipped,
     /// The turn is alive.
     Alive,
+    /// The turn queue can continue it.
+    Continuable,
     /// It was processed, for this reason.
     Processed {
         /// The count of the reason.
@@ -72,19 +78,21 @@ pub(crate) enum Swept {
     },
 }
 
-/// Looks for overdue turns in every shard of the index, for at most `budget`.
+/// Looks for overdue turns in every shard of the index, for at most `budget`. Turns that no client waits for are announced on
+/// the turn queue.
 ///
 /// # Errors
 /// If the index can't be read. A failure of a single turn is counted and not returned.
 pub async fn sweep_turns(
     deps: &impl Deps,
     upstream: &impl ProviderResponses,
+    queue: &impl TurnQueue,
     budget: Duration,
 ) -> Result<SweepSummary, Unavailable> {
     let store = deps.store();
     let page = |shard, now, after| store.due(shard, now, after);
     let work = |key: TurnKey, left: Duration| async move {
-        let swept = sweep_within(deps, upstream, &key, left.min(MAX_TURN_TIME)).await;
+        let swept = sweep_within(deps, upstream, queue, &key, left.min(MAX_TURN_TIME)).await;
         (key, swept)
     };
     let walk = due::walk(deps, budget, page, work).await?;
@@ -94,6 +102,7 @@ pub async fn sweep_turns(
         match swept {
             Ok(Swept::Skipped) => {}
             Ok(Swept::Alive) => summary.alive += 1,
+            Ok(Swept::Continuable) => summary.continued += 1,
             Ok(Swept::Processed { reason, finalized }) => {
                 *reason(&mut summary) += 1;
                 if finalized.is_done() {
@@ -114,10 +123,18 @@ pub async fn sweep_turns(
 async fn sweep_within(
     deps: &impl Deps,
     upstream: &impl ProviderResponses,
+    queue: &impl TurnQueue,
     key: &TurnKey,
     limit: Duration,
 ) -> Result<Swept, Unavailable> {
-    let swept = match select(pin!(sweep_turn(deps, upstream, key)), pin!(deps.host().sleep(limit))).await {
+    let work = pin!(async {
+        let swept = sweep_turn(deps, upstream, key).await?;
+        if matches!(swept, Swept::Continuable) {
+            queue.send(&TurnMessage::continue_turn(key)).await?;
+        }
+        Ok(swept)
+    });
+    let swept = match select(work, pin!(deps.host().sleep(limit))).await {
         Either::Left((swept, _)) => swept,
         Either::Right(_) => Err(Unavailable { what: "the turn", source: "it took too long".into() }),
     };
@@ -155,6 +172,15 @@ pub(crate) async fn sweep_turn(
                 write::turn(deps, &change).await?;
                 return Ok(Swept::Alive);
             }
+            sweep::Action::Continue(change) => {
+                let written = write::turn(deps, &change).await?;
+                let is_answered = match turn.state {
+                    State::AwaitingTools { .. } => approvals::answered_step(deps, &turn).await?.is_some(),
+                    State::Running { .. } | State::Settled(_) | State::Finalized(_) => true,
+                };
+                let is_own = matches!(written, WriteOutcome::Applied);
+                return Ok(if is_own && is_answered { Swept::Continuable } else { Swept::Alive });
+            }
             sweep::Action::Salvage => {
                 salvage(deps, &turn).await?;
                 |summary| &mut summary.salvaged
@@ -185,7 +211,7 @@ pub(crate) async fn salvage(deps: &impl Deps, dead: &Turn) -> Result<Option<Turn
             Some((writer, outcome)) => {
                 Box::pin(meter::hold(deps, &taken, &outcome.report, Amounts::default())).await;
                 // Boxed: few turns wait for approvals.
-                Box::pin(outcomes::ask_approvals(deps, &taken, &outcome)).await?;
+                Box::pin(approvals::ask_approvals(deps, &taken, &outcome)).await?;
                 outcomes::transition_of(deps, &taken, writer, &outcome)
             }
             None => {

@@ -7,13 +7,14 @@ use agent::{
     tool::{Limits, canonical, parse_arguments},
 };
 use bytes::Bytes;
-use contracts::{Error, ErrorCode, Fingerprint};
+use contracts::{Error, ErrorCode, Fingerprint, error::causes, read::Approval as ApprovalView};
 use futures::future::join;
 use protocol::{
     Caller,
-    approval::{AnswerError, Approval, ApprovalId, ApprovalState, Approver, Decision},
+    approval::{self, AnswerError, Approval, ApprovalId, Approver, Decision},
     payload::{Kind, Payload},
-    transition::resume::resume,
+    queue_message::TurnMessage,
+    transition::{self, resume::resume},
     turn::{State, Turn},
 };
 
@@ -21,14 +22,19 @@ use crate::{
     approval_view,
     flow::{
         access,
-        finish::{outcomes, replay::TAKEOVER_RETRY, steps},
+        finish::{
+            approvals::{answered_step, approval_of, is_waiting},
+            outcomes,
+            replay::TAKEOVER_RETRY,
+            steps,
+        },
         invocation::RequestScope,
         limits::OrgLimits,
         meter,
         owned_turn::{Lease, OwnedTurn},
         write::{self, Tried, WriteOutcome},
     },
-    ports::{AgentDeps, Deps, Host, Payloads, Reads, Store, Timer, WriteError},
+    ports::{AgentDeps, Deps, Host, Payloads, Reads, Store, Timer, TurnQueue},
     refusal::Refusal,
 };
 
@@ -51,22 +57,42 @@ pub enum GivenAnswer {
     },
 }
 
-/// Answers an approval. A repeated request with the same answer gets the same approval while the turn still waits.
+/// An approval after its answer, and the step from which its turn continues if it waits for approvals alone.
+type Answered = (Approval, Option<Box<RecoveryPoint>>);
+
+/// Answers an approval. A repeated request with the same answer gets the same approval while the turn still waits. The answer
+/// that is the turn's last has the turn queue continue it, as its asker's, whoever answers.
 ///
 /// # Errors
 /// If there is no such approval, or its rules don't allow this answer. Nothing is stored then.
-pub(crate) async fn answer(
+pub async fn answer_approval(
     deps: &impl Deps,
+    queue: &impl TurnQueue,
     caller: &Caller,
     id: &str,
     given: &GivenAnswer,
-) -> Result<Approval, Refusal> {
+) -> Result<ApprovalView, Refusal> {
     let id = ApprovalId::parse(id).ok_or_else(approval_view::not_found)?;
     let limits = OrgLimits::load(deps.store(), &caller.org).await?;
     check_disabled(&limits.settings.disabled, &caller.user.id, &[])?;
-    let answered = write::decide(deps.host(), || try_to_answer(deps, caller, &id, given)).await?;
+    let (answered, step) = write::decide(deps.host(), || try_to_answer(deps, caller, &id, given)).await?;
     access::audit_approval(caller, &answered);
-    Ok(answered)
+    // The answer is stored, and the sweep makes up for whatever fails from here on.
+    let sent = async {
+        let Some(step) = &step else { return Ok(()) };
+        // Read after the write: of two last answers at a time, one sees both.
+        let approvals = deps.store().approvals(&answered.turn).await?;
+        match is_waiting(step, &approvals, deps.host().now()) {
+            true => Ok(()),
+            false => queue.send(&TurnMessage::continue_turn(&answered.turn)).await,
+        }
+    };
+    if let Err(error) = sent.await {
+        let turn = answered.turn.turn.as_str();
+        tracing::warn!(turn, error = %causes(&error), "{}", contracts::log::TURN_NOTICE_FAILED);
+    }
+    let status = approval_view::status(&answered, None, deps.host().now());
+    Ok(approval_view::view(&answered, status, caller))
 }
 
 async fn try_to_answer(
@@ -74,7 +100,7 @@ async fn try_to_answer(
     caller: &Caller,
     id: &ApprovalId,
     given: &GivenAnswer,
-) -> Result<Tried<Approval>, Refusal> {
+) -> Result<Tried<Answered>, Refusal> {
     let store = deps.store();
     let found = store.approval(&caller.org, id).await?.ok_or_else(approval_view::not_found)?;
     let by = Approver::from(caller);
@@ -93,14 +119,12 @@ async fn try_to_answer(
     };
     let outcome = outcomes::load(deps.payloads(), &head.key, &head.attempt).await?;
     let step = outcome.into_recovery_point().ok_or_else(closed)?;
-    let is_this = |approval: &&Approval| approval.id == *id;
-    let mut asked = step.state.rounds.held_calls().filter_map(|call| {
-        let asked = outcomes::approval_of(&head, step.state.rounds.count, call);
-        asked.filter(|asked| is_this(&asked))
-    });
+    let rounds = &step.state.rounds;
+    let asked = rounds.held_calls().filter_map(|call| approval_of(&head, rounds.count, call));
     // An attempt that died may have asked for a call that the turn doesn't make.
-    let asked = asked.next().ok_or_else(closed)?;
-    if asked.call != found.call {
+    let is_this = |asked: &Approval| asked.id == *id;
+    let asked_call = asked.into_iter().find(is_this).ok_or_else(closed)?.call;
+    if asked_call != found.call {
         return Err(refused(AnswerError::OtherCall, &found));
     }
     let (hash, decision) = match given {
@@ -111,16 +135,16 @@ async fn try_to_answer(
             (Some(*hash), Decision::Approved { arguments: edited })
         }
     };
+    let waits_alone = matches!(head.state, State::AwaitingTools { is_for_approval: true, .. });
+    let step = waits_alone.then(|| Box::new(step));
     if found.is_answered_by(&caller.user.id, &decision) {
-        return Ok(Tried::Done(found));
+        return Ok(Tried::Done((found, step)));
     }
     let now = deps.host().now();
     let answered =
         found.answered(by, hash.as_ref(), decision, now).map_err(|error| refused(error, &found))?;
-    Ok(match store.answer_approval(&answered, &head.attempt).await {
-        Err(WriteError::ConditionFailed) => Tried::Conflict,
-        written => Tried::from(written.map(|()| answered)),
-    })
+    let waiting = transition::answer::answer(&head, now, deps.timing()).map_err(|_| closed())?;
+    Ok(Tried::from(store.answer_approval(&answered, &waiting).await.map(|()| (answered, step))))
 }
 
 /// Returns the canonical form of other arguments, which must fit the tool's schema.
@@ -170,34 +194,35 @@ fn refused(error: AnswerError, approval: &Approval) -> Refusal {
     Error::new(code, message).with_details(approval.id.as_str()).into()
 }
 
-/// Takes a turn whose approvals all have an answer or have expired. `None` if it waits for anything else, or another
-/// writer was first.
+/// The result of continuing a turn that waits for approvals.
+pub(crate) enum Continued {
+    /// This call owns it. Contains the step to continue from.
+    Owned(Box<OwnedTurn>, Box<RecoveryPoint>),
+    /// It still waits.
+    Waiting,
+    /// Another writer was first.
+    Superseded,
+}
+
+/// Takes a turn whose approvals all have an answer or have expired.
 pub(crate) async fn continue_answered(
     deps: &impl AgentDeps,
     turn: &Turn,
     scope: &RequestScope,
     catalog: &Catalog,
-) -> Result<Option<(OwnedTurn, RecoveryPoint)>, Refusal> {
-    let State::AwaitingTools { is_for_approval: true, round, .. } = turn.state else { return Ok(None) };
+) -> Result<Continued, Refusal> {
     let (host, timing) = (deps.host(), deps.timing());
-    let outcome = outcomes::load(deps.payloads(), &turn.key, &turn.attempt).await?;
-    let Some(step) = outcome.into_recovery_point() else { return Ok(None) };
-    let approvals = deps.store().approvals(&turn.key).await?;
-    let now = host.now();
-    let is_open = |approval: &Approval| approval.state(now) == ApprovalState::Pending;
-    let waits = {
-        let mut asked = step.state.rounds.held_calls().filter_map(|call| call.approval.as_ref());
-        asked.any(|asked| approvals.iter().find(|found| found.id == asked.id).is_none_or(is_open))
-    };
-    if waits {
-        return Ok(None);
-    }
+    let State::AwaitingTools { round, .. } = turn.state else { return Ok(Continued::Superseded) };
+    let Some(step) = answered_step(deps, turn).await? else { return Ok(Continued::Waiting) };
     let (requested, attempt) = (host.monotonic(), host.attempt_id());
     let payload = Payload { turn: turn.key.clone(), kind: Kind::ToolResults(attempt.clone()) };
     // I10: the head that points at it is written after it.
     deps.payloads().put(&payload, Bytes::from_static(steps::APPROVALS_ANSWERED)).await?;
-    let fingerprint = Fingerprint::hash_bytes(format!("aptix-approvals-answered-1 {round}").as_bytes());
-    let Ok(change) = resume(turn, attempt, fingerprint, now, timing) else { return Ok(None) };
+    let resumption = approval::resumption(round);
+    // Past its deadline, it waits for its end.
+    let Ok(change) = resume(turn, attempt, resumption, host.now(), timing) else {
+        return Ok(Continued::Waiting);
+    };
     let totals = &step.state.totals;
     let next = Totals { next_input_tokens: totals.context_tokens.max(1), ..totals.clone() };
     let change = change.with_spent(Some(next.spent(&step.spec.route)));
@@ -205,9 +230,10 @@ pub(crate) async fn continue_answered(
     let rejoined = Box::pin(meter::rejoin(deps, turn));
     let (written, ()) = join(write::turn(deps, &change), rejoined).await;
     if let WriteOutcome::Superseded(_) = written? {
-        return Ok(None);
+        return Ok(Continued::Superseded);
     }
-    let step = RecoveryPoint { state: step.state.with_answered_approvals(fingerprint), ..step };
+    let step = RecoveryPoint { state: step.state.with_answered_approvals(resumption), ..step };
     let lease = Lease::starting_at(requested, timing);
-    Ok(Some((OwnedTurn::new(change.after, lease, scope, catalog), step)))
+    let owned = OwnedTurn::new(change.after, lease, scope, catalog);
+    Ok(Continued::Owned(Box::new(owned), Box::new(step)))
 }

@@ -19,7 +19,7 @@ use crate::{
         },
         retrieval::while_embedding,
         start::{
-            approvals::continue_answered,
+            approvals::{Continued, continue_answered},
             takeover::{resolve_after_takeover, take_over},
             turn_start::{Admission, Claim, OrgRules, ReadStart, StartConditions, TurnStart},
         },
@@ -167,17 +167,14 @@ impl<D: AgentDeps> TurnStart<'_, D> {
             }
             // Another submission started the turn and stored its request.
             Decision::Replay(turn) => {
-                let waited = matches!(turn.state, State::AwaitingTools { is_for_approval: true, .. });
-                let continued = match waited {
+                if matches!(turn.state, State::AwaitingTools { is_for_approval: true, .. }) {
                     // Boxed: few turns wait for approvals.
-                    true => {
-                        let continued = continue_answered(deps, &turn, self.scope, &org.catalog);
-                        staged.discard_during(Box::pin(continued)).await?
+                    let continued = Box::pin(continue_answered(deps, &turn, self.scope, &org.catalog));
+                    match staged.discard_during(continued).await? {
+                        Continued::Owned(owned, step) => return Ok(Tried::Done(Claim::Owned(owned, step))),
+                        Continued::Superseded => return Ok(Tried::Conflict),
+                        Continued::Waiting => {}
                     }
-                    false => None,
-                };
-                if let Some((owned, step)) = continued {
-                    return Ok(Tried::Done(Claim::owned(owned, step)));
                 }
                 let replayed = staged.discard_during(replay::replay(deps, &turn, stream)).await?;
                 return Ok(Tried::Done(Claim::Replayed(replayed)));

@@ -10,5 +10,5 @@ pub(super) mod prompt_tokens;
 pub(super) mod rerun;
 pub(super) mod resumption;
 mod settings;
-mod takeover;
+pub(super) mod takeover;
 pub(super) mod turn_start;

@@ -11,7 +11,7 @@ use protocol::{
 
 use crate::{
     flow::{
-        finish::{effects, outcomes, partial, settle::announce, steps::LatestStep, sweep},
+        finish::{approvals, effects, outcomes, partial, settle::announce, steps::LatestStep, sweep},
         invocation::RequestScope,
         meter,
         owned_turn::{Lease, OwnedTurn},
@@ -76,7 +76,7 @@ pub(crate) async fn take_over(
     };
     Box::pin(meter::hold(deps, &owned.turn, &outcome.report, Amounts::default())).await;
     // Boxed: few turns wait for approvals.
-    Box::pin(outcomes::ask_approvals(deps, &owned.turn, &outcome)).await?;
+    Box::pin(approvals::ask_approvals(deps, &owned.turn, &outcome)).await?;
     // I4, I9: a durable answer is used, not paid for again.
     if let Ok(change) = outcomes::transition_of(deps, &owned.turn, writer, &outcome) {
         write::turn(deps, &change).await?;
