@@ -13,10 +13,6 @@ use super::context::Context;
 /// Returns the conditions that limit a turn to the search's vector stores, which the org must have.
 pub(super) async fn scope(context: &Context, search: &FileSearch) -> Result<Vec<RagCondition>, ApiError> {
     let Context { app, caller, .. } = context;
-    if app.adapters.config.retrieval.is_none() {
-        let message = "This deployment has no vector database. Ask an operator.";
-        return Err(ApiError::unsupported("tools", message));
-    }
     let stores = searchable(app.adapters.store(), caller, &search.stores).await;
     let stores = stores.map_err(|error| refused(&error.into()))?.map_err(|position| {
         ApiError::vector_store_not_found(
@@ -24,6 +20,10 @@ pub(super) async fn scope(context: &Context, search: &FileSearch) -> Result<Vec<
             search.stores.get(position).map(String::as_str).unwrap_or_default(),
         )
     })?;
+    if app.adapters.config.retrieval.is_none() {
+        let message = "This deployment has no vector database. Ask an operator.";
+        return Err(ApiError::unsupported("tools", message));
+    }
     Ok(condition(&stores).into_iter().chain(search.filters.iter().cloned()).collect())
 }
 
