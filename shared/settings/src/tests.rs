@@ -94,6 +94,7 @@ fn developer_settings_refused_on_aws() {
         .collect();
     let mut env = Env::from_vars(of_developers.iter().map(|name| (*name, "true")).chain([ON_LAMBDA]));
     let read: BTreeSet<_> = [
+        read(&mut env, &AWS_ENDPOINT_URL_LAMBDA),
         read(&mut env, &BUFFERED_RESPONSES),
         read(&mut env, &CONNECTION_OWN_PORTS),
         read(&mut env, &DEVELOPMENT_CLAIMS),

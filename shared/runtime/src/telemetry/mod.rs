@@ -26,6 +26,7 @@ const OUR_CRATES: &[&str] = &[
     "agent",
     "anthropic_api",
     "authorizer",
+    "breaker",
     "contracts",
     "egress",
     "execute",
