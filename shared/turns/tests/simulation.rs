@@ -1,7 +1,8 @@
 //! Runs 1,200 seeds of clients, executors, finalizers and sweeps under faults, and checks every invariant.
 //!
 //! A failure names its seed. To print its trace, run `SIMULATION_SEED=… cargo test -p turns --test simulation
-//! replay_seed -- --nocapture`. `SIMULATION_SEEDS=…` changes the number of seeds.
+//! replay_seed -- --nocapture`, with `SIMULATION_EFFECTS=1` for a run of effects. `SIMULATION_SEEDS=…` changes the number of
+//! seeds.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -91,7 +92,7 @@ fn replay_seed_from_environment() {
     let Some(seed) = number("SIMULATION_SEED") else {
         return;
     };
-    let run = run(seed, None, true);
+    let run = if std::env::var_os("SIMULATION_EFFECTS").is_some() { run_effects } else { run }(seed, None, true);
     for line in &run.lines {
         println!("{line}");
     }

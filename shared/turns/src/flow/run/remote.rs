@@ -192,6 +192,13 @@ impl<'a, D: AgentDeps> RemoteRound<'a, D> {
             false => self.look_up(call, &intended.key).await,
         };
         let outcome = match outcome {
+            // It says nothing of the attempt before, which may have been performed.
+            RemoteOutcome::NotSent(_) | RemoteOutcome::Refused(_) if self.is_taken_over => {
+                self.look_up(call, &intended.key).await
+            }
+            known => known,
+        };
+        let outcome = match outcome {
             RemoteOutcome::Unknown(why) => {
                 self.mark_unknown(intent, intended).await?;
                 RemoteOutcome::Unknown(format!(
