@@ -205,7 +205,7 @@ export function connectionForm(onChange) {
      * @param {string} id
      */
     document(id) {
-      const { Url: _, FunctionArn: __, ...rest } = before?.Content ?? {}
+      const { Url: _, FunctionArn: __, ...rest } = /** @type {Partial<import('./context-page.js').Content>} */ (before?.Content ?? {})
       return {
         ...rest,
         Kind: 'connection',
