@@ -61,7 +61,7 @@ impl fronts::Form for Form {
 
     fn translator(self) -> AnyTranslator {
         match self {
-            Self::Response(frame) => AnyTranslator::Response(Translator::new(frame, None)),
+            Self::Response(frame) => AnyTranslator::Response(Box::new(Translator::new(frame, None))),
             Self::Chat { completion, include_usage } => {
                 AnyTranslator::Chat(ChatTranslator::new(completion, include_usage))
             }
@@ -99,7 +99,7 @@ impl fronts::Form for Form {
 #[derive(Debug)]
 pub enum AnyTranslator {
     /// Of a response.
-    Response(Translator),
+    Response(Box<Translator>),
     /// Of a chat completion.
     Chat(ChatTranslator),
 }
@@ -147,11 +147,11 @@ fn to_sse(events: &[StreamEvent]) -> String {
 /// Returns the events of a response that has its outcome, after those that the client has.
 #[must_use]
 pub fn replay(frame: Frame, known: Option<u64>, outcome: Outcome, keep_alive: KeepAlive) -> Response {
-    fronts::replay(AnyTranslator::Response(Translator::new(frame, known)), outcome, keep_alive)
+    fronts::replay(AnyTranslator::Response(Box::new(Translator::new(frame, known))), outcome, keep_alive)
 }
 
 /// Returns the events of a response while its turn runs.
 #[must_use]
 pub fn follow(translator: Translator, events: Events, keep_alive: KeepAlive) -> Response {
-    live(AnyTranslator::Response(translator), events, keep_alive)
+    live(AnyTranslator::Response(Box::new(translator)), events, keep_alive)
 }

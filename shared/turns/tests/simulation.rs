@@ -92,7 +92,8 @@ fn replay_seed_from_environment() {
     let Some(seed) = number("SIMULATION_SEED") else {
         return;
     };
-    let run = if std::env::var_os("SIMULATION_EFFECTS").is_some() { run_effects } else { run }(seed, None, true);
+    let run =
+        if std::env::var_os("SIMULATION_EFFECTS").is_some() { run_effects } else { run }(seed, None, true);
     for line in &run.lines {
         println!("{line}");
     }

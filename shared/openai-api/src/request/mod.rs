@@ -41,6 +41,7 @@ pub(crate) use ignored::collect;
 pub use input::Input;
 pub(crate) use input::{check_detail, data_url, input_file};
 pub(crate) use members::Members;
+use settings::Settings;
 pub(crate) use settings::{AnswerFormat, Choice, json_format, tool_choice};
 pub(crate) use tools::{CalledTool, custom, each as each_tool, freeform_names, function};
 pub use turn::tool_continuation;
@@ -126,7 +127,8 @@ impl CreateResponse {
         let members = standing::read(&body.value, "", standing::RESPONSES)?;
         check_delivery(&members)?;
         let model = members.required_text("model")?;
-        let (settings, file_search, choice) = settings::read(&members, body.searches_web)?;
+        let Settings { options: settings, file_search, repeated: choice } =
+            settings::read(&members, body.searches_web)?;
         let items = input::read(&members)?;
         let parent = parent(&members, items.anchor(), items.has_references)?;
         let own = members.text("instructions")?;

@@ -11,11 +11,17 @@ use super::{
 };
 use crate::error::ApiError;
 
-/// Reads the settings, the search in vector stores, and the members that the response repeats in another form.
-pub(super) fn read(
-    members: &Members<'_>,
-    searches_web: bool,
-) -> Result<(TurnOptions, Option<FileSearch>, Map<String, Value>), ApiError> {
+/// The settings of a response.
+pub(super) struct Settings {
+    pub(super) options: TurnOptions,
+    /// The search in vector stores.
+    pub(super) file_search: Option<FileSearch>,
+    /// The members that the response repeats in another form.
+    pub(super) repeated: Map<String, Value>,
+}
+
+/// Reads the settings.
+pub(super) fn read(members: &Members<'_>, searches_web: bool) -> Result<Settings, ApiError> {
     let mut repeated = Map::new();
     let Tools { tools, web_search, file_search, shown } = Tools::read(members, searches_web)?;
     repeated.insert("tools".to_owned(), Value::Array(shown));
@@ -45,7 +51,7 @@ pub(super) fn read(
         unstored: false,
         repeated: Value::Null,
     };
-    Ok((options, file_search, repeated))
+    Ok(Settings { options, file_search, repeated })
 }
 
 /// The tools of a turn, and those that its first model call must call.
